@@ -1,0 +1,61 @@
+"""The exceptions a user can meet. None of them reaches the terminal as a traceback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class AbdError(Exception):
+    """Base class of everything that is the user's to mend; `exit_status` is what `abd` returns."""
+
+    exit_status = 1
+
+
+@dataclass
+class Problem:
+    """One thing wrong with a scene: where, what, which value, and what to do."""
+
+    message: str
+    key: str = ""
+    value: object = None
+    file: str = ""
+    line: int | None = None
+    remedy: str = ""
+    level: str = "error"
+
+    def __str__(self) -> str:
+        place = self.file + (f":{self.line}" if self.line else "")
+        head = f"{place}: " if place else ""
+        key = f"{self.key}: " if self.key else ""
+        remedy = f" -> {self.remedy}" if self.remedy else ""
+        return f"{head}{key}{self.message}{remedy}"
+
+
+@dataclass
+class SceneError(AbdError):
+    """A scene that cannot be run, with all its problems at once."""
+
+    problems: list[Problem] = field(default_factory=list)
+    exit_status = 2
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class DeviceError(AbdError):
+    """A device was asked for that is not there, with the reason and the install line."""
+
+    exit_status = 2
+
+
+class StepFailure(AbdError):
+    """A step that did not end well.
+
+    Attributes:
+        reason: "not_converged", "line_search", "blocked", "not_positive_definite" or "not_finite".
+        step: index of the frame; time: [s]; bodies: names concerned.
+    """
+
+    def __init__(self, reason: str, message: str, step: int = 0, time: float = 0.0, bodies: tuple[str, ...] = ()):
+        super().__init__(message)
+        self.reason, self.step, self.time, self.bodies = reason, step, time, bodies

@@ -1,0 +1,236 @@
+"""The compiled scene: frozen arrays that every backend reads.
+
+Internal body frames: the origin of a *dynamic* body sits in its centre of mass and its axes are the principal axes of
+``S = integral rho X X^T dV``; static and kinematic bodies keep the user's mesh frame (scale already applied).
+``Bodies.body_frame`` (n, 4, 4) maps user mesh coordinates to internal coordinates.
+State of a body: ``q = (p, a1, a2, a3)``, rows of the affine map; a point X (internal) is at ``p + A X``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+WORLD = -1
+"""Body index that stands for the world in joints."""
+
+
+class Kind(IntEnum):
+    """How a body moves."""
+
+    DYNAMIC = 0
+    KINEMATIC = 1
+    STATIC = 2
+
+
+class Elasticity(IntEnum):
+    """Near-rigidity energy of a body."""
+
+    ORTHOGONAL = 0
+    ARAP = 1
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Surface of one or more bodies in their common internal frame; scale is baked in.
+
+    Attributes:
+        name: where it came from, for messages.
+        vertices: (v, 3) [m].
+        triangles: (f, 3) int32.
+        edges: (e, 2) int32, all edges of the triangles and all codimensional edges, each once.
+        codim_edges: (c, 2) int32, the edges that belong to no triangle.
+        points: (p,) int32, the vertices that belong to no edge.
+        closed: the triangles bound a volume (after welding equal vertices).
+    """
+
+    name: str
+    vertices: np.ndarray
+    triangles: np.ndarray
+    edges: np.ndarray
+    codim_edges: np.ndarray
+    points: np.ndarray
+    closed: bool = True
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """All bodies; n of them.
+
+    Attributes:
+        names: unique names.
+        kind: (n,) int32 of `Kind`.
+        mesh: (n,) int32 index into `Model.meshes`, -1 where the body has no surface (proxy bodies, half-spaces).
+        plane: (n, 4) unit normal and offset of a half-space ``normal . x >= offset`` [m]; NaN for ordinary bodies.
+        mass: (n,) [kg]; 0 for static and kinematic bodies made of no matter.
+        moment: (n, 3) diagonal of S [kg m^2] in the internal frame.
+        volume: (n,) [m^3].
+        kappa: (n,) near-rigidity stiffness [Pa].
+        elasticity: (n,) int32 of `Elasticity`.
+        body_frame: (n, 4, 4) rigid map from the user's mesh frame to the internal frame.
+        q: (n, 12) initial state, qd: (n, 12) initial velocity.
+        force: (n, 3) constant force at the centre of mass [N]; torque: (n, 3) constant couple [N m], world axes.
+        free_translation: (n, 3) bool, world axes of the centre of mass that may move.
+        rotation_axis: (n, 3) unit world axis about which alone the body may turn; zeros where rotation is free.
+        free_rotation: (n,) int32: 0 none (A is held), 1 about `rotation_axis` only, 3 free.
+        material: (n,) int32 index into the pairwise tables.
+        group: (n,) int32; bodies of one group >= 0 do not collide; -1 belongs to no group.
+        world: (n,) int32; bodies of different worlds never interact.
+        radius: (n,) thickness of codimensional surfaces [m], added to the separation of every pair.
+    """
+
+    names: list[str]
+    kind: np.ndarray
+    mesh: np.ndarray
+    plane: np.ndarray
+    mass: np.ndarray
+    moment: np.ndarray
+    volume: np.ndarray
+    kappa: np.ndarray
+    elasticity: np.ndarray
+    body_frame: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    free_translation: np.ndarray
+    rotation_axis: np.ndarray
+    free_rotation: np.ndarray
+    material: np.ndarray
+    group: np.ndarray
+    world: np.ndarray
+    radius: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def mass_matrix(self) -> np.ndarray:
+        """(n, 12) diagonal of the mass matrix in q order."""
+        return np.concatenate([np.repeat(self.mass[:, None], 3, 1), self.moment, self.moment, self.moment], axis=1)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """One joint, frames in internal rest coordinates of its bodies (world coordinates for `WORLD`).
+
+    Attributes:
+        name, type: unique name; "spherical", "fixed", "hinge" or "pin".
+        uid: constitution number of the penalty (26, 25, 18; 0 for pins).
+        parent, child: body indices, `WORLD` allowed for the parent.
+        parent_frame, child_frame: (4, 4); column 3 the anchor, columns 0..2 the triad (n, b, t), t the joint's axis.
+        strength_ratio: gamma [-]; stiffness of the penalty K = gamma (m_i + m_j) [kg], the world counting m = 0.
+        length: [m] half distance of the hinge's two points from the anchor.
+        collide: whether contact between the two bodies stays on.
+        stiffness_mass: m_i + m_j [kg] of the formula above (a body that carries no mass may be given one).
+    """
+
+    name: str
+    type: str
+    uid: int
+    parent: int
+    child: int
+    parent_frame: np.ndarray
+    child_frame: np.ndarray
+    strength_ratio: float = 100.0
+    length: float = 0.5
+    collide: bool = False
+    stiffness_mass: float = 0.0
+
+
+@dataclass(frozen=True)
+class Materials:
+    """Pairwise contact parameters: (m, m) symmetric tables."""
+
+    names: list[str]
+    mu: np.ndarray
+    stiffness: np.ndarray
+    """Multiplies the contact stiffness of the solver [-]."""
+    enabled: np.ndarray
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Solver settings, resolved: every number explicit.
+
+    Attributes:
+        dt: time step of one frame [s].
+        integrator: "bdf1" or "bdf2".
+        gravity: (3,) [m/s^2].
+        d_hat: distance at which contact begins to act [m].
+        minimum_separation: added to every pair's separation [m].
+        barrier: "log", "log_sq" or "cubic".
+        contact_stiffness: kappa_c [J/m^4], [J/m^2] for cubic; None = automatic.
+        eps_v: speed below which friction counts as static [m/s].
+        friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
+        tolerance: largest vertex speed of the last Newton step [m/s].
+        max_newton: Newton iterations per (sub)step.
+        retries: how often a failed step is halved before the run stops.
+        linear_solver: "auto", "direct" or "pcg".
+        linear_tolerance: relative residual of pcg, in the norm of its preconditioner.
+        kinematic_block: "fail" or "lag": what a kinematic body does whose target is blocked.
+        frames: number of frames of the scene.
+        diagonal: bounding-box diagonal of the initial scene [m].
+    """
+
+    dt: float = 0.01
+    integrator: str = "bdf1"
+    gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    d_hat: float = 1e-3
+    minimum_separation: float = 0.0
+    barrier: str = "log"
+    contact_stiffness: float | None = None
+    eps_v: float = 1e-3
+    friction_iterations: int = 1
+    tolerance: float = 1e-3
+    max_newton: int = 100
+    retries: int = 4
+    linear_solver: str = "auto"
+    linear_tolerance: float = 1e-4
+    kinematic_block: str = "fail"
+    frames: int = 100
+    diagonal: float = 1.0
+
+
+@dataclass(frozen=True)
+class Model:
+    """A compiled scene."""
+
+    name: str
+    bodies: Bodies
+    meshes: list[Mesh]
+    joints: list[Joint]
+    materials: Materials
+    settings: Settings
+    motions: dict[int, Callable[[float], np.ndarray]]
+    """Kinematic bodies: body index -> function of t [s] giving the (4, 4) pose of the *internal* frame."""
+    notes: list[str] = field(default_factory=list)
+    """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+
+    def user_transform(self, q: np.ndarray) -> np.ndarray:
+        """(n, 4, 4) transforms of the user's mesh frames [m] for a state q (n, 12)."""
+        return affine_matrices(q) @ self.bodies.body_frame
+
+    def user_velocity(self, qd: np.ndarray) -> np.ndarray:
+        """(n, 4, 4) time derivative of `user_transform` for a velocity qd (n, 12)."""
+        rates = affine_matrices(qd)
+        rates[:, 3, 3] = 0.0
+        return rates @ self.bodies.body_frame
+
+
+def affine_matrices(q: np.ndarray) -> np.ndarray:
+    """(n, 4, 4) homogeneous matrices ``[A p; 0 1]`` of states q (n, 12)."""
+    matrices = np.zeros((len(q), 4, 4))
+    matrices[:, :3, :3] = q[:, 3:].reshape(-1, 3, 3)
+    matrices[:, :3, 3] = q[:, :3]
+    matrices[:, 3, 3] = 1.0
+    return matrices
+
+
+def affine_state(matrix: np.ndarray) -> np.ndarray:
+    """(..., 12) states of homogeneous matrices (..., 4, 4)."""
+    matrix = np.asarray(matrix, dtype=float)
+    return np.concatenate([matrix[..., :3, 3], matrix[..., :3, :3].reshape(*matrix.shape[:-2], 9)], axis=-1)
