@@ -1,0 +1,315 @@
+"""What a scene file may say: the one declarative source of the parser, of `abd schema` and of its documentation.
+
+Field names are the keys of the TOML (or JSON) file; `[[body]]` is the list ``SceneSpec.body``. Every field carries its
+meaning, unit, default and range. SI units; quaternions are (w, x, y, z); a field with ``_deg`` in its name is in
+degrees. These models check values one by one; what concerns several keys at once is in `abd.scene.checks`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from abd.scene.values import inertia_value, matrix_value, number_value, scale_value, vector_value
+
+Number = Annotated[float, BeforeValidator(number_value)]
+Count = Annotated[int, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]
+Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(vector_value(4))]
+Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(matrix_value)]
+Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(inertia_value)]
+Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
+FixedAxis = Literal["x", "y", "z", "rx", "ry", "rz"]
+
+GROUND_AXIS = (0.0, 0.0, 1.0)
+
+
+def entry(default: Any, description: str, *, unit: str = "", **constraints: Any) -> Any:
+    """A field of the schema: default (``...`` where it must be given), meaning, unit and pydantic constraints."""
+    return Field(default, description=description, json_schema_extra={"unit": unit} if unit else None, **constraints)
+
+
+class Spec(BaseModel):
+    """Base of all tables: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AxisAngle(Spec):
+    """Rotation by an angle about an axis."""
+
+    axis: Vector = entry(..., "axis; its length does not matter")
+    degrees: Number = entry(..., "angle, counter-clockwise about the axis", unit="deg")
+
+
+class Euler(Spec):
+    """Rotation by three successive angles, in the notation of scipy."""
+
+    order: Annotated[str, Field(pattern=r"^([xyz]{1,3}|[XYZ]{1,3})$")] = entry(
+        "xyz", "axes in the order of turning: lower case about the fixed world axes, upper case about the moving axes"
+    )
+    degrees: tuple[Number, ...] = entry(..., "one angle per letter of order", unit="deg")
+
+
+class Orientation(Spec):
+    """A rotation in one of four notations; none of them means no rotation."""
+
+    quaternion: Quaternion | None = entry(None, "(w, x, y, z); normalised when read")
+    matrix: Matrix | None = entry(None, "rotation matrix, three rows")
+    axis_angle: AxisAngle | None = entry(None, "axis and angle in degrees")
+    euler: Euler | None = entry(None, "Euler angles in degrees")
+
+
+class Sphere(Spec):
+    """Sphere about the origin, a subdivided icosahedron with its vertices on the sphere."""
+
+    radius: Number = entry(..., "radius", unit="m", gt=0)
+    subdivisions: Count = entry(3, "each multiplies the 20 triangles of the icosahedron by 4", ge=0, le=7)
+
+
+class Capsule(Spec):
+    """Cylinder along z with two half-spheres as ends, centred at the origin."""
+
+    radius: Number = entry(..., "radius", unit="m", gt=0)
+    length: Number = entry(..., "length of the cylindrical part, without the ends", unit="m", gt=0)
+    segments: Count = entry(32, "number of facets around the axis", ge=3, le=1024)
+
+
+class Cylinder(Spec):
+    """Cylinder along z, centred at the origin."""
+
+    radius: Number = entry(..., "radius", unit="m", gt=0)
+    length: Number = entry(..., "full length", unit="m", gt=0)
+    segments: Count = entry(32, "number of facets around the axis", ge=3, le=1024)
+
+
+class HalfSpace(Spec):
+    """Everything below a plane is solid: bodies stay where ``normal . x >= offset``. The pose does not apply to it."""
+
+    normal: Vector = entry(GROUND_AXIS, "outward normal, world axes; its length does not matter")
+    offset: Number = entry(0.0, "distance of the plane from the world's origin along the unit normal", unit="m")
+
+
+class Surface(Spec):
+    """A surface written out in the scene file, in the body's mesh frame."""
+
+    vertices: list[Vector] = entry(..., "corner points", unit="m", min_length=1)
+    triangles: list[tuple[Count, Count, Count]] = entry([], "vertex numbers from 0, counter-clockwise from outside")
+    edges: list[tuple[Count, Count]] = entry([], "segments beyond those of the triangles (rods)")
+    points: list[Count] = entry([], "single points: vertices that belong to no triangle and no edge")
+
+
+class Keyframe(Orientation):
+    """Pose at one instant."""
+
+    time: Number = entry(..., "instant", unit="s")
+    position: Vector | None = entry(None, "position of the moved frame; default: where it starts", unit="m")
+
+
+class Formulas(Spec):
+    """Displacement from the initial pose by formulas of t [s]: ``+ - * / ** ( )``, numbers, t, pi and the functions
+    sin cos tan exp log sqrt abs min max step(t - a) smoothstep(a, b, t)."""
+
+    x: str = entry("0", "displacement along world x", unit="m")
+    y: str = entry("0", "displacement along world y", unit="m")
+    z: str = entry("0", "displacement along world z", unit="m")
+    rx: str = entry("0", "rotation vector, world x", unit="rad")
+    ry: str = entry("0", "rotation vector, world y", unit="rad")
+    rz: str = entry("0", "rotation vector, world z", unit="rad")
+
+
+class MotionSpec(Spec):
+    """Prescribed motion of a kinematic body: velocities, or keyframes, or a file, or formulas."""
+
+    velocity: Vector | None = entry(None, "constant velocity of the moved frame's origin, world axes", unit="m/s")
+    angular_velocity: Vector | None = entry(None, "constant, world axes, about the moved frame's origin", unit="rad/s")
+    angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
+    keyframes: list[Keyframe] | None = entry(
+        None, "poses with growing times; positions interpolate linearly, rotations along the shortest arc", min_length=1
+    )
+    file: str | None = entry(
+        None,
+        "CSV or NPZ of poses with the columns (arrays) time,x,y,z,qw,qx,qy,qz [s, m]; interpolated like keyframes; "
+        "relative to the scene file",
+    )
+    formulas: Formulas | None = entry(None, "displacement from the initial pose as formulas of t")
+    frame: Literal["mesh", "center_of_mass"] = entry(
+        "mesh", "which frame is moved: the mesh frame, or the one with the same axes at the centre of mass"
+    )
+    after: Literal["hold", "continue"] = entry(
+        "hold", "after the last keyframe or line of the file: stay, or go on with the last velocities"
+    )
+    until: Number | None = entry(None, "time after which the body stays where it is", unit="s", ge=0)
+
+
+class RepeatSpec(Spec):
+    """Copies of a body on a grid, named name_0_0_0, name_1_0_0 and so on."""
+
+    count: tuple[Count, Count, Count] = entry(..., "number of copies along x, y, z; each at least 1")
+    step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")
+
+
+class BodySpec(Orientation):
+    """One body: a surface, mass properties, a pose, and how it moves.
+
+    Exactly one of box, sphere, capsule, cylinder, half_space, mesh, surface and proxy says what it is made of.
+    """
+
+    name: str = entry(..., "unique name", min_length=1)
+    kind: Literal["dynamic", "kinematic", "static"] = entry(
+        "dynamic", "moved by forces, by its `motion`, or not at all; a half-space is static by default"
+    )
+    enabled: Flag = entry(True, "false leaves the body out of the scene")
+
+    box: Vector | None = entry(None, "full extents of a box centred at the origin", unit="m")
+    sphere: Sphere | None = entry(None, "sphere")
+    capsule: Capsule | None = entry(None, "capsule along z")
+    cylinder: Cylinder | None = entry(None, "cylinder along z")
+    half_space: HalfSpace | None = entry(None, "the ground, a wall")
+    mesh: str | None = entry(None, "file .obj .stl .ply .off or .glb, relative to the scene file")
+    surface: Surface | None = entry(None, "surface written out in the scene")
+    proxy: Flag = entry(False, "a body without surface; needs mass and inertia")
+
+    scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose")
+    split_components: Flag = entry(False, "one body per connected component, named name_0, name_1 and so on")
+    thickness: Number = entry(
+        0.0, "thickness of an open surface (shell); half of it is its contact radius", unit="m", ge=0
+    )
+    radius: Number = entry(0.0, "radius of rods and points, for their mass and for contact", unit="m", ge=0)
+
+    density: Number = entry(
+        1000.0,
+        "density; beside an explicit mass it only gives the volume of bodies that enclose none",
+        unit="kg/m^3",
+        gt=0,
+    )
+    mass: Number | None = entry(None, "total mass instead of the one that follows from the density", unit="kg", gt=0)
+    center_of_mass: Vector | None = entry(None, "in the mesh frame, scale included", unit="m")
+    inertia: Inertia | None = entry(
+        None, "[Ixx, Iyy, Izz] or 3x3 about the centre of mass, mesh axes; needs mass", unit="kg m^2"
+    )
+
+    position: Vector = entry((0.0, 0.0, 0.0), "position of the mesh origin", unit="m")
+    velocity: Vector = entry((0.0, 0.0, 0.0), "initial velocity of the centre of mass", unit="m/s")
+    angular_velocity: Vector = entry((0.0, 0.0, 0.0), "initial, world axes", unit="rad/s")
+    angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
+    force: Vector = entry((0.0, 0.0, 0.0), "constant force at the centre of mass, world axes", unit="N")
+    torque: Vector = entry((0.0, 0.0, 0.0), "constant torque, world axes", unit="N m")
+    fix: list[FixedAxis] = entry(
+        [],
+        "fixed degrees of freedom: translations of the centre of mass along world axes, rotations about world axes "
+        "through it; none, two (a hinge about the third) or all three rotations",
+    )
+    motion: MotionSpec | None = entry(None, "prescribed motion of a kinematic body")
+
+    kappa: Number = entry(1e9, "near-rigidity stiffness, sensibly 1e7 to 1e11", unit="Pa", gt=0)
+    elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
+    material: str = entry("default", "name of a [[material]], for friction")
+    group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1)
+    world: Count = entry(0, "bodies of different worlds never meet", ge=0)
+    repeat: RepeatSpec | None = entry(None, "copies on a grid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _half_space_is_static(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("half_space") is not None and "kind" not in data:
+            return {**data, "kind": "static"}
+        return data
+
+
+class JointSpec(Spec):
+    """A joint between a parent (a body or the world) and a child.
+
+    Its point is either one world point at t = 0 (`anchor`), or a point of each body (`parent_anchor`, `child_anchor`),
+    which may start apart and are then pulled together. A hinge's axis is given in the same two ways.
+    """
+
+    name: str = entry(..., "unique name", min_length=1)
+    type: Literal["spherical", "fixed", "hinge", "pin"] = entry(
+        ..., "spherical and pin: the points coincide; fixed: the frames coincide; hinge: the axes coincide"
+    )
+    parent: str = entry("world", "name of a body, or world")
+    child: str = entry(..., "name of a body")
+    anchor: Vector | None = entry(None, "world point at t = 0", unit="m")
+    parent_anchor: Vector | None = entry(None, "point in the parent's mesh frame (world: world point)", unit="m")
+    child_anchor: Vector | None = entry(None, "point in the child's mesh frame", unit="m")
+    axis: Vector | None = entry(None, "hinge: world axis at t = 0; its length does not matter")
+    parent_axis: Vector | None = entry(None, "hinge: axis in the parent's mesh frame")
+    child_axis: Vector | None = entry(None, "hinge: axis in the child's mesh frame")
+    strength_ratio: Number = entry(100.0, "gamma of the penalty stiffness gamma (m_parent + m_child)", gt=0)
+    length: Number = entry(0.5, "hinge: half distance of the two points that define it", unit="m", gt=0)
+    collide: Flag = entry(False, "whether the two bodies may touch each other")
+
+
+class MaterialSpec(Spec):
+    """A material; pairs combine by the geometric mean, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
+
+    name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
+    mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
+
+
+class MaterialPairSpec(Spec):
+    """Contact between two materials."""
+
+    between: tuple[str, str] = entry(..., "names of two materials, the same one twice for itself")
+    mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
+    stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
+    enabled: Flag = entry(True, "false: these materials pass through each other")
+
+
+class SolverSpec(Spec):
+    """How a step is computed."""
+
+    dt: Number = entry(0.01, "time step", unit="s", gt=0)
+    integrator: Literal["bdf1", "bdf2"] = entry("bdf1", "implicit Euler, or the second-order formula")
+    d_hat: Number | None = entry(
+        None,
+        "distance at which contact begins to act; default 1e-3 of the scene's bounding-box diagonal",
+        unit="m",
+        gt=0,
+    )
+    minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
+    barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
+    contact_stiffness: Literal["auto"] | Number = entry(
+        "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4", gt=0
+    )
+    eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
+    friction_iterations: Count = entry(
+        1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
+    )
+    tolerance: Number = entry(1e-3, "largest speed of a vertex in the last Newton step", unit="m/s", gt=0)
+    tolerance_relative: Number | None = entry(
+        None, "tolerance as a multiple of the scene's bounding-box diagonal, instead of `tolerance`", unit="1/s", gt=0
+    )
+    max_newton: Count = entry(100, "Newton iterations per step", ge=1)
+    retries: Count = entry(4, "how often a failed step is halved before the run stops", ge=0, le=20)
+    linear_solver: Literal["auto", "direct", "pcg"] = entry(
+        "auto", "sparse factorisation, conjugate gradients, or by size"
+    )
+    linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)
+    kinematic_block: Literal["fail", "lag"] = entry(
+        "fail", "when contact keeps a kinematic body from its target: stop the run, or let it lag behind"
+    )
+
+
+class OutputSpec(Spec):
+    """How long to run and what to write; at most one of frames and duration."""
+
+    frames: Count | None = entry(None, "number of steps; default 100", ge=1)
+    duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
+    every: Count = entry(1, "write every so many steps", ge=1)
+
+
+class SceneSpec(Spec):
+    """A scene."""
+
+    name: str = entry("", "name of the scene; default: that of the file")
+    gravity: Vector = entry((0.0, 0.0, -9.81), "gravity", unit="m/s^2")
+    solver: SolverSpec = entry(SolverSpec(), "solver settings")
+    output: OutputSpec = entry(OutputSpec(), "length of the run")
+    material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
+    material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
+    body: list[BodySpec] = entry([], "bodies")
+    joint: list[JointSpec] = entry([], "joints")

@@ -1,0 +1,93 @@
+"""Values of a scene file as the schema wants them: numbers, vectors and matrices, with plain words where they are not.
+
+Each function is a pydantic validator that runs before the type check. Booleans, strings of digits, NaN and infinities
+are not numbers here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pydantic_core import PydanticCustomError
+
+VECTOR_NAMES = {2: "two numbers", 3: "three numbers [x, y, z]", 4: "four numbers [w, x, y, z]"}
+
+
+def is_number(value: Any) -> bool:
+    """True for finite ints and floats, numpy's included; False for booleans."""
+    if isinstance(value, bool):
+        return False
+    try:
+        return hasattr(value, "__float__") and math.isfinite(value)
+    except TypeError:
+        return False
+
+
+def number_value(value: Any) -> Any:
+    """A finite number, as a float."""
+    if isinstance(value, str):  # left to the other members of a union, such as "auto"
+        raise PydanticCustomError("number", "should be a number, without quotes")
+    if not is_number(value):
+        raise PydanticCustomError("number", "should be a finite number")
+    return float(value)
+
+
+def vector_value(length: int) -> Callable[[Any], Any]:
+    """Validator of `length` finite numbers."""
+
+    def validate(value: Any) -> Any:
+        items = sequence(value)
+        if items is None:
+            raise PydanticCustomError("vector", f"should be {VECTOR_NAMES[length]}")
+        if len(items) != length:
+            raise PydanticCustomError("vector", f"should be {VECTOR_NAMES[length]}, but has {len(items)} entries")
+        if not all(is_number(item) for item in items):
+            raise PydanticCustomError("vector", f"should be {VECTOR_NAMES[length]}, all of them finite")
+        return tuple(float(item) for item in items)
+
+    return validate
+
+
+def matrix_value(value: Any) -> Any:
+    """Three rows of three finite numbers."""
+    rows = sequence(value)
+    columns = None if rows is None else [sequence(row) for row in rows]
+    if columns is None or len(columns) != 3 or any(row is None or len(row) != 3 for row in columns):
+        raise PydanticCustomError("matrix", "should be three rows of three numbers")
+    if not all(is_number(item) for row in columns for item in row):
+        raise PydanticCustomError("matrix", "should be three rows of three numbers, all of them finite")
+    return tuple(tuple(float(item) for item in row) for row in columns)
+
+
+def inertia_value(value: Any) -> Any:
+    """Three principal values or a 3x3 matrix."""
+    items = sequence(value)
+    if items is not None and items and sequence(items[0]) is not None:
+        return matrix_value(value)
+    if items is None or len(items) != 3 or not all(is_number(item) for item in items):
+        raise PydanticCustomError("inertia", "should be [Ixx, Iyy, Izz] or three rows of three numbers")
+    return tuple(float(item) for item in items)
+
+
+def scale_value(value: Any) -> Any:
+    """A positive number or three of them."""
+    if is_number(value):
+        items = [value]
+    else:
+        items = sequence(value)
+        if items is None or len(items) != 3 or not all(is_number(item) for item in items):
+            raise PydanticCustomError("scale", "should be a number or three numbers [x, y, z]")
+    if min(items) <= 0:
+        raise PydanticCustomError("scale", "should be greater than 0")
+    return float(value) if is_number(value) else tuple(float(item) for item in items)
+
+
+def sequence(value: Any) -> list | None:
+    """The items of a list, tuple or array; None for anything else."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
+        return list(value)
+    return None
