@@ -1,0 +1,235 @@
+"""Mass properties of bodies: volume, mass, centre of mass and the second moment ``S = integral rho X X^T dV``.
+
+Closed surfaces are solids (exact: the density is constant and the boundary piecewise linear), open surfaces shells,
+polylines rods, isolated points balls; a body may be a union of all four. The rigid inertia I about the same point and S
+carry the same information: ``S = tr(I)/2 1 - I`` and ``I = tr(S) 1 - S``.
+
+Solid integrals sum signed tetrahedra with a common apex; for a tetrahedron (0, a, b, c) of determinant d = a . (b x c)
+the moments of order 0, 1, 2 are ``d/6``, ``d/24 s`` and ``d/120 (s s^T + a a^T + b b^T + c c^T)``, s = a + b + c
+(Tonon, "Explicit exact formulas for the 3-D tetrahedron inertia tensor", J. Math. Stat. 2005).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+
+
+@dataclass(frozen=True)
+class MassProperties:
+    """Mass [kg], volume of matter [m^3], centre of mass (3,) [m] and S (3, 3) [kg m^2] about the centre, mesh axes."""
+
+    mass: float
+    volume: float
+    center: np.ndarray
+    second_moment: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    def times(self, factor: float) -> MassProperties:
+        """The same body with `factor` times the density."""
+        return replace(self, mass=factor * self.mass, second_moment=factor * self.second_moment)
+
+    @property
+    def inertia(self) -> np.ndarray:
+        """(3, 3) rigid inertia tensor about the centre of mass [kg m^2]."""
+        return np.trace(self.second_moment) * np.eye(3) - self.second_moment
+
+
+def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassProperties:
+    """The body of constant `density` [kg/m^3] bounded by a closed, consistently oriented surface.
+
+    Triangles that face inwards all together give a negative integral; its sign is dropped and a note says so.
+
+    Args:
+        vertices: (v, 3) [m].
+        triangles: (f, 3) indices; the surface must be closed (see `Surface.closed`).
+
+    Raises:
+        SceneError: the surface encloses no volume.
+    """
+    apex = vertices[np.unique(triangles)].mean(axis=0)
+    a, b, c = np.moveaxis(vertices[triangles] - apex, 1, 0)
+    determinant = np.einsum("ij,ij->i", a, np.cross(b, c))
+    corner_sum = a + b + c
+    signed_volume = determinant.sum() / 6.0
+
+    extent = np.ptp(vertices[triangles].reshape(-1, 3), axis=0).max()
+    if abs(signed_volume) <= 1e-12 * extent**3 or abs(signed_volume) <= 1e-9 * np.abs(determinant).sum() / 6.0:
+        raise _problem(
+            "the closed surface encloses no volume",
+            value=float(signed_volume),
+            remedy="give mass and inertia, or an open surface with a thickness",
+        )
+    notes = ("its triangles face inwards; the sign of its volume was reversed",) if signed_volume < 0.0 else ()
+    sign = 1.0 if signed_volume > 0.0 else -1.0
+    first = sign * determinant @ corner_sum / 24.0
+    second = _weighted_outer(determinant, corner_sum) + sum(_weighted_outer(determinant, x) for x in (a, b, c))
+    volume = sign * signed_volume
+    shift = first / volume
+    about_center = sign * second / 120.0 - volume * np.outer(shift, shift)
+    return MassProperties(density * volume, volume, apex + shift, density * _symmetric(about_center), notes)
+
+
+def shell(vertices: np.ndarray, triangles: np.ndarray, density: float, thickness: float) -> MassProperties:
+    """The surface itself with a `thickness` t [m]: mass ``area t rho``, plus ``m_f t^2/12 n n^T`` per face.
+
+    Raises:
+        SceneError: the thickness or the area is not positive.
+    """
+    _require_positive(thickness, "thickness", "an open surface carries mass only with a thickness [m]")
+    flat = sheet(vertices, triangles, density * thickness)
+    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
+    normal = np.cross(b - a, c - a)
+    twice_area = np.linalg.norm(normal, axis=1)
+    weights = density * thickness**3 / 24.0 / np.where(twice_area > 0.0, twice_area, 1.0)
+    across = flat.second_moment + _weighted_outer(weights, normal)
+    return MassProperties(flat.mass, thickness * twice_area.sum() / 2.0, flat.center, across)
+
+
+def sheet(vertices: np.ndarray, triangles: np.ndarray, area_density: float) -> MassProperties:
+    """The surface as a sheet of `area_density` [kg/m^2] without thickness (volume 0).
+
+    Raises:
+        SceneError: the surface has no area.
+    """
+    apex = vertices[np.unique(triangles)].mean(axis=0)
+    a, b, c = np.moveaxis(vertices[triangles] - apex, 1, 0)
+    face_mass = area_density * np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2.0
+    if face_mass.sum() <= 0.0:
+        raise _problem("the surface has no area", value=0.0, remedy="give mass and inertia")
+    corner_sum = a + b + c
+    second = _weighted_outer(face_mass, corner_sum) + sum(_weighted_outer(face_mass, x) for x in (a, b, c))
+    return _about_center(face_mass.sum(), 0.0, apex, face_mass @ corner_sum / 3.0, second / 12.0)
+
+
+def rods(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float) -> MassProperties:
+    """Straight round rods along `edges` (e, 2): mass ``length pi r^2 rho`` and ``m r^2/4`` transversely.
+
+    Raises:
+        SceneError: the radius or the total length is not positive.
+    """
+    _require_positive(radius, "radius", "polylines carry mass only with a radius [m]")
+    section = np.pi * radius**2
+    thin = lines(vertices, edges, density * section)
+    along = vertices[edges[:, 1]] - vertices[edges[:, 0]]
+    length = np.linalg.norm(along, axis=1)
+    axial = _weighted_outer(density * section / np.where(length > 0.0, length, 1.0), along)
+    across = thin.second_moment + radius**2 / 4.0 * (thin.mass * np.eye(3) - axial)
+    return MassProperties(thin.mass, section * length.sum(), thin.center, across)
+
+
+def lines(vertices: np.ndarray, edges: np.ndarray, line_density: float) -> MassProperties:
+    """Straight lines along `edges` (e, 2) of `line_density` [kg/m] without thickness (volume 0).
+
+    Raises:
+        SceneError: the lines have no length.
+    """
+    apex = vertices[np.unique(edges)].mean(axis=0)
+    a, b = np.moveaxis(vertices[edges] - apex, 1, 0)
+    mass = line_density * np.linalg.norm(b - a, axis=1)
+    if mass.sum() <= 0.0:
+        raise _problem("the polylines have no length", value=0.0, remedy="give mass and inertia")
+    middle = (a + b) / 2.0
+    second = _weighted_outer(mass, middle) + _weighted_outer(mass / 12.0, b - a)
+    return _about_center(mass.sum(), 0.0, apex, mass @ middle, second)
+
+
+def balls(vertices: np.ndarray, points: np.ndarray, density: float, radius: float) -> MassProperties:
+    """Isolated `points` (p,) as balls of a `radius` [m]: ``4/3 pi r^3 rho`` and ``m r^2/5`` along every axis.
+
+    Raises:
+        SceneError: the radius is not positive.
+    """
+    _require_positive(radius, "radius", "points carry mass only with a radius [m]")
+    apex = vertices[points].mean(axis=0)
+    centers = vertices[points] - apex
+    volume = 4.0 / 3.0 * np.pi * radius**3
+    mass = np.full(len(centers), density * volume)
+    second = _weighted_outer(mass, centers) + mass.sum() * radius**2 / 5.0 * np.eye(3)
+    return _about_center(mass.sum(), volume * len(centers), apex, mass @ centers, second)
+
+
+def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:
+    """Mass properties as the user states them.
+
+    Args:
+        mass: [kg].
+        center: (3,) centre of mass [m], mesh axes.
+        inertia: (3,) principal moments or (3, 3) tensor about the centre of mass, mesh axes [kg m^2].
+        volume: [m^3], scales the near-rigidity energy.
+
+    Raises:
+        SceneError: the mass is not positive, the tensor is not symmetric, or no distribution of mass has it.
+    """
+    _require_positive(mass, "mass", "a dynamic body needs mass [kg]")
+    tensor = np.asarray(inertia, dtype=float)
+    tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
+    scale = np.abs(tensor).max()
+    if np.abs(tensor - tensor.T).max() > 1e-9 * scale:
+        raise _problem("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
+    second_moment = second_moment_of_inertia(_symmetric(tensor))
+    return MassProperties(float(mass), float(volume), np.asarray(center, dtype=float), second_moment)
+
+
+def second_moment_of_inertia(inertia: np.ndarray) -> np.ndarray:
+    """``S = tr(I)/2 1 - I`` (3, 3) of a rigid inertia tensor about the same point.
+
+    Negative eigenvalues within a millionth of the trace are taken for rounded input and set to zero.
+
+    Raises:
+        SceneError: S has a negative eigenvalue, so one principal moment exceeds the sum of the two others.
+    """
+    second_moment = np.trace(inertia) / 2.0 * np.eye(3) - inertia
+    values, vectors = np.linalg.eigh(second_moment)
+    trace = np.trace(second_moment)
+    if trace <= 0.0 or values[0] < -1e-6 * trace:
+        raise _problem(
+            f"no body has this inertia: S = tr(I)/2 1 - I has the eigenvalue {values[0]:.6g} kg m^2",
+            key="inertia",
+            value=np.asarray(inertia).tolist(),
+            remedy="every principal moment must be at most the sum of the two others",
+        )
+    if values[0] >= 0.0:
+        return second_moment
+    return _symmetric((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def united(parts: list[MassProperties]) -> MassProperties:
+    """Mass properties of several parts together (parallel axes); at least one part."""
+    if len(parts) == 1:
+        return parts[0]
+    mass = sum(part.mass for part in parts)
+    center = sum(part.mass * part.center for part in parts) / mass
+    second = np.zeros((3, 3))
+    for part in parts:
+        arm = part.center - center
+        second += part.second_moment + part.mass * np.outer(arm, arm)
+    notes = tuple(note for part in parts for note in part.notes)
+    return MassProperties(mass, sum(part.volume for part in parts), center, _symmetric(second), notes)
+
+
+def _about_center(mass: float, volume: float, apex: np.ndarray, first: np.ndarray, second: np.ndarray):
+    """Mass properties from the first and second moment of mass about `apex`."""
+    shift = first / mass
+    return MassProperties(mass, volume, apex + shift, _symmetric(second - mass * np.outer(shift, shift)))
+
+
+def _weighted_outer(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(3, 3) sum over k of ``weights_k rows_k rows_k^T``."""
+    return np.einsum("k,ki,kj->ij", weights, rows, rows)
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    return (matrix + matrix.T) / 2.0
+
+
+def _require_positive(value: float | None, key: str, message: str) -> None:
+    if value is None or not value > 0.0 or not np.isfinite(value):
+        raise _problem(message, key=key, value=value, remedy=f"give {key} > 0, or mass and inertia")
+
+
+def _problem(message: str, key: str = "", value: object = None, remedy: str = "") -> SceneError:
+    return SceneError([Problem(message, key=key, value=value, remedy=remedy)])
