@@ -1,0 +1,209 @@
+"""Formulas of t: a small arithmetic grammar, read by recursive descent; no code of the user's is ever evaluated.
+
+sum      = product (("+" | "-") product)*
+product  = sign (("*" | "/") sign)*
+sign     = ("+" | "-") sign | power
+power    = atom ("**" sign)?                      right-associative: 2**3**2 = 2**9, -t**2 = -(t**2)
+atom     = number | "t" | "pi" | name "(" sum ("," sum)* ")" | "(" sum ")"
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+from abd.errors import AbdError
+from abd.scene.suggestions import did_you_mean
+
+Function = Callable[[float], float]
+
+MAX_DEPTH = 64
+"""Nesting of parentheses, signs and powers that a formula may have."""
+MAX_LENGTH = 1000
+"""Characters of a formula; with the nesting, it bounds the recursion of reading and evaluating."""
+
+TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[-+*/(),]))"
+)
+
+
+class FormulaError(AbdError):
+    """A formula that cannot be read or evaluated; `column` counts from 1 (0: concerns the value, not the text)."""
+
+    exit_status = 2
+
+    def __init__(self, message: str, column: int = 0, remedy: str = ""):
+        super().__init__(message)
+        self.column, self.remedy = column, remedy
+
+
+def step(x: float) -> float:
+    """0 for x < 0, 1 from there on."""
+    return 1.0 if x >= 0.0 else 0.0
+
+
+def smoothstep(a: float, b: float, x: float) -> float:
+    """Rises from 0 at a to 1 at b, with zero slope at both ends: s^2 (3 - 2 s), s = (x - a)/(b - a) in [0, 1]."""
+    s = min(max((x - a) / (b - a), 0.0), 1.0)
+    return s * s * (3.0 - 2.0 * s)
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., float], int, int | None]] = {
+    # name: function, fewest and most arguments (None: any number)
+    "sin": (math.sin, 1, 1),
+    "cos": (math.cos, 1, 1),
+    "tan": (math.tan, 1, 1),
+    "exp": (math.exp, 1, 1),
+    "log": (math.log, 1, 1),
+    "sqrt": (math.sqrt, 1, 1),
+    "abs": (abs, 1, 1),
+    "min": (min, 2, None),
+    "max": (max, 2, None),
+    "step": (step, 1, 1),
+    "smoothstep": (smoothstep, 3, 3),
+}
+WORDS = ("t", "pi", *FUNCTIONS)
+
+
+def parse_formula(text: str) -> Function:
+    """The formula as a function of t [s]; `FormulaError` with the column where it cannot be read.
+
+    The function itself raises `FormulaError` at a t where the formula has no finite value.
+    """
+    if len(text) > MAX_LENGTH:
+        raise FormulaError(f"has {len(text)} characters, more than {MAX_LENGTH}", MAX_LENGTH, "use keyframes or a file")
+    evaluate = _Parser(text).parse()
+
+    def formula(t: float) -> float:
+        try:
+            value = evaluate(t)
+        except (ArithmeticError, ValueError) as error:
+            raise FormulaError(f"'{text}' has no value at t = {t:g}: {error}") from error
+        if not math.isfinite(value):
+            raise FormulaError(f"'{text}' is not finite at t = {t:g}")
+        return value
+
+    return formula
+
+
+class _Parser:
+    """One pass over the tokens (kind, text, column) of a formula; every method returns a function of t."""
+
+    def __init__(self, text: str):
+        self.tokens = _tokens(text)
+        self.next = 0
+        self.depth = 0
+
+    def parse(self) -> Function:
+        value = self.sum()
+        kind, text, column = self.tokens[self.next]
+        if kind != "end":
+            raise FormulaError(f"expected an operator, found '{text}'", column)
+        return value
+
+    def take(self, *texts: str) -> str | None:
+        """The next token's text, consumed, if it is one of these operators."""
+        kind, text, _ = self.tokens[self.next]
+        if kind == "sign" and text in texts:
+            self.next += 1
+            return text
+        return None
+
+    def expect(self, text: str) -> None:
+        if self.take(text) is None:
+            kind, found, column = self.tokens[self.next]
+            raise FormulaError(f"expected '{text}', found {_shown(kind, found)}", column)
+
+    def sum(self) -> Function:
+        value = self.product()
+        while operator := self.take("+", "-"):
+            value = _binary(operator, value, self.product())
+        return value
+
+    def product(self) -> Function:
+        value = self.sign()
+        while operator := self.take("*", "/"):
+            value = _binary(operator, value, self.sign())
+        return value
+
+    def sign(self) -> Function:
+        self.depth += 1  # every recursion of the grammar passes here
+        if self.depth > MAX_DEPTH:
+            raise FormulaError("is nested too deeply", self.tokens[self.next][2])
+        if operator := self.take("+", "-"):
+            operand = self.sign()
+            value = operand if operator == "+" else lambda t: -operand(t)
+        else:
+            value = self.power()
+        self.depth -= 1
+        return value
+
+    def power(self) -> Function:
+        base = self.atom()
+        return _binary("**", base, self.sign()) if self.take("**") else base
+
+    def atom(self) -> Function:
+        kind, text, column = self.tokens[self.next]
+        if self.take("("):
+            value = self.sum()
+            self.expect(")")
+            return value
+        self.next += 1
+        if kind == "number":
+            number = float(text)
+            return lambda t: number
+        if kind == "name":
+            return self.name(text, column)
+        raise FormulaError(f"expected a number, t, a function or '(', found {_shown(kind, text)}", column)
+
+    def name(self, text: str, column: int) -> Function:
+        if text == "t":
+            return lambda t: t
+        if text == "pi":
+            return lambda t: math.pi
+        if text not in FUNCTIONS:
+            remedy = did_you_mean(text, WORDS) or f"known are {', '.join(WORDS)}"
+            raise FormulaError(f"unknown name '{text}'", column, remedy)
+        function, fewest, most = FUNCTIONS[text]
+        self.expect("(")
+        arguments = [self.sum()]
+        while self.take(","):
+            arguments.append(self.sum())
+        self.expect(")")
+        if len(arguments) < fewest or (most is not None and len(arguments) > most):
+            wanted = str(fewest) if most == fewest else f"at least {fewest}"
+            raise FormulaError(f"{text} takes {wanted} argument(s), not {len(arguments)}", column)
+        return lambda t: float(function(*(argument(t) for argument in arguments)))
+
+
+def _binary(operator: str, left: Function, right: Function) -> Function:
+    if operator == "+":
+        return lambda t: left(t) + right(t)
+    if operator == "-":
+        return lambda t: left(t) - right(t)
+    if operator == "*":
+        return lambda t: left(t) * right(t)
+    if operator == "/":
+        return lambda t: left(t) / right(t)
+    return lambda t: math.pow(left(t), right(t))  # not `**`, which turns complex for negative bases
+
+
+def _tokens(text: str) -> list[tuple[str, str, int]]:
+    tokens = []
+    position = 0
+    end = len(text.rstrip())
+    while position < end:
+        match = TOKEN.match(text, position)
+        if match is None:
+            column = position + len(text[position:]) - len(text[position:].lstrip()) + 1
+            remedy = "a power is written **" if text[column - 1] == "^" else ""
+            raise FormulaError(f"unexpected character '{text[column - 1]}'", column, remedy)
+        kind = str(match.lastgroup)
+        tokens.append((kind, match[kind], match.start(kind) + 1))
+        position = match.end()
+    return [*tokens, ("end", "", end + 1)]
+
+
+def _shown(kind: str, text: str) -> str:
+    return "the end" if kind == "end" else f"'{text}'"
