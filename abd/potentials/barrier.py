@@ -1,0 +1,74 @@
+"""Scalar contact barriers as functions of the squared distance.
+
+A pair at distance d with separation xi (the sum of its radii and the minimum separation) acts while
+``xi < d < xi + d_hat``. With ``D = d^2`` the two log families act on the shifted pair (Li et al. 2020, section 2.3)
+
+    x = D - xi^2,    h = (xi + d_hat)^2 - xi^2 = d_hat^2 + 2 d_hat xi
+
+    log      b = -(x - h)^2 ln(x/h)                          [m^4]   Li et al. 2020
+    log_sq   b =  (x - h)^2 ln(x/h)^2                        [m^4]   libuipc
+    cubic    b = -(2 / (3 d_hat)) (d - xi - d_hat)^3         [m^2]   Ando 2024
+
+All three and their first derivatives vanish continuously at ``d = xi + d_hat``. ``log`` and ``log_sq`` grow without
+bound at ``d = xi``; ``cubic`` does not, and relies on a stiffness that follows the gap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BARRIERS = ("log", "log_sq", "cubic")
+"""Names of the barriers; their order is the numbering of the kernels."""
+
+
+def barrier(
+    kind: str, D: np.ndarray, d_hat: float, xi: np.ndarray | float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Barrier and its first two derivatives with respect to the squared distance.
+
+    Args:
+        kind: one of `BARRIERS`.
+        D: (m,) squared distances [m^2].
+        d_hat: activation distance beyond the separation [m].
+        xi: (m,) or scalar separation [m].
+
+    Returns:
+        ``(b, db/dD, d2b/dD2)``, each (m,). Beyond activation all are 0; at or below the separation b is inf and the
+        derivatives are 0, so that a state that violates the separation can be rejected but never followed.
+
+    Raises:
+        ValueError: unknown kind.
+    """
+    if kind not in BARRIERS:
+        raise ValueError(f"unknown barrier {kind!r}: expected one of {', '.join(BARRIERS)}")
+    D, xi = np.broadcast_arrays(np.asarray(D, dtype=float), np.asarray(xi, dtype=float))
+    x = D - xi**2
+    h = d_hat**2 + 2.0 * d_hat * xi
+    violated = x <= 0.0
+    active = ~violated & (x < h)
+    b = np.where(violated, np.inf, 0.0)
+    b1, b2 = np.zeros(D.shape), np.zeros(D.shape)
+    if kind == "cubic":
+        parts = _cubic(D[active], xi[active], d_hat)
+    else:
+        parts = (_log if kind == "log" else _log_sq)(x[active], h[active])
+    b[active], b1[active], b2[active] = parts
+    return b, b1, b2
+
+
+def _log(x: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    y, ln, r = x - h, np.log(x / h), (x - h) / x
+    return -(y**2) * ln, -2.0 * y * ln - y * r, -2.0 * ln - 4.0 * r + r**2
+
+
+def _log_sq(x: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    y, ln, r = x - h, np.log(x / h), (x - h) / x
+    return (y * ln) ** 2, 2.0 * y * ln * (ln + r), 2.0 * ln**2 + 8.0 * r * ln + 2.0 * r**2 * (1.0 - ln)
+
+
+def _cubic(D: np.ndarray, xi: np.ndarray, d_hat: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Chain rule through d = sqrt(D): ``db/dD = b_d / (2 d)``, ``d2b/dD2 = (b_dd - b_d / d) / (4 D)``."""
+    d = np.sqrt(D)
+    y = d - xi - d_hat
+    b_d, b_dd = -2.0 * y**2 / d_hat, -4.0 * y / d_hat
+    return -2.0 * y**3 / (3.0 * d_hat), b_d / (2.0 * d), (b_dd - b_d / d) / (4.0 * D)

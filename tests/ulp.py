@@ -1,0 +1,35 @@
+"""Agreement with a reference up to what the reference itself owes to the last bit of its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def assert_agrees(
+    value: np.ndarray,
+    reference: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    relative: float = 1e-9,
+    ulps: float = 100.0,
+    samples: int = 6,
+    seed: int = 0,
+    context: str = "",
+) -> None:
+    """Assert that value equals reference(x) to the larger of two bounds, in the largest absolute entry.
+
+    The bounds are `relative` times the reference, and `ulps` times the largest change of the reference when every
+    entry of x moves up or down by its last bit (`samples` random choices of directions).
+    """
+    expected = np.asarray(reference(x), dtype=float)
+    value = np.asarray(value, dtype=float)
+    assert value.shape == expected.shape, f"{context}: shapes {value.shape} and {expected.shape}"
+    rng = np.random.default_rng(seed)
+    change = 0.0
+    for _ in range(samples):
+        moved = np.nextafter(x, np.where(rng.random(x.shape) < 0.5, -np.inf, np.inf))
+        change = max(change, float(np.max(np.abs(np.asarray(reference(moved)) - expected), initial=0.0)))
+    bound = max(relative * float(np.max(np.abs(expected), initial=0.0)), ulps * change)
+    error = float(np.max(np.abs(value - expected), initial=0.0))
+    assert error <= bound, f"{context}: differs by {error:.3e}, allowed {bound:.3e} (one ulp moves it by {change:.3e})"
