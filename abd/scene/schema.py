@@ -11,7 +11,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from abd.scene.values import inertia_value, matrix_value, number_value, scale_value, vector_value
+from abd.scene.values import (
+    counts_value,
+    inertia_value,
+    matrix_value,
+    names_value,
+    number_value,
+    scale_value,
+    vector_value,
+)
 
 Number = Annotated[float, BeforeValidator(number_value)]
 Count = Annotated[int, Field(strict=True)]
@@ -21,6 +29,8 @@ Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(vector
 Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(matrix_value)]
 Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(inertia_value)]
 Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
+Pair = Annotated[tuple[int, int], BeforeValidator(counts_value(2))]
+Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
 FixedAxis = Literal["x", "y", "z", "rx", "ry", "rz"]
 
 GROUND_AXIS = (0.0, 0.0, 1.0)
@@ -96,8 +106,8 @@ class Surface(Spec):
     """A surface written out in the scene file, in the body's mesh frame."""
 
     vertices: list[Vector] = entry(..., "corner points", unit="m", min_length=1)
-    triangles: list[tuple[Count, Count, Count]] = entry([], "vertex numbers from 0, counter-clockwise from outside")
-    edges: list[tuple[Count, Count]] = entry([], "segments beyond those of the triangles (rods)")
+    triangles: list[Triple] = entry([], "vertex numbers from 0, counter-clockwise from outside")
+    edges: list[Pair] = entry([], "segments beyond those of the triangles (rods)")
     points: list[Count] = entry([], "single points: vertices that belong to no triangle and no edge")
 
 
@@ -147,7 +157,7 @@ class MotionSpec(Spec):
 class RepeatSpec(Spec):
     """Copies of a body on a grid, named name_0_0_0, name_1_0_0 and so on."""
 
-    count: tuple[Count, Count, Count] = entry(..., "number of copies along x, y, z; each at least 1")
+    count: Triple = entry(..., "number of copies along x, y, z; each at least 1")
     step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")
 
 
@@ -253,7 +263,9 @@ class MaterialSpec(Spec):
 class MaterialPairSpec(Spec):
     """Contact between two materials."""
 
-    between: tuple[str, str] = entry(..., "names of two materials, the same one twice for itself")
+    between: Annotated[tuple[str, str], BeforeValidator(names_value)] = entry(
+        ..., "names of two materials, the same one twice for itself"
+    )
     mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
     stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
     enabled: Flag = entry(True, "false: these materials pass through each other")
@@ -272,8 +284,8 @@ class SolverSpec(Spec):
     )
     minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
     barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
-    contact_stiffness: Literal["auto"] | Number = entry(
-        "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4", gt=0
+    contact_stiffness: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
+        "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4"
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
     friction_iterations: Count = entry(

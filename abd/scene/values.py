@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-VECTOR_NAMES = {2: "two numbers", 3: "three numbers [x, y, z]", 4: "four numbers [w, x, y, z]"}
+VECTOR_NAMES = {2: "two numbers", 3: "three numbers", 4: "four numbers"}
 
 
 def is_number(value: Any) -> bool:
@@ -78,10 +78,35 @@ def scale_value(value: Any) -> Any:
     else:
         items = sequence(value)
         if items is None or len(items) != 3 or not all(is_number(item) for item in items):
-            raise PydanticCustomError("scale", "should be a number or three numbers [x, y, z]")
+            raise PydanticCustomError("scale", "should be a number or three numbers")
     if min(items) <= 0:
         raise PydanticCustomError("scale", "should be greater than 0")
     return float(value) if is_number(value) else tuple(float(item) for item in items)
+
+
+def counts_value(length: int) -> Callable[[Any], Any]:
+    """Validator of `length` integers."""
+
+    def validate(value: Any) -> Any:
+        items = sequence(value)
+        if items is None or len(items) != length or not all(is_integer(item) for item in items):
+            raise PydanticCustomError("integers", f"should be {VECTOR_NAMES[length].replace('numbers', 'integers')}")
+        return tuple(int(item) for item in items)
+
+    return validate
+
+
+def names_value(value: Any) -> Any:
+    """Two names."""
+    items = sequence(value)
+    if items is None or len(items) != 2 or not all(isinstance(item, str) for item in items):
+        raise PydanticCustomError("names", "should be two names")
+    return tuple(items)
+
+
+def is_integer(value: Any) -> bool:
+    """True for ints, numpy's included; False for booleans and floats."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def sequence(value: Any) -> list | None:
