@@ -1,0 +1,114 @@
+"""The candidate list on a device: which primitive pairs can come close during a step.
+
+A list built for one path holds every pair that comes within ``d_hat + margin`` of its separation anywhere on it, so it
+stays complete as long as later motions add up to less than the margin; then it is built again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device import Device, Pool
+from abd.backends.upload import upload_filters, upload_surfaces
+from abd.model import Model
+from cuda_kernels import broad_phase, narrow_phase
+from cuda_kernels.affine import Path
+
+
+class Candidates:
+    """Candidates of all body pairs, grouped by pair; pairs grouped by the body that emits them.
+
+    Attributes:
+        count, pair_count: numbers of candidates and of body pairs.
+        items: (count,) vec4i; pairs: (pair_count,) vec2i; segment: (pair_count + 1,) first candidate of every pair;
+        group: (n + 1,) first pair of every body.
+        slack: motion [m] the list still covers.
+    """
+
+    def __init__(self, model: Model, device: Device):
+        self.device, self.pool = device, Pool(device)
+        self.n = len(model.bodies)
+        self.uploaded = upload_surfaces(model, device)
+        self.surfaces = self.uploaded.data
+        self.filters = upload_filters(model, device)
+        self.minimum = model.settings.minimum_separation
+        self.d_hat = model.settings.d_hat
+        self.margin = model.settings.d_hat
+        self.lower = device.zeros(max(self.n, 1), wp.vec3)
+        self.upper = device.zeros(max(self.n, 1), wp.vec3)
+        self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
+        self.group = device.zeros(self.n + 1, wp.int32)
+        self.pair_counts = device.zeros(self.n + 1, wp.int32)
+        self.segment = device.zeros(1, wp.int32)
+        self.pairs = self.pool.get("pairs", 1, wp.vec2i)
+        self.items = self.pool.get("items", 1, wp.vec4i)
+        self.count = self.pair_count = self.builds = 0
+        self.slack = -1.0
+
+    def cover(self, path: Path, motion: float) -> None:
+        """Make the list complete for a path along which no vertex moves further than `motion` [m]."""
+        self.slack -= 2.0 * motion
+        if self.slack < 0.0:
+            self.build(path)
+
+    def build(self, path: Path) -> None:
+        """Search all pairs anew for this path."""
+        self.builds += 1
+        self.slack = self.margin
+        self._find_pairs(path)
+        if self.pair_count:
+            self._find_items(path)
+        else:
+            self.count = 0
+            self.segment = self.pool.get("segment", 1, wp.int32)
+
+    def _find_pairs(self, path: Path) -> None:
+        device, reach = self.device, self.d_hat + self.margin
+        grown = 0.5 * (reach + self.minimum) * 1.0001
+        device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
+        self.tree.rebuild()
+        arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, self.group)
+        device.launch(
+            broad_phase.emit_pairs, self.n, *arguments, 0, self.pair_counts, self.pairs, grain=64
+        )
+        self.pair_count = device.scan(self.pair_counts, self.group, self.n)
+        self.pairs = self.pool.get("pairs", self.pair_count, wp.vec2i)
+        if self.pair_count:
+            device.launch(broad_phase.emit_pairs, self.n, *arguments, 1, self.pair_counts, self.pairs, grain=64)
+
+    def _find_items(self, path: Path) -> None:
+        device, pool, surfaces = self.device, self.pool, self.surfaces
+        reach, pairs = self.d_hat + self.margin, self.pair_count
+        frames = narrow_phase.Frames()
+        frames.R0 = pool.get("R0", 2 * pairs, wp.mat33d)
+        frames.R1 = pool.get("R1", 2 * pairs, wp.mat33d)
+        frames.t0 = pool.get("t0", 2 * pairs, wp.vec3d)
+        frames.t1 = pool.get("t1", 2 * pairs, wp.vec3d)
+        frames.grow = pool.get("grow", 2 * pairs, wp.float64)
+        sizes = pool.get("sizes", pairs + 1, wp.int32)
+        start = pool.get("item_start", pairs + 1, wp.int32)
+        device.launch(
+            narrow_phase.relative_frames, pairs, surfaces, path, self.pairs, reach, self.minimum, frames, sizes, grain=256
+        )
+        total = device.scan(sizes, start, pairs)
+        alive = pool.get("alive", total + 1, wp.int32)
+        offset = pool.get("offset", total + 1, wp.int32)
+        device.launch(narrow_phase.cull_items, total, surfaces, self.pairs, pairs, frames, start, alive)
+        kept_count = device.scan(alive, offset, total)
+        kept = pool.get("kept", kept_count, wp.int32)
+        device.launch(narrow_phase.keep_items, total, alive, offset, kept, grain=16384)
+        slots = pool.get("slots", narrow_phase.SLOTS * kept_count, wp.vec4i)
+        hits = pool.get("hits", kept_count + 1, wp.int32)
+        begin = pool.get("begin", kept_count + 1, wp.int32)
+        query = (surfaces, path, self.pairs, pairs, frames, start, kept, reach, self.minimum, slots)
+        device.launch(narrow_phase.find_candidates, kept_count, *query, hits, grain=128)
+        self.count = device.scan(hits, begin, kept_count)
+        self.items = pool.get("items", self.count, wp.vec4i)
+        device.launch(narrow_phase.gather_candidates, kept_count, *query, begin, self.items, grain=4096)
+        self.segment = pool.get("segment", pairs + 1, wp.int32)
+        device.launch(narrow_phase.segment_starts, pairs + 1, start, offset, begin, pairs, self.segment, grain=16384)
+
+    def pair_list(self) -> np.ndarray:
+        """Host copy of the body pairs (pair_count, 2)."""
+        return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)

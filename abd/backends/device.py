@@ -1,0 +1,146 @@
+"""Where arrays live and kernels run: one class for the processor and for CUDA.
+
+On the processor a large launch is cut into slices, one per thread; results do not depend on the cut, because every sum
+runs in a fixed order inside one item.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import warp as wp
+
+from abd.errors import DeviceError
+
+
+def threads_available() -> int:
+    """Processors this process may use, or ``ABD_THREADS``."""
+    wanted = os.environ.get("ABD_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
+
+
+def quiet_warp() -> None:
+    """Keep Warp's banner and its messages off the terminal."""
+    wp.config.log_level = wp.LOG_ERROR if hasattr(wp, "LOG_ERROR") else 40
+    wp.config.quiet = True
+
+
+class Device:
+    """A Warp device: launches, scans, sorts and read-backs.
+
+    Args:
+        name: "cpu", "cuda" or "cuda:N".
+
+    Raises:
+        DeviceError: the device is not there.
+    """
+
+    def __init__(self, name: str = "cpu"):
+        quiet_warp()
+        wp.init()
+        if name != "cpu" and not wp.is_cuda_available():
+            raise DeviceError(
+                "no CUDA device: the driver or the GPU is missing; "
+                "use --device cpu, or see `abd doctor` for what to install"
+            )
+        try:
+            self.warp = wp.get_device(name)
+        except Exception as error:
+            raise DeviceError(f"no device {name!r}: {error}; see `abd doctor`") from error
+        self.name = str(self.warp)
+        self.is_cpu = self.warp.is_cpu
+        self.threads = threads_available() if self.is_cpu else 1
+        self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
+
+    def launch(self, kernel, count: int, *inputs, grain: int = 2048) -> None:
+        """Run `kernel` on items 0 .. count - 1; its first argument is the index of the slice's first item.
+
+        `grain` is the smallest slice worth a thread.
+        """
+        if count <= 0:
+            return
+        slices = 1 if self._pool is None else min(self.threads, count // grain)
+        if slices <= 1:
+            wp.launch(kernel, dim=count, inputs=(0, *inputs), device=self.warp)
+            return
+        cuts = [count * k // slices for k in range(slices + 1)]
+        waiting = [
+            self._pool.submit(wp.launch, kernel, cuts[k + 1] - cuts[k], (cuts[k], *inputs), device=self.warp)
+            for k in range(1, slices)
+        ]
+        wp.launch(kernel, dim=cuts[1], inputs=(0, *inputs), device=self.warp)
+        for job in waiting:
+            job.result()
+
+    def empty(self, shape, dtype) -> wp.array:
+        """Uninitialised array."""
+        return wp.empty(shape, dtype=dtype, device=self.warp)
+
+    def zeros(self, shape, dtype) -> wp.array:
+        """Array of zeros."""
+        return wp.zeros(shape, dtype=dtype, device=self.warp)
+
+    def upload(self, values, dtype) -> wp.array:
+        """Copy of host values."""
+        return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
+
+    def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
+        """Host copy of the first `count` entries."""
+        if self.is_cpu:
+            view = array.numpy()
+            return (view if count is None else view[:count]).copy()
+        return array.numpy() if count is None else array[:count].numpy()
+
+    def write(self, array: wp.array, values: np.ndarray) -> None:
+        """Copy host values into the first entries of an array."""
+        if self.is_cpu:
+            array.numpy()[: len(values)] = values
+        elif len(values):
+            source = wp.array(np.ascontiguousarray(values), dtype=array.dtype, device="cpu", copy=False)
+            wp.copy(array, source, count=source.size)
+
+    def scan(self, counts: wp.array, offsets: wp.array, count: int) -> int:
+        """offsets[k] = sum of counts[:k] for k = 0 .. count; returns the total."""
+        if self.is_cpu:
+            out = offsets.numpy()
+            out[0] = 0
+            np.cumsum(counts.numpy()[:count], out=out[1 : count + 1])
+            return int(out[count])
+        counts[count : count + 1].zero_()
+        wp.utils.array_scan(counts[: count + 1], offsets[: count + 1], inclusive=False)
+        return int(offsets[count : count + 1].numpy()[0])
+
+    def sort_pairs(self, keys: wp.array, values: wp.array, count: int) -> None:
+        """Sort `values` by integer `keys`, stably; both arrays hold at least 2 count entries."""
+        if self.is_cpu:
+            k, v = keys.numpy(), values.numpy()
+            order = np.argsort(k[:count], kind="stable")
+            k[:count], v[:count] = k[order], v[order]
+            return
+        wp.utils.radix_sort_pairs(keys, values, count)
+
+
+class Pool:
+    """Named arrays that grow by half and keep their contents no longer than the next growth."""
+
+    def __init__(self, device: Device):
+        self.device = device
+        self._arrays: dict[str, wp.array] = {}
+
+    def get(self, name: str, count: int, dtype, tail: tuple[int, ...] = ()) -> wp.array:
+        """Array `name` with room for `count` leading entries."""
+        array = self._arrays.get(name)
+        if array is None or array.shape[0] < count:
+            capacity = max(count + count // 2, 16)
+            array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
+            self._arrays[name] = array
+        return array
+
+    @property
+    def bytes(self) -> int:
+        """Memory held [bytes]."""
+        return sum(a.capacity for a in self._arrays.values())

@@ -1,0 +1,159 @@
+"""From a compiled `Model` to the structs of the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device import Device
+from abd.model import Elasticity, Kind, Model
+from cuda_kernels.affine import Path, Pose
+from cuda_kernels.bodies import AXIS, FREE, HELD, BodyData
+from cuda_kernels.broad_phase import Filters
+from cuda_kernels.surfaces import Surfaces
+
+
+def new_pose(device: Device, n: int) -> Pose:
+    """Uninitialised pose of n bodies."""
+    pose = Pose()
+    pose.p = device.zeros(n, wp.vec3d)
+    pose.A = device.zeros(n, wp.mat33d)
+    return pose
+
+
+def new_path(device: Device, n: int) -> Path:
+    """Uninitialised arcs of n bodies."""
+    path = Path()
+    path.p = device.zeros(n, wp.vec3d)
+    path.A = device.zeros(n, wp.mat33d)
+    path.dp = device.zeros(n, wp.vec3d)
+    path.w = device.zeros(n, wp.vec3d)
+    path.S = device.zeros(n, wp.mat33d)
+    path.bend = device.zeros(n, wp.float64)
+    path.reach = device.zeros(n, wp.float64)
+    return path
+
+
+def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Box of every body in its internal frame, (n, 3) each [m]; bodies without a surface get their radii of gyration."""
+    bodies = model.bodies
+    lower, upper = np.zeros((len(bodies), 3)), np.zeros((len(bodies), 3))
+    boxes = [(mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)) for mesh in model.meshes]
+    for b, mesh in enumerate(bodies.mesh):
+        if mesh >= 0:
+            lower[b], upper[b] = boxes[mesh]
+        elif bodies.mass[b] > 0:
+            upper[b] = np.sqrt(bodies.moment[b] / bodies.mass[b])
+            lower[b] = -upper[b]
+    return lower, upper
+
+
+def upload_bodies(model: Model, device: Device) -> BodyData:
+    """Masses, stiffnesses, forces and fixed degrees of freedom."""
+    bodies = model.bodies
+    lower, upper = body_boxes(model)
+    radius = np.maximum(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)), axis=1), 1e-6)
+    dynamic = bodies.kind == Kind.DYNAMIC
+    typical = float(bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
+    A = bodies.q[:, 3:].reshape(-1, 3, 3)
+    rotation = np.select([bodies.free_rotation == 3, bodies.free_rotation == 1], [FREE, AXIS], HELD)
+    data = BodyData()
+    data.kind = device.upload(bodies.kind, wp.int32)
+    data.mass = device.upload(bodies.mass, wp.float64)
+    data.moment = device.upload(bodies.moment, wp.vec3d)
+    data.stiffness = device.upload(np.where(dynamic, bodies.kappa * bodies.volume, 0.0), wp.float64)
+    data.arap = device.upload(bodies.elasticity == Elasticity.ARAP, wp.int32)
+    data.force = device.upload(bodies.force, wp.vec3d)
+    data.torque = device.upload(bodies.torque, wp.vec3d)
+    data.weight = device.upload(np.where(bodies.mass > 0, bodies.mass, typical), wp.float64)
+    data.spread = device.upload(radius**2 / 5.0, wp.float64)
+    data.translation = device.upload(bodies.free_translation.astype(float), wp.vec3d)
+    data.rotation = device.upload(rotation, wp.int32)
+    data.axis = device.upload(bodies.rotation_axis, wp.vec3d)
+    data.rest_axis = device.upload(np.einsum("nrc,nr->nc", A, bodies.rotation_axis), wp.vec3d)
+    return data
+
+
+@dataclass
+class UploadedSurfaces:
+    """The surfaces and the trees they own (the trees live as long as this object)."""
+
+    data: Surfaces
+    trees: list[wp.Bvh]
+
+
+def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
+    """Meshes with their rest-space trees, one per distinct mesh."""
+    trees: list[wp.Bvh] = []
+
+    def tree(boxes: tuple[np.ndarray, np.ndarray]) -> int:
+        lower, upper = boxes
+        if len(lower) == 0:
+            lower, upper = np.full((1, 3), 1e30), np.full((1, 3), 1e30)
+        slack = 2e-7 * np.maximum(np.abs(lower), np.abs(upper)) + 1e-30
+        trees.append(wp.Bvh(device.upload(lower - slack, wp.vec3), device.upload(upper + slack, wp.vec3)))
+        return trees[-1].id
+
+    def boxes(mesh, indices):
+        corners = mesh.vertices[indices]
+        return corners.min(axis=1), corners.max(axis=1)
+
+    meshes = model.meshes
+    targets, isolated, target_ids, edge_ids = [], [], [], []
+    for mesh in meshes:
+        wire, points = mesh.codim_edges, mesh.points
+        targets.append(np.concatenate([mesh.triangles, wire[:, [0, 1, 1]], np.repeat(points[:, None], 3, 1)]))
+        flags = np.zeros(len(mesh.vertices), dtype=np.int32)
+        flags[points] = 1
+        isolated.append(flags)
+        target_ids.append(tree(boxes(mesh, targets[-1])))
+        edge_ids.append(tree(boxes(mesh, mesh.edges)))
+
+    def stacked(parts, width, dtype):
+        return np.concatenate(parts) if parts else np.zeros((0, width) if width else 0, dtype=dtype)
+
+    def starts(parts):
+        return np.concatenate([[0], np.cumsum([len(p) for p in parts])])
+
+    data = Surfaces()
+    data.mesh = device.upload(model.bodies.mesh, wp.int32)
+    data.vertex_start = device.upload(starts([m.vertices for m in meshes]), wp.int32)
+    data.target_start = device.upload(starts(targets), wp.int32)
+    data.edge_start = device.upload(starts([m.edges for m in meshes]), wp.int32)
+    data.vertices = device.upload(stacked([m.vertices for m in meshes], 3, float), wp.vec3d)
+    data.isolated = device.upload(stacked(isolated, 0, np.int32), wp.int32)
+    data.targets = device.upload(stacked(targets, 3, np.int32), wp.vec3i)
+    data.edges = device.upload(stacked([m.edges for m in meshes], 2, np.int32), wp.vec2i)
+    data.target_bvh = device.upload(np.array(target_ids, dtype=np.uint64), wp.uint64)
+    data.edge_bvh = device.upload(np.array(edge_ids, dtype=np.uint64), wp.uint64)
+    data.lower = device.upload(np.array([m.vertices.min(axis=0) for m in meshes]).reshape(-1, 3), wp.vec3d)
+    data.upper = device.upload(np.array([m.vertices.max(axis=0) for m in meshes]).reshape(-1, 3), wp.vec3d)
+    data.plane = device.upload(np.nan_to_num(model.bodies.plane), wp.vec4d)
+    data.radius = device.upload(model.bodies.radius, wp.float64)
+    data.material = device.upload(model.bodies.material, wp.int32)
+    return UploadedSurfaces(data, trees)
+
+
+def upload_filters(model: Model, device: Device) -> Filters:
+    """Which bodies may collide."""
+    bodies = model.bodies
+    n = len(bodies)
+    joined = {
+        (min(j.parent, j.child), max(j.parent, j.child)) for j in model.joints if not j.collide and j.parent >= 0
+    }
+    keys = np.array(sorted(a * n + b for a, b in joined), dtype=np.int64)
+    planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
+    filters = Filters()
+    filters.kind = device.upload(bodies.kind, wp.int32)
+    filters.group = device.upload(bodies.group, wp.int32)
+    filters.world = device.upload(bodies.world, wp.int32)
+    filters.material = device.upload(bodies.material, wp.int32)
+    filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
+    filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
+    filters.planes = device.upload(planes if len(planes) else np.zeros(1), wp.int32)
+    filters.plane_count = len(planes)
+    filters.excluded_count = len(keys)
+    filters.bodies = n
+    return filters

@@ -1,0 +1,34 @@
+"""As-rigid-as-possible alternative: ``V = kappa vol |A - R|_F^2`` [J], R the rotation closest to A."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def polar(A: np.ndarray) -> np.ndarray:
+    """Rotations (n, 3, 3) closest to A (n, 3, 3), by singular values."""
+    U, _, Vt = np.linalg.svd(A)
+    flip = np.sign(np.linalg.det(U @ Vt))
+    U[:, :, 2] *= flip[:, None]
+    return U @ Vt
+
+
+def energy(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(n,) energies [J]."""
+    D = A - polar(A)
+    return stiffness * np.sum(D * D, axis=(1, 2))
+
+
+def gradient(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(n, 3, 3): ``2 kappa vol (A - R)``; R is stationary to first order."""
+    return 2.0 * stiffness[:, None, None] * (A - polar(A))
+
+
+def hessian(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(n, 9, 9) over the rows of A: ``dA -> 2 kappa vol sym(dA R^T) R``, the positive semi-definite part at A = R.
+
+    Entry ((r, a), (s, c)) is ``kappa vol (delta_rs delta_ac + R_rc R_sa)``.
+    """
+    R = polar(A)
+    H = np.einsum("nrc,nsa->nrasc", R, R) + np.einsum("rs,ac->rasc", np.eye(3), np.eye(3))
+    return stiffness[:, None, None] * H.reshape(-1, 9, 9)

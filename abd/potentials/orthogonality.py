@@ -1,0 +1,34 @@
+"""Near-rigidity of an affine body: ``V = kappa vol |A A^T - 1|_F^2`` [J] (Lan et al. 2022, Affine Body Dynamics)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def energy(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(n,) energies [J]; stiffness = kappa vol (n,) [J], A (n, 3, 3)."""
+    E = A @ A.transpose(0, 2, 1) - np.eye(3)
+    return stiffness * np.sum(E * E, axis=(1, 2))
+
+
+def gradient(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(n, 3, 3): ``4 kappa vol E A`` with E = A A^T - 1."""
+    E = A @ A.transpose(0, 2, 1) - np.eye(3)
+    return 4.0 * stiffness[:, None, None] * (E @ A)
+
+
+def hessian(stiffness: np.ndarray, A: np.ndarray, project: bool = False) -> np.ndarray:
+    """(n, 9, 9) over the rows of A.
+
+    Block (r, s) is ``4 kappa vol (a_s a_r^T + delta_rs A^T A + E_rs 1)``. The first two terms are the Gauss-Newton part
+    and positive semi-definite; with `project` E is replaced by its positive semi-definite part.
+    """
+    n = len(A)
+    E = A @ A.transpose(0, 2, 1) - np.eye(3)
+    if project:
+        values, vectors = np.linalg.eigh(E)
+        E = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    H = np.einsum("nsa,nrc->nrasc", A, A)
+    H += np.einsum("rs,nta,ntc->nrasc", np.eye(3), A, A)
+    H += np.einsum("nrs,ac->nrasc", E, np.eye(3))
+    return 4.0 * stiffness[:, None, None] * H.reshape(n, 9, 9)

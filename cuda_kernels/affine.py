@@ -1,0 +1,123 @@
+"""Affine bodies: state, the arc a step follows, and small matrix functions.
+
+A body is ``x = p + A X``. A step follows ``A(alpha) = exp(alpha W) (1 + alpha S) A0``, ``p(alpha) = p0 + alpha dp``
+(the arc of formulation.md section 2); a straight step is the arc with ``W = 0`` and ``S = dA A0^-1``.
+"""
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+ZERO = wp.constant(wp.float64(0.0))
+HALF = wp.constant(wp.float64(0.5))
+ONE = wp.constant(wp.float64(1.0))
+TWO = wp.constant(wp.float64(2.0))
+TINY = wp.constant(wp.float64(1.0e-300))
+
+
+@wp.struct
+class Pose:
+    """States of all bodies: p (n,) [m], A (n,) row-major affine maps."""
+
+    p: wp.array(dtype=wp.vec3d)
+    A: wp.array(dtype=wp.mat33d)
+
+
+@wp.struct
+class Path:
+    """Arcs of all bodies, from `origin` (alpha = 0).
+
+    dp [m], w the axial vector of W [rad], S; over [0, 1] `bend` bounds the second derivative of every vertex [m],
+    `reach` the first derivative of its affine part A(alpha) X [m].
+    """
+
+    p: wp.array(dtype=wp.vec3d)
+    A: wp.array(dtype=wp.mat33d)
+    dp: wp.array(dtype=wp.vec3d)
+    w: wp.array(dtype=wp.vec3d)
+    S: wp.array(dtype=wp.mat33d)
+    bend: wp.array(dtype=wp.float64)
+    reach: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def skew(w: wp.vec3d) -> wp.mat33d:
+    """Matrix of ``w x``."""
+    return wp.mat33d(ZERO, -w[2], w[1], w[2], ZERO, -w[0], -w[1], w[0], ZERO)
+
+
+@wp.func
+def axial(m: wp.mat33d) -> wp.vec3d:
+    """Axial vector of the skew part of m."""
+    return HALF * wp.vec3d(m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1])
+
+
+@wp.func
+def identity3() -> wp.mat33d:
+    return wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE)
+
+
+@wp.func
+def rotation(w: wp.vec3d) -> wp.mat33d:
+    """exp([w]), Rodrigues' formula with series near zero."""
+    t2 = wp.dot(w, w)
+    s = ONE - t2 / wp.float64(6.0) * (ONE - t2 / wp.float64(20.0))
+    c = HALF - t2 / wp.float64(24.0) * (ONE - t2 / wp.float64(30.0))
+    if t2 > wp.float64(1.0e-6):
+        t = wp.sqrt(t2)
+        s = wp.sin(t) / t
+        c = (ONE - wp.cos(t)) / t2
+    k = skew(w)
+    return identity3() + s * k + c * (k * k)
+
+
+@wp.func
+def frobenius(m: wp.mat33d) -> wp.float64:
+    return wp.sqrt(wp.ddot(m, m))
+
+
+@wp.func
+def spectral_bound(m: wp.mat33d) -> wp.float64:
+    """Upper bound of the largest singular value: sqrt of the largest row sum of |m m^T|, tight near rotations."""
+    g = m * wp.transpose(m)
+    a = wp.abs(g[0, 0]) + wp.abs(g[0, 1]) + wp.abs(g[0, 2])
+    b = wp.abs(g[1, 0]) + wp.abs(g[1, 1]) + wp.abs(g[1, 2])
+    c = wp.abs(g[2, 0]) + wp.abs(g[2, 1]) + wp.abs(g[2, 2])
+    return wp.sqrt(wp.max(a, wp.max(b, c)))
+
+
+@wp.func
+def outer_product(a: wp.vec3d, b: wp.vec3d) -> wp.mat33d:
+    return wp.outer(a, b)
+
+
+@wp.func
+def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
+    """A(alpha) of a body on its arc."""
+    A = path.A[body]
+    S = path.S[body]
+    w = path.w[body]
+    A = A + alpha * (S * A)
+    if wp.dot(w, w) > ZERO:
+        A = rotation(alpha * w) * A
+    return A
+
+
+@wp.func
+def arc_rate(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
+    """dA/dalpha of a body on its arc."""
+    A = path.A[body]
+    S = path.S[body]
+    w = path.w[body]
+    if wp.dot(w, w) > ZERO:
+        return rotation(alpha * w) * ((skew(w) * (identity3() + alpha * S) + S) * A)
+    return S * A
+
+
+@wp.kernel
+def advance(first: wp.int32, path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pose: Pose):
+    """pose = path(alpha of the body's island)."""
+    b = wp.tid() + first
+    a = alpha[island[b]]
+    pose.p[b] = path.p[b] + a * path.dp[b]
+    pose.A[b] = arc(path, b, a)

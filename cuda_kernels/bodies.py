@@ -1,0 +1,322 @@
+"""Energies of single bodies: inertia, near-rigidity, external forces, pull of a prescribed pose.
+
+Mirrors ``abd/potentials/{inertia,orthogonality,arap,forces,prescribed}.py``. Vectors are in q order (p, rows of A).
+"""
+
+import warp as wp
+
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Pose, frobenius, identity3, skew
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+DYNAMIC = 0
+KINEMATIC = 1
+STATIC = 2
+FREE = 0
+AXIS = 1
+HELD = 2
+
+
+@wp.struct
+class BodyData:
+    """Constants of all bodies (n,).
+
+    `weight` scales the pull towards prescribed poses [kg], `spread` its affine part [m^2]; `translation` masks the
+    world axes the centre of mass may move along; `rotation` is FREE, AXIS (about `axis`, rest direction `rest_axis`)
+    or HELD.
+    """
+
+    kind: wp.array(dtype=wp.int32)
+    mass: wp.array(dtype=wp.float64)
+    moment: wp.array(dtype=wp.vec3d)
+    stiffness: wp.array(dtype=wp.float64)
+    arap: wp.array(dtype=wp.int32)
+    force: wp.array(dtype=wp.vec3d)
+    torque: wp.array(dtype=wp.vec3d)
+    weight: wp.array(dtype=wp.float64)
+    spread: wp.array(dtype=wp.float64)
+    translation: wp.array(dtype=wp.vec3d)
+    rotation: wp.array(dtype=wp.int32)
+    axis: wp.array(dtype=wp.vec3d)
+    rest_axis: wp.array(dtype=wp.vec3d)
+
+
+@wp.struct
+class StepData:
+    """What a step holds fixed.
+
+    Inertial target (pt, At); prescribed poses (pk, Ak) with multipliers (lp, lA) and `pull` [-]; `held` marks bodies
+    that do not move any more in this step; `ch2` = c h^2 [s^2].
+    """
+
+    pt: wp.array(dtype=wp.vec3d)
+    At: wp.array(dtype=wp.mat33d)
+    pk: wp.array(dtype=wp.vec3d)
+    Ak: wp.array(dtype=wp.mat33d)
+    lp: wp.array(dtype=wp.vec3d)
+    lA: wp.array(dtype=wp.mat33d)
+    held: wp.array(dtype=wp.int32)
+    gravity: wp.vec3d
+    pull: wp.float64
+    ch2: wp.float64
+
+
+@wp.func
+def polar(A: wp.mat33d) -> wp.mat33d:
+    """Rotation closest to A, by Newton's iteration R <- (R + R^-T)/2; A is near a rotation."""
+    R = A
+    for _i in range(8):
+        R = HALF * (R + wp.transpose(wp.inverse(R)))
+    return R
+
+
+@wp.func
+def positive_part(E: wp.mat33d) -> wp.mat33d:
+    """Symmetric positive semi-definite part of a symmetric matrix."""
+    if frobenius(E) < wp.float64(1.0e-14):
+        return wp.mat33d()
+    Q, d = wp.eig3(E)
+    out = wp.mat33d()
+    for k in range(3):
+        if d[k] > ZERO:
+            v = wp.vec3d(Q[0, k], Q[1, k], Q[2, k])
+            out = out + d[k] * wp.outer(v, v)
+    return out
+
+
+@wp.func
+def elastic_energy(stiffness: wp.float64, arap: wp.int32, A: wp.mat33d) -> wp.float64:
+    """kappa vol |A A^T - 1|^2, or kappa vol |A - R|^2 for arap [J]."""
+    if arap != 0:
+        D = A - polar(A)
+        return stiffness * wp.ddot(D, D)
+    E = A * wp.transpose(A) - identity3()
+    return stiffness * wp.ddot(E, E)
+
+
+@wp.func
+def couple(torque: wp.vec3d, A: wp.mat33d) -> wp.mat33d:
+    """Generalised force of a couple: 1/2 [tau] A^-T [N m]."""
+    return HALF * (skew(torque) * wp.transpose(wp.inverse(A)))
+
+
+@wp.kernel
+def body_energies(
+    first: wp.int32,
+    body: BodyData,
+    step: StepData,
+    reference: Pose,
+    pose: Pose,
+    out: wp.array(dtype=wp.float64),
+):
+    """Incremental energy of every body alone, external work counted from `reference` (the state of linearisation)."""
+    b = wp.tid() + first
+    kind = body.kind[b]
+    e = ZERO
+    if step.held[b] == 0:
+        A = pose.A[b]
+        if kind == DYNAMIC:
+            m = body.mass[b]
+            s = body.moment[b]
+            dp = pose.p[b] - step.pt[b]
+            D = A - step.At[b]
+            e = HALF * m * wp.dot(dp, dp)
+            for r in range(3):
+                e = e + HALF * (s[0] * D[r, 0] * D[r, 0] + s[1] * D[r, 1] * D[r, 1] + s[2] * D[r, 2] * D[r, 2])
+            work = wp.dot(m * step.gravity + body.force[b], pose.p[b] - reference.p[b])
+            tau = body.torque[b]
+            if wp.dot(tau, tau) > ZERO:
+                work = work + wp.ddot(couple(tau, reference.A[b]), A - reference.A[b])
+            e = e - step.ch2 * work
+        else:
+            dp = pose.p[b] - step.pk[b]
+            D = A - step.Ak[b]
+            e = step.pull * HALF * body.weight[b] * (wp.dot(dp, dp) + body.spread[b] * wp.ddot(D, D))
+            e = e - wp.dot(step.lp[b], dp) - wp.ddot(step.lA[b], D)
+        e = e + step.ch2 * elastic_energy(body.stiffness[b], body.arap[b], A)
+    out[b] = e
+
+
+@wp.kernel
+def linearize_bodies(
+    first: wp.int32,
+    body: BodyData,
+    step: StepData,
+    pose: Pose,
+    joint_diagonal: wp.array3d(dtype=wp.float64),
+    gradient: wp.array2d(dtype=wp.float64),
+    diagonal: wp.array3d(dtype=wp.float64),
+):
+    """Gradient (n, 12) of a body's own energies, and its 12x12 block, started with the constant block of its joints."""
+    b = wp.tid() + first
+    for r in range(12):
+        gradient[b, r] = ZERO
+        for c in range(12):
+            diagonal[b, r, c] = joint_diagonal[b, r, c]
+    if step.held[b] != 0:
+        return
+    A = pose.A[b]
+    G = wp.mat33d()
+    if body.kind[b] == DYNAMIC:
+        m = body.mass[b]
+        s = body.moment[b]
+        g = m * (pose.p[b] - step.pt[b]) - step.ch2 * (m * step.gravity + body.force[b])
+        D = A - step.At[b]
+        tau = body.torque[b]
+        T = wp.mat33d()
+        if wp.dot(tau, tau) > ZERO:
+            T = couple(tau, A)
+        for r in range(3):
+            gradient[b, r] = g[r]
+            diagonal[b, r, r] = diagonal[b, r, r] + m
+            for c in range(3):
+                G[r, c] = s[c] * D[r, c] - step.ch2 * T[r, c]
+                diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] = diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] + s[c]
+    else:
+        w = step.pull * body.weight[b]
+        ws = w * body.spread[b]
+        g = w * (pose.p[b] - step.pk[b]) - step.lp[b]
+        G = ws * (A - step.Ak[b]) - step.lA[b]
+        for r in range(3):
+            gradient[b, r] = g[r]
+            diagonal[b, r, r] = diagonal[b, r, r] + w
+            for c in range(3):
+                diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] = diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] + ws
+    k = step.ch2 * body.stiffness[b]
+    if body.arap[b] != 0:
+        # dA -> 2 k sym(dA R^T) R, the positive semi-definite part of the Hessian at A = R
+        R = polar(A)
+        G = G + TWO * k * (A - R)
+        for r in range(3):
+            for s2 in range(3):
+                for a in range(3):
+                    for c in range(3):
+                        v = R[r, c] * R[s2, a]
+                        if r == s2 and a == c:
+                            v = v + ONE
+                        i = 3 + 3 * r + a
+                        j = 3 + 3 * s2 + c
+                        diagonal[b, i, j] = diagonal[b, i, j] + k * v
+    else:
+        E = A * wp.transpose(A) - identity3()
+        M = wp.transpose(A) * A
+        k4 = wp.float64(4.0) * k
+        G = G + k4 * (E * A)
+        P = positive_part(E)
+        for r in range(3):
+            for s2 in range(3):
+                for a in range(3):
+                    for c in range(3):
+                        v = A[s2, a] * A[r, c]
+                        if r == s2:
+                            v = v + M[a, c]
+                        if a == c:
+                            v = v + P[r, s2]
+                        i = 3 + 3 * r + a
+                        j = 3 + 3 * s2 + c
+                        diagonal[b, i, j] = diagonal[b, i, j] + k4 * v
+    for r in range(3):
+        for c in range(3):
+            gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] + G[r, c]
+
+
+@wp.func
+def project(body: BodyData, b: wp.int32, held: wp.int32, v: wp.array2d(dtype=wp.float64)):
+    """Remove from row b of v (n, 12) what the body's fixed degrees of freedom forbid."""
+    if held != 0:
+        for r in range(12):
+            v[b, r] = ZERO
+        return
+    mask = body.translation[b]
+    for r in range(3):
+        v[b, r] = v[b, r] * mask[r]
+    if body.rotation[b] == HELD:
+        for r in range(9):
+            v[b, 3 + r] = ZERO
+    if body.rotation[b] == AXIS:
+        u = body.rest_axis[b]
+        for r in range(3):
+            row = wp.vec3d(v[b, 3 + 3 * r], v[b, 4 + 3 * r], v[b, 5 + 3 * r])
+            row = row - wp.dot(row, u) * u
+            for c in range(3):
+                v[b, 3 + 3 * r + c] = row[c]
+
+
+@wp.kernel
+def project_vectors(first: wp.int32, body: BodyData, step: StepData, v: wp.array2d(dtype=wp.float64)):
+    """Keep the free part of every row of v (n, 12)."""
+    b = wp.tid() + first
+    project(body, b, step.held[b], v)
+
+
+@wp.func
+def projector(body: BodyData, b: wp.int32, held: wp.int32, i: wp.int32, j: wp.int32) -> wp.float64:
+    """Entry (i, j) of a body's 12x12 projector onto its free motions."""
+    if held != 0:
+        return ZERO
+    if i < 3 or j < 3:
+        if i == j:
+            mask = body.translation[b]
+            return mask[i]
+        return ZERO
+    if body.rotation[b] == HELD:
+        return ZERO
+    v = ZERO
+    if i == j:
+        v = ONE
+    if body.rotation[b] == AXIS:
+        if (i - 3) // 3 == (j - 3) // 3:
+            u = body.rest_axis[b]
+            v = v - u[(i - 3) % 3] * u[(j - 3) % 3]
+    return v
+
+
+@wp.func
+def is_constrained(body: BodyData, b: wp.int32, held: wp.int32) -> bool:
+    """Whether a body has fixed degrees of freedom now."""
+    mask = body.translation[b]
+    return held != 0 or body.rotation[b] != FREE or mask[0] + mask[1] + mask[2] < wp.float64(2.5)
+
+
+@wp.kernel
+def project_blocks(
+    first: wp.int32,
+    body: BodyData,
+    step: StepData,
+    row: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    scratch: wp.array3d(dtype=wp.float64),
+    blocks: wp.array3d(dtype=wp.float64),
+    is_diagonal: wp.int32,
+):
+    """blocks[k] <- P_row blocks[k] P_column; diagonal ones get 1 - P so that fixed directions stay invertible."""
+    k = wp.tid() + first
+    i = row[k]
+    j = column[k]
+    hi = step.held[i]
+    hj = step.held[j]
+    ci = is_constrained(body, i, hi)
+    cj = is_constrained(body, j, hj)
+    if not ci and not cj:
+        return
+    for r in range(12):
+        for c in range(12):
+            v = blocks[k, r, c]
+            if cj:
+                v = ZERO
+                for m in range(12):
+                    v = v + blocks[k, r, m] * projector(body, j, hj, m, c)
+            scratch[k, r, c] = v
+    for r in range(12):
+        for c in range(12):
+            v = scratch[k, r, c]
+            if ci:
+                v = ZERO
+                for m in range(12):
+                    v = v + projector(body, i, hi, r, m) * scratch[k, m, c]
+            if is_diagonal != 0:
+                p = -projector(body, i, hi, r, c)
+                if r == c:
+                    p = p + ONE
+                v = v + p
+            blocks[k, r, c] = v

@@ -1,0 +1,155 @@
+"""Body pairs whose swept boxes meet: one box per body, a tree over them, and the filters of the scene."""
+
+import warp as wp
+
+from cuda_kernels.affine import HALF, ONE, Path, ZERO, arc
+from cuda_kernels.surfaces import Surfaces
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.struct
+class Filters:
+    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs."""
+
+    kind: wp.array(dtype=wp.int32)
+    group: wp.array(dtype=wp.int32)
+    world: wp.array(dtype=wp.int32)
+    material: wp.array(dtype=wp.int32)
+    enabled: wp.array2d(dtype=wp.int32)
+    excluded: wp.array(dtype=wp.int64)
+    planes: wp.array(dtype=wp.int32)
+    plane_count: wp.int32
+    excluded_count: wp.int32
+    bodies: wp.int32
+
+
+@wp.func
+def absolute(m: wp.mat33d) -> wp.mat33d:
+    return wp.mat33d(
+        wp.abs(m[0, 0]), wp.abs(m[0, 1]), wp.abs(m[0, 2]),
+        wp.abs(m[1, 0]), wp.abs(m[1, 1]), wp.abs(m[1, 2]),
+        wp.abs(m[2, 0]), wp.abs(m[2, 1]), wp.abs(m[2, 2]),
+    )  # fmt: skip
+
+
+@wp.kernel
+def swept_boxes(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    margin: wp.float64,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+):
+    """Boxes of all bodies over alpha in [0, 1], grown by margin, radius and the arc's departure from its chord."""
+    b = wp.tid() + first
+    m = s.mesh[b]
+    if m < 0:
+        lower[b] = wp.vec3(3.0e37, 3.0e37, 3.0e37)
+        upper[b] = wp.vec3(3.0e37, 3.0e37, 3.0e37)
+        return
+    centre = HALF * (s.lower[m] + s.upper[m])
+    half = HALF * (s.upper[m] - s.lower[m])
+    A0 = path.A[b]
+    A1 = arc(path, b, ONE)
+    x0 = path.p[b] + A0 * centre
+    x1 = path.p[b] + path.dp[b] + A1 * centre
+    h0 = absolute(A0) * half
+    h1 = absolute(A1) * half
+    grow = margin + s.radius[b] + path.bend[b] / wp.float64(8.0)
+    g = wp.vec3d(grow, grow, grow)
+    lo = wp.min(x0 - h0, x1 - h1) - g
+    hi = wp.max(x0 + h0, x1 + h1) + g
+    # outward rounding to single precision
+    scale = wp.float64(2.0e-7)
+    for r in range(3):
+        lo[r] = lo[r] - wp.abs(lo[r]) * scale
+        hi[r] = hi[r] + wp.abs(hi[r]) * scale
+    lower[b] = wp.vec3(wp.float32(lo[0]), wp.float32(lo[1]), wp.float32(lo[2]))
+    upper[b] = wp.vec3(wp.float32(hi[0]), wp.float32(hi[1]), wp.float32(hi[2]))
+
+
+@wp.func
+def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
+    """Whether the scene lets bodies b and c collide."""
+    if f.kind[b] != 0 and f.kind[c] != 0:
+        return False
+    if f.world[b] != f.world[c]:
+        return False
+    if f.group[b] >= 0 and f.group[b] == f.group[c]:
+        return False
+    if f.enabled[f.material[b], f.material[c]] == 0:
+        return False
+    key = wp.int64(wp.min(b, c)) * wp.int64(f.bodies) + wp.int64(wp.max(b, c))
+    lo = wp.int32(0)
+    hi = f.excluded_count
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if f.excluded[mid] < key:
+            lo = mid + 1
+        else:
+            hi = mid
+    if lo < f.excluded_count:
+        if f.excluded[lo] == key:
+            return False
+    return True
+
+
+@wp.func
+def emits(f: Filters, b: wp.int32, c: wp.int32) -> bool:
+    """Each pair is emitted once: by its dynamic body, by the smaller index where both are dynamic."""
+    if f.kind[c] != 0:
+        return True
+    return f.kind[b] == 0 and b < c
+
+
+@wp.func
+def meets_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d) -> bool:
+    """Whether a box reaches below the surface of a half-space."""
+    lowest = -plane[3]
+    for r in range(3):
+        if plane[r] > ZERO:
+            lowest = lowest + plane[r] * wp.float64(lower[r])
+        else:
+            lowest = lowest + plane[r] * wp.float64(upper[r])
+    return lowest <= ZERO
+
+
+@wp.kernel
+def emit_pairs(
+    first: wp.int32,
+    tree: wp.uint64,
+    f: Filters,
+    s: Surfaces,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    offset: wp.array(dtype=wp.int32),
+    write: wp.int32,
+    count: wp.array(dtype=wp.int32),
+    pairs: wp.array(dtype=wp.vec2i),
+):
+    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise."""
+    b = wp.tid() + first
+    found = wp.int32(0)
+    if s.mesh[b] >= 0 and f.kind[b] == 0:
+        lo = lower[b]
+        hi = upper[b]
+        query = wp.bvh_query_aabb(tree, lo, hi)
+        c = wp.int32(0)
+        while wp.bvh_query_next(query, c):
+            if c != b:
+                if emits(f, b, c):
+                    if may_touch(f, b, c):
+                        if write != 0:
+                            pairs[offset[b] + found] = wp.vec2i(b, c)
+                        found = found + 1
+        for k in range(f.plane_count):
+            c2 = f.planes[k]
+            if may_touch(f, b, c2):
+                if meets_plane(lo, hi, s.plane[c2]):
+                    if write != 0:
+                        pairs[offset[b] + found] = wp.vec2i(b, c2)
+                    found = found + 1
+    if write == 0:
+        count[b] = found

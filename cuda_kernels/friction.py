@@ -1,0 +1,132 @@
+"""Smoothed Coulomb friction with lagged normal force, tangent plane and contact points; mirrors
+``abd/potentials/friction.py``."""
+
+import warp as wp
+
+from cuda_kernels.affine import ONE, TWO, ZERO, Pose
+from cuda_kernels.barrier import barrier
+from cuda_kernels.contact import ContactLaw, Elements, homogeneous, mollifier
+from cuda_kernels.surfaces import Surfaces, primitives, proximity, separation
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.struct
+class Lagged:
+    """Lagged contacts (m,): bodies, normal n, contact points Yi, Yj, and mu times the normal force (times c h^2)."""
+
+    pair: wp.array(dtype=wp.vec2i)
+    n: wp.array(dtype=wp.vec3d)
+    Yi: wp.array(dtype=wp.vec4d)
+    Yj: wp.array(dtype=wp.vec4d)
+    load: wp.array(dtype=wp.float64)
+
+
+@wp.kernel
+def lag_contacts(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    mu: wp.array2d(dtype=wp.float64),
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    offset: wp.array(dtype=wp.int32),
+    out: Lagged,
+):
+    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose."""
+    k = wp.tid() + first
+    e = offset[k]
+    if offset[k + 1] == e:
+        return
+    c = candidates[k]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    D = wp.dot(near.r, near.r)
+    d = wp.sqrt(D)
+    m = mollifier(c[1], prim, pose.A[i], pose.A[j])
+    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+    b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
+    out.pair[e] = wp.vec2i(i, j)
+    out.n[e] = near.r / d
+    out.Yi[e] = homogeneous(near.Xi, ONE)
+    out.Yj[e] = homogeneous(near.Xj, ONE)
+    out.load[e] = -mu[s.material[i], s.material[j]] * kappa * m.m * TWO * d * b[1]
+
+
+@wp.kernel
+def rubbing(
+    first: wp.int32,
+    mu: wp.array2d(dtype=wp.float64),
+    material: wp.array(dtype=wp.int32),
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    elements: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+):
+    """1 for candidates that carry friction: active, with mu > 0."""
+    k = wp.tid() + first
+    p = pairs[candidates[k][0]]
+    count[k] = 0
+    if elements[k] > 0 and mu[material[p[0]], material[p[1]]] > ZERO:
+        count[k] = 1
+
+
+@wp.func
+def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
+    """Tangential relative displacement against the rest pose xh [m], a world vector."""
+    i = l.pair[e][0]
+    j = l.pair[e][1]
+    Yi = l.Yi[e]
+    Yj = l.Yj[e]
+    Xi = wp.vec3d(Yi[1], Yi[2], Yi[3])
+    Xj = wp.vec3d(Yj[1], Yj[2], Yj[3])
+    u = (pose.p[i] - rest.p[i]) + (pose.A[i] - rest.A[i]) * Xi
+    u = u - (pose.p[j] - rest.p[j]) - (pose.A[j] - rest.A[j]) * Xj
+    n = l.n[e]
+    return u - wp.dot(u, n) * n
+
+
+@wp.kernel
+def friction_energies(
+    first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)
+):
+    """load f0(|u|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
+    e = wp.tid() + first
+    u = slip(l, e, pose, rest)
+    y = wp.length(u)
+    f = y
+    if y < eps:
+        f = y * y * (eps - y / wp.float64(3.0)) / (eps * eps) + eps / wp.float64(3.0)
+    energy[e] = l.load[e] * f
+
+
+@wp.kernel
+def friction_elements(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, out: Elements):
+    """Force along the slip; block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)`` where positive, f1 = f0' / y."""
+    e = wp.tid() + first
+    u = slip(l, e, pose, rest)
+    y = wp.length(u)
+    n = l.n[e]
+    w = l.load[e]
+    f1 = TWO / eps
+    K = wp.mat33d()
+    T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
+    if y >= eps:
+        # only the direction across the slip is stiff
+        f1 = ONE / y
+        K = w * f1 * (T - wp.outer(u, u) / (y * y))
+    else:
+        f1 = (TWO - y / eps) / eps
+        K = w * f1 * T
+        if y > ZERO:
+            K = K - w / (eps * eps * y) * wp.outer(u, u)
+    out.fi[e] = w * f1 * u
+    out.fj[e] = -w * f1 * u
+    out.Kii[e] = K
+    out.Kij[e] = -K
+    out.Kjj[e] = K
+    out.Yi[e] = l.Yi[e]
+    out.Yj[e] = l.Yj[e]

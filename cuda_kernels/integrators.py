@@ -1,0 +1,111 @@
+"""Predictor and velocity update of the integrators, and moves between poses and q (n, 12)."""
+
+import warp as wp
+
+from cuda_kernels.affine import ZERO, Pose
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.kernel
+def predict(
+    first: wp.int32,
+    now: Pose,
+    before: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    earlier: wp.array2d(dtype=wp.float64),
+    weights: wp.array(dtype=wp.float64),
+    target: Pose,
+    rest: Pose,
+):
+    """target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before."""
+    b = wp.tid() + first
+    p = weights[0] * now.p[b] + weights[1] * before.p[b]
+    A = weights[0] * now.A[b] + weights[1] * before.A[b]
+    for r in range(3):
+        p[r] = p[r] + weights[2] * velocity[b, r] + weights[3] * earlier[b, r]
+        for c in range(3):
+            k = 3 + 3 * r + c
+            A[r, c] = A[r, c] + weights[2] * velocity[b, k] + weights[3] * earlier[b, k]
+    target.p[b] = p
+    target.A[b] = A
+    rest.p[b] = weights[4] * now.p[b] + weights[5] * before.p[b]
+    rest.A[b] = weights[4] * now.A[b] + weights[5] * before.A[b]
+
+
+@wp.kernel
+def differentiate(
+    first: wp.int32,
+    pose: Pose,
+    now: Pose,
+    before: Pose,
+    weights: wp.array(dtype=wp.float64),
+    velocity: wp.array2d(dtype=wp.float64),
+):
+    """velocity = w6 pose + w7 now + w8 before, with pose the new state; written as differences to keep its digits."""
+    b = wp.tid() + first
+    w = weights[6]
+    v = weights[8]
+    dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
+    dA = w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b])
+    for r in range(3):
+        velocity[b, r] = dp[r]
+        for c in range(3):
+            velocity[b, 3 + 3 * r + c] = dA[r, c]
+
+
+@wp.kernel
+def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
+    """Pose of a state q (n, 12)."""
+    b = wp.tid() + first
+    A = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            A[r, c] = q[b, 3 + 3 * r + c]
+    pose.p[b] = wp.vec3d(q[b, 0], q[b, 1], q[b, 2])
+    pose.A[b] = A
+
+
+@wp.kernel
+def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
+    """State q (n, 12) of a pose."""
+    b = wp.tid() + first
+    p = pose.p[b]
+    A = pose.A[b]
+    for r in range(3):
+        q[b, r] = p[r]
+        for c in range(3):
+            q[b, 3 + 3 * r + c] = A[r, c]
+
+
+@wp.kernel
+def copy_pose(first: wp.int32, source: Pose, target: Pose):
+    """target = source."""
+    b = wp.tid() + first
+    target.p[b] = source.p[b]
+    target.A[b] = source.A[b]
+
+
+@wp.kernel
+def snap(first: wp.int32, goal: Pose, chosen: wp.array(dtype=wp.int32), pose: Pose):
+    """Set the chosen bodies exactly to their goal."""
+    b = wp.tid() + first
+    if chosen[b] != 0:
+        pose.p[b] = goal.p[b]
+        pose.A[b] = goal.A[b]
+
+
+@wp.kernel
+def strain(first: wp.int32, pose: Pose, out: wp.array(dtype=wp.float64)):
+    """|A A^T - 1|_F of every body."""
+    b = wp.tid() + first
+    A = pose.A[b]
+    G = A * wp.transpose(A)
+    s = ZERO
+    for r in range(3):
+        for c in range(3):
+            e = G[r, c]
+            if r == c:
+                e = e - wp.float64(1.0)
+            s = s + e * e
+    out[b] = wp.sqrt(s)

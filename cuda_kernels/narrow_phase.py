@@ -1,0 +1,392 @@
+"""Candidate primitive pairs of touching body pairs, found in the rest space of one of the two bodies.
+
+A body pair (i, j) offers items: the vertices of i against the targets of j, the vertices of j against those of i, the
+edges of i against those of j. An item is carried into the other body's rest frame at both ends of the step; in between
+it leaves the chord by at most `grow` (bound on the second derivative over eight), so that a static tree per mesh,
+built once, serves every instance and every step.
+"""
+
+import warp as wp
+
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
+from cuda_kernels.surfaces import (
+    EDGE_EDGE,
+    Surfaces,
+    TARGET_VERTEX,
+    VERTEX_PLANE,
+    VERTEX_TARGET,
+    primitives,
+    proximity,
+    relative_speed,
+    separation,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+SLOTS = 8
+
+
+@wp.struct
+class Frames:
+    """Per body pair: maps of i's rest points into j's rest frame at alpha = 0 and 1, the reverse, and growths [m]."""
+
+    R0: wp.array(dtype=wp.mat33d)
+    t0: wp.array(dtype=wp.vec3d)
+    R1: wp.array(dtype=wp.mat33d)
+    t1: wp.array(dtype=wp.vec3d)
+    grow: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def mesh_radius(s: Surfaces, m: wp.int32) -> wp.float64:
+    """Largest distance of a mesh's box corner from the body's origin [m]."""
+    lo = s.lower[m]
+    hi = s.upper[m]
+    return wp.length(
+        wp.vec3d(
+            wp.max(wp.abs(lo[0]), wp.abs(hi[0])),
+            wp.max(wp.abs(lo[1]), wp.abs(hi[1])),
+            wp.max(wp.abs(lo[2]), wp.abs(hi[2])),
+        )
+    )
+
+
+@wp.kernel
+def relative_frames(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    reach: wp.float64,
+    minimum: wp.float64,
+    frames: Frames,
+    items: wp.array(dtype=wp.int32),
+):
+    """Relative maps of every body pair, both ways (entries 2k and 2k + 1), and the number of its items.
+
+    With r = x_i - p_j and y = A_j^-1 r: ``y'' = A_j^-1 (r'' - A_j'' y - 2 A_j' y')``, each factor bounded over the step.
+    """
+    k = wp.tid() + first
+    i0 = pairs[k][0]
+    j0 = pairs[k][1]
+    mi = s.mesh[i0]
+    mj = s.mesh[j0]
+    if mj < 0:
+        items[k] = s.vertex_start[mi + 1] - s.vertex_start[mi]
+        return
+    vertices = s.vertex_start[mi + 1] - s.vertex_start[mi] + s.vertex_start[mj + 1] - s.vertex_start[mj]
+    items[k] = vertices + s.edge_start[mi + 1] - s.edge_start[mi]
+    xi = separation(s, i0, j0, minimum)
+    for side in range(2):
+        i = i0
+        j = j0
+        if side == 1:
+            i = j0
+            j = i0
+        Aj0 = path.A[j]
+        Aj1 = arc(path, j, ONE)
+        B0 = wp.inverse(Aj0)
+        B1 = wp.inverse(Aj1)
+        Ai1 = arc(path, i, ONE)
+        d0 = path.p[i] - path.p[j]
+        d1 = d0 + path.dp[i] - path.dp[j]
+        e = 2 * k + side
+        frames.R0[e] = B0 * path.A[i]
+        frames.t0[e] = B0 * d0
+        frames.R1[e] = B1 * Ai1
+        frames.t1[e] = B1 * d1
+        S = spectral_bound(path.S[j])
+        W = wp.length(path.w[j])
+        inverse = spectral_bound(B0) / wp.max(ONE - S, wp.float64(0.25))
+        rate = W * (ONE + S) + S
+        ri = mesh_radius(s, s.mesh[i])
+        extent0 = spectral_bound(path.A[i]) * ri
+        extent1 = spectral_bound(Ai1) * ri
+        bend_i = path.bend[i]
+        distance = wp.max(wp.length(d0) + extent0, wp.length(d1) + extent1) + bend_i / wp.float64(8.0)
+        curve = W * W * (ONE + S) + TWO * W * S
+        travel = wp.length(path.dp[i] - path.dp[j]) + path.reach[i]
+        slope = inverse * (travel + rate * distance)
+        second = inverse * (bend_i + curve * distance + TWO * rate * slope)
+        if W == ZERO and S == ZERO:
+            second = inverse * bend_i
+        frames.grow[e] = inverse * (reach + xi) + second / wp.float64(8.0)
+
+
+@wp.func
+def find_pair(start: wp.array(dtype=wp.int32), count: wp.int32, item: wp.int32) -> wp.int32:
+    """Index of the pair an item belongs to: the last k with start[k] <= item."""
+    lo = wp.int32(0)
+    hi = count
+    while hi - lo > 1:
+        mid = (lo + hi) // 2
+        if start[mid] <= item:
+            lo = mid
+        else:
+            hi = mid
+    return lo
+
+
+@wp.struct
+class Item:
+    """One primitive carried into the other body's rest frame: kind, index, its swept box there, and whose tree to ask."""
+
+    kind: wp.int32
+    a: wp.int32
+    mesh: wp.int32
+    lower: wp.vec3d
+    upper: wp.vec3d
+    alive: wp.int32
+
+
+@wp.func
+def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32, local: wp.int32) -> Item:
+    """The item with index `local` of a body pair."""
+    item = Item()
+    mi = s.mesh[i]
+    mj = s.mesh[j]
+    item.alive = 0
+    if mj < 0:
+        item.kind = VERTEX_PLANE
+        item.a = local
+        item.alive = 1
+        return item
+    ni = s.vertex_start[mi + 1] - s.vertex_start[mi]
+    nj = s.vertex_start[mj + 1] - s.vertex_start[mj]
+    e = 2 * pair
+    mesh = mj
+    x = wp.vec3d()
+    z = wp.vec3d()
+    if local < ni:
+        item.kind = VERTEX_TARGET
+        item.a = local
+        x = s.vertices[s.vertex_start[mi] + local]
+        z = x
+    elif local < ni + nj:
+        item.kind = TARGET_VERTEX
+        item.a = local - ni
+        e = 2 * pair + 1
+        mesh = mi
+        x = s.vertices[s.vertex_start[mj] + item.a]
+        z = x
+    else:
+        item.kind = EDGE_EDGE
+        item.a = local - ni - nj
+        edge = s.edges[s.edge_start[mi] + item.a]
+        x = s.vertices[s.vertex_start[mi] + edge[0]]
+        z = s.vertices[s.vertex_start[mi] + edge[1]]
+    R0 = frames.R0[e]
+    R1 = frames.R1[e]
+    t0 = frames.t0[e]
+    t1 = frames.t1[e]
+    grow = frames.grow[e]
+    g = wp.vec3d(grow, grow, grow)
+    a0 = R0 * x + t0
+    a1 = R1 * x + t1
+    lo = wp.min(a0, a1)
+    hi = wp.max(a0, a1)
+    if item.kind == EDGE_EDGE:
+        b0 = R0 * z + t0
+        b1 = R1 * z + t1
+        lo = wp.min(lo, wp.min(b0, b1))
+        hi = wp.max(hi, wp.max(b0, b1))
+    item.mesh = mesh
+    item.lower = lo - g
+    item.upper = hi + g
+    l = s.lower[mesh]
+    u = s.upper[mesh]
+    if (
+        item.lower[0] <= u[0]
+        and item.lower[1] <= u[1]
+        and item.lower[2] <= u[2]
+        and item.upper[0] >= l[0]
+        and item.upper[1] >= l[1]
+        and item.upper[2] >= l[2]
+    ):
+        item.alive = 1
+    return item
+
+
+@wp.kernel
+def cull_items(
+    first: wp.int32,
+    s: Surfaces,
+    pairs: wp.array(dtype=wp.vec2i),
+    pair_count: wp.int32,
+    frames: Frames,
+    item_start: wp.array(dtype=wp.int32),
+    alive: wp.array(dtype=wp.int32),
+):
+    """Whether an item's box meets the box of the other body's mesh."""
+    t = wp.tid() + first
+    k = find_pair(item_start, pair_count, t)
+    item = carry(s, frames, pairs[k][0], pairs[k][1], k, t - item_start[k])
+    alive[t] = item.alive
+
+
+@wp.kernel
+def keep_items(
+    first: wp.int32,
+    alive: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    kept: wp.array(dtype=wp.int32),
+):
+    """Indices of the items alive, in order; `offset` is the exclusive sum of `alive`."""
+    t = wp.tid() + first
+    if alive[t] != 0:
+        kept[offset[t]] = t
+
+
+@wp.func
+def wanted(s: Surfaces, kind: wp.int32, swapped: wp.int32, mv: wp.int32, a: wp.int32, mesh: wp.int32, b: wp.int32) -> bool:
+    """Codimensional targets meet only isolated points, and two isolated points meet once, from body i's side."""
+    t = s.targets[s.target_start[mesh] + b]
+    if t[1] != t[2]:
+        return True
+    if s.isolated[s.vertex_start[mv] + a] == 0:
+        return False
+    return t[0] != t[1] or swapped == 0
+
+
+@wp.func
+def near_enough(
+    s: Surfaces, path: Path, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32,
+    reach: wp.float64, minimum: wp.float64,
+) -> bool:
+    """Whether a candidate can come within `reach` (beyond its separation) during the step."""
+    prim = primitives(s, i, j, kind, a, b)
+    near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
+    gap = wp.length(near.r) - separation(s, i, j, minimum) - reach
+    if gap <= ZERO:
+        return True
+    speed = relative_speed(kind, prim, path.dp[i], path_rate(path, i), path.dp[j], path_rate(path, j))
+    return gap <= speed + wp.float64(0.5) * (path.bend[i] + path.bend[j])
+
+
+@wp.func
+def path_rate(path: Path, b: wp.int32) -> wp.mat33d:
+    """dA/dalpha at alpha = 0."""
+    w = path.w[b]
+    S = path.S[b]
+    A = path.A[b]
+    D = S * A
+    return D + wp.mat33d(
+        w[1] * A[2, 0] - w[2] * A[1, 0], w[1] * A[2, 1] - w[2] * A[1, 1], w[1] * A[2, 2] - w[2] * A[1, 2],
+        w[2] * A[0, 0] - w[0] * A[2, 0], w[2] * A[0, 1] - w[0] * A[2, 1], w[2] * A[0, 2] - w[0] * A[2, 2],
+        w[0] * A[1, 0] - w[1] * A[0, 0], w[0] * A[1, 1] - w[1] * A[0, 1], w[0] * A[1, 2] - w[1] * A[0, 2],
+    )  # fmt: skip
+
+
+@wp.func
+def visit(
+    s: Surfaces, path: Path, i: wp.int32, j: wp.int32, pair: wp.int32, item: Item,
+    reach: wp.float64, minimum: wp.float64,
+    base: wp.int32, capacity: wp.int32, out: wp.array(dtype=wp.vec4i),
+) -> wp.int32:
+    """Candidates of one item, in the order of the tree; those beyond `capacity` are counted, not written."""
+    found = wp.int32(0)
+    if item.kind == VERTEX_PLANE:
+        if near_enough(s, path, i, j, item.kind, item.a, 0, reach, minimum):
+            if capacity > 0:
+                out[base] = wp.vec4i(pair, item.kind, item.a, 0)
+            found = 1
+        return found
+    tree = s.target_bvh[item.mesh]
+    if item.kind == EDGE_EDGE:
+        tree = s.edge_bvh[item.mesh]
+    lo = item.lower
+    hi = item.upper
+    # outward rounding to single precision
+    scale = wp.float64(2.0e-7)
+    for r in range(3):
+        lo[r] = lo[r] - wp.abs(lo[r]) * scale
+        hi[r] = hi[r] + wp.abs(hi[r]) * scale
+    query = wp.bvh_query_aabb(
+        tree,
+        wp.vec3(wp.float32(lo[0]), wp.float32(lo[1]), wp.float32(lo[2])),
+        wp.vec3(wp.float32(hi[0]), wp.float32(hi[1]), wp.float32(hi[2])),
+    )
+    b = wp.int32(0)
+    swapped = wp.int32(0)
+    mv = s.mesh[i]
+    if item.kind == TARGET_VERTEX:
+        swapped = 1
+        mv = s.mesh[j]
+    while wp.bvh_query_next(query, b):
+        keep = bool(True)
+        if item.kind != EDGE_EDGE:
+            keep = wanted(s, item.kind, swapped, mv, item.a, item.mesh, b)
+        if keep:
+            if near_enough(s, path, i, j, item.kind, item.a, b, reach, minimum):
+                if found < capacity:
+                    out[base + found] = wp.vec4i(pair, item.kind, item.a, b)
+                found = found + 1
+    return found
+
+
+@wp.kernel
+def find_candidates(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    pair_count: wp.int32,
+    frames: Frames,
+    item_start: wp.array(dtype=wp.int32),
+    kept: wp.array(dtype=wp.int32),
+    reach: wp.float64,
+    minimum: wp.float64,
+    slots: wp.array(dtype=wp.vec4i),
+    count: wp.array(dtype=wp.int32),
+):
+    """Candidates of every kept item: the first `SLOTS` into its slots, and their number."""
+    t = wp.tid() + first
+    k = find_pair(item_start, pair_count, kept[t])
+    i = pairs[k][0]
+    j = pairs[k][1]
+    item = carry(s, frames, i, j, k, kept[t] - item_start[k])
+    count[t] = visit(s, path, i, j, k, item, reach, minimum, SLOTS * t, SLOTS, slots)
+
+
+@wp.kernel
+def gather_candidates(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    pair_count: wp.int32,
+    frames: Frames,
+    item_start: wp.array(dtype=wp.int32),
+    kept: wp.array(dtype=wp.int32),
+    reach: wp.float64,
+    minimum: wp.float64,
+    slots: wp.array(dtype=wp.vec4i),
+    offset: wp.array(dtype=wp.int32),
+    candidates: wp.array(dtype=wp.vec4i),
+):
+    """Candidates side by side, in the order of the items; an item that overflowed its slots is visited again."""
+    t = wp.tid() + first
+    n = offset[t + 1] - offset[t]
+    if n <= SLOTS:
+        for m in range(n):
+            candidates[offset[t] + m] = slots[SLOTS * t + m]
+    else:
+        k = find_pair(item_start, pair_count, kept[t])
+        i = pairs[k][0]
+        j = pairs[k][1]
+        item = carry(s, frames, i, j, k, kept[t] - item_start[k])
+        visit(s, path, i, j, k, item, reach, minimum, offset[t], n, candidates)
+
+
+@wp.kernel
+def segment_starts(
+    first: wp.int32,
+    item_start: wp.array(dtype=wp.int32),
+    kept_offset: wp.array(dtype=wp.int32),
+    candidate_offset: wp.array(dtype=wp.int32),
+    pair_count: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+):
+    """First candidate of every body pair (pairs + 1,): items -> kept items -> candidates."""
+    k = wp.tid() + first
+    starts[k] = candidate_offset[kept_offset[item_start[k]]]

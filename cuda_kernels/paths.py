@@ -1,0 +1,167 @@
+"""Arcs from directions and from velocities, and the numbers that limit a step along them."""
+
+import warp as wp
+
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, rotation, skew, spectral_bound
+from cuda_kernels.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
+from cuda_kernels.surfaces import Surfaces
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.func
+def corner(lower: wp.vec3d, upper: wp.vec3d, k: wp.int32) -> wp.vec3d:
+    """Corner k of a box."""
+    x = lower
+    if k % 2 == 1:
+        x[0] = upper[0]
+    if (k // 2) % 2 == 1:
+        x[1] = upper[1]
+    if k // 4 == 1:
+        x[2] = upper[2]
+    return x
+
+
+@wp.func
+def deformed_radius(lower: wp.vec3d, upper: wp.vec3d, A: wp.mat33d) -> wp.float64:
+    """Largest |A X| over a body's box [m]."""
+    r = ZERO
+    for k in range(8):
+        r = wp.max(r, wp.length(A * corner(lower, upper, k)))
+    return r
+
+
+@wp.func
+def bound_arc(path: Path, b: wp.int32, r: wp.float64):
+    """Fill `bend` and `reach` of a body whose dp, w and S are set."""
+    S = spectral_bound(path.S[b])
+    W = wp.length(path.w[b])
+    path.bend[b] = r * (W * W * (ONE + S) + TWO * W * S)
+    path.reach[b] = r * (W * (ONE + S) + S)
+
+
+@wp.kernel
+def direction_paths(
+    first: wp.int32,
+    body: BodyData,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    pose: Pose,
+    direction: wp.array2d(dtype=wp.float64),
+    path: Path,
+    speed: wp.array(dtype=wp.float64),
+    limit: wp.array(dtype=wp.float64),
+):
+    """The arc of every body along a direction (n, 12), the largest vertex displacement [m] and the strain limit.
+
+    The displacement is the largest over the corners of the body's box, never less than over its vertices; the limit is
+    the alpha at which |alpha S| reaches 1/2.
+    """
+    b = wp.tid() + first
+    A = pose.A[b]
+    D = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = direction[b, 3 + 3 * r + c]
+    dp = wp.vec3d(direction[b, 0], direction[b, 1], direction[b, 2])
+    S = wp.mat33d()
+    w = wp.vec3d()
+    if wp.ddot(D, D) > ZERO:
+        S = D * wp.inverse(A)
+        if body.rotation[b] == FREE:
+            w = axial(S)
+        if body.rotation[b] == AXIS:
+            e = body.axis[b]
+            w = wp.dot(axial(S), e) * e
+        S = S - skew(w)
+    path.p[b] = pose.p[b]
+    path.A[b] = A
+    path.dp[b] = dp
+    path.w[b] = w
+    path.S[b] = S
+    lo = box_lower[b]
+    hi = box_upper[b]
+    bound_arc(path, b, deformed_radius(lo, hi, A))
+    fastest = ZERO
+    for k in range(8):
+        fastest = wp.max(fastest, wp.length(dp + D * corner(lo, hi, k)))
+    speed[b] = fastest
+    strain = spectral_bound(S)
+    limit[b] = ONE
+    if strain > HALF:
+        limit[b] = HALF / strain
+
+
+@wp.kernel
+def start_paths(
+    first: wp.int32,
+    body: BodyData,
+    step: StepData,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    pose: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    h: wp.float64,
+    moving: wp.array(dtype=wp.int32),
+    path: Path,
+):
+    """The arc from q_n to where the rotation leads: p = pt + ch2 f/m, A = exp(h [w]) A_n; prescribed bodies to their pose.
+
+    Bodies with `moving` = 0 stay.
+    """
+    b = wp.tid() + first
+    A = pose.A[b]
+    dp = wp.vec3d()
+    w = wp.vec3d()
+    if moving[b] != 0 and step.held[b] == 0:
+        if body.kind[b] == DYNAMIC:
+            target = step.pt[b]
+            if body.mass[b] > ZERO:
+                target = target + step.ch2 * (step.gravity + body.force[b] / body.mass[b])
+            dp = wp.cw_mul(target - pose.p[b], body.translation[b])
+            D = wp.mat33d()
+            for r in range(3):
+                for c in range(3):
+                    D[r, c] = velocity[b, 3 + 3 * r + c]
+            turn = axial(D * wp.inverse(A))
+            if body.rotation[b] == FREE:
+                w = h * turn
+            if body.rotation[b] == AXIS:
+                e = body.axis[b]
+                w = h * wp.dot(turn, e) * e
+        else:
+            dp = step.pk[b] - pose.p[b]
+            w = rotation_vector(step.Ak[b] * wp.inverse(A))
+    path.p[b] = pose.p[b]
+    path.A[b] = A
+    path.dp[b] = dp
+    path.w[b] = w
+    path.S[b] = wp.mat33d()
+    bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A))
+
+
+@wp.func
+def rotation_vector(R: wp.mat33d) -> wp.vec3d:
+    """Axial vector of log R for angles below pi."""
+    v = axial(R)
+    s = wp.length(v)
+    c = HALF * (R[0, 0] + R[1, 1] + R[2, 2] - ONE)
+    if s < wp.float64(1.0e-9):
+        return v
+    return wp.atan2(s, c) / s * v
+
+
+@wp.kernel
+def displacements(
+    first: wp.int32,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    path: Path,
+    island: wp.array(dtype=wp.int32),
+    alpha: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Bound on how far any vertex of a body moves when its arc is followed up to alpha [m]."""
+    b = wp.tid() + first
+    a = alpha[island[b]]
+    out[b] = a * (wp.length(path.dp[b]) + path.reach[b])
