@@ -1,0 +1,246 @@
+"""Contact potential: sum, gradient and Hessian against ipctk, and the elements the solver assembles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ipctk_scene import scatter_gradient, scatter_hessian, scenes
+from ulp import assert_agrees
+
+from abd.potentials import contact, mollifier
+from abd.potentials.barrier import BARRIERS
+from abd.potentials.contact import ContactParameters, Contacts, Stencil
+from abd.potentials.elements import body_block, body_gradient
+
+ipctk = pytest.importorskip("ipctk")
+
+D_HAT = 1e-2
+KAPPA = 1e7
+SCENES = scenes(D_HAT)
+IPCTK_BARRIERS = {"log": ipctk.ClampedLogBarrier, "log_sq": ipctk.ClampedLogSqBarrier}
+
+
+class Reference:
+    """ipctk's barrier potential of a scene as functions of the vertices (v, 3)."""
+
+    def __init__(self, scene, kind):
+        self.scene = scene
+        self.mesh, self.candidates = scene.ipctk_mesh(ipctk)
+        self.potential = ipctk.BarrierPotential(IPCTK_BARRIERS[kind](), D_HAT, KAPPA)
+
+    def collisions(self, vertices):
+        collisions = ipctk.NormalCollisions()
+        collisions.build(self.candidates, self.mesh, vertices, D_HAT, self.scene.xi)
+        return collisions
+
+    def energy(self, vertices):
+        vertices = np.asfortranarray(vertices)
+        return self.potential(self.collisions(vertices), self.mesh, vertices)
+
+    def gradient(self, vertices):
+        vertices = np.asfortranarray(vertices)
+        return self.potential.gradient(self.collisions(vertices), self.mesh, vertices)
+
+    def hessian(self, vertices):
+        vertices = np.asfortranarray(vertices)
+        return self.potential.hessian(self.collisions(vertices), self.mesh, vertices).toarray()
+
+
+@pytest.mark.parametrize("kind", IPCTK_BARRIERS)
+@pytest.mark.parametrize("name", SCENES)
+def test_sum_gradient_and_hessian_equal_ipctk(name, kind):
+    scene = SCENES[name]
+    reference = Reference(scene, kind)
+    assert len(reference.collisions(np.asfortranarray(scene.vertices))) > 0
+    contacts, index = scene.contacts()
+    parameters = ContactParameters(KAPPA, D_HAT, kind)
+    x, count = scene.vertices[index], len(scene.vertices)
+    energy = np.sum(contact.energy(x, contacts, parameters))
+    gradient = scatter_gradient(contact.gradient(x, contacts, parameters), index, count)
+    hessian = scatter_hessian(contact.hessian(x, contacts, parameters), index, count)
+    assert energy > 0
+    assert_agrees(energy, reference.energy, scene.vertices, context=f"{name}, energy")
+    assert_agrees(gradient, reference.gradient, scene.vertices, context=f"{name}, gradient")
+    assert_agrees(hessian, reference.hessian, scene.vertices, context=f"{name}, Hessian")
+
+
+def test_scenes_reach_every_case():
+    """Merged duplicates, mollified and plain edge pairs, faces, codimensional edges and points."""
+    kinds, weights, parallel = set(), [], 0
+    for scene in SCENES.values():
+        collisions = Reference(scene, "log").collisions(np.asfortranarray(scene.vertices))
+        for i in range(len(collisions)):
+            kinds.add(type(collisions[i]).__name__)
+            weights.append(collisions[i].weight)
+        contacts, index = scene.contacts()
+        value = mollifier.value(scene.vertices[index], contact.thresholds(contacts))
+        parallel += np.count_nonzero((value < 1) & (contact.closest(scene.vertices[index], contacts).D < D_HAT**2))
+    assert len(kinds) == 4 and max(weights) >= 4 and parallel > 20
+
+
+def half_space_contacts(seed: int, count: int) -> tuple[Contacts, np.ndarray]:
+    """Points just above slanted half-spaces, and their positions (m, 4, 3)."""
+    rng = np.random.default_rng(seed)
+    normals = rng.normal(size=(count, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    offsets = rng.normal(size=count)
+    height = rng.uniform(0.1, 0.9, size=count) * D_HAT + 1e-3
+    sideways = np.cross(normals, rng.normal(size=(count, 3)))
+    points = (offsets + height)[:, None] * normals + sideways
+    ones = np.ones(count)
+    contacts = Contacts(
+        stencil=np.full(count, Stencil.POINT_PLANE),
+        first=np.zeros(count, int),
+        second=np.ones(count, int),
+        rest=np.repeat(rng.normal(size=(count, 1, 3)), 4, axis=1),
+        plane=np.column_stack([normals, offsets]),
+        xi=1e-3 * ones,
+        stiffness=ones,
+        mu=0.5 * ones,
+        flipped=np.zeros(count, bool),
+    )
+    return contacts, np.repeat(points[:, None], 4, axis=1)
+
+
+@pytest.mark.parametrize("kind", BARRIERS)
+def test_half_spaces_by_finite_differences(kind):
+    contacts, x = half_space_contacts(0, 20)
+    parameters = ContactParameters(KAPPA, D_HAT, kind)
+    gradient, hessian = contact.gradient(x, contacts, parameters), contact.hessian(x, contacts, parameters)
+    step = 1e-8
+    for k in range(3):
+        move = np.zeros((4, 3))
+        move[0, k] = step
+        rise = contact.energy(x + move, contacts, parameters) - contact.energy(x - move, contacts, parameters)
+        turn = contact.gradient(x + move, contacts, parameters) - contact.gradient(x - move, contacts, parameters)
+        np.testing.assert_allclose(gradient[:, k], rise / (2 * step), rtol=1e-4, atol=1e-5 * np.abs(gradient).max())
+        np.testing.assert_allclose(hessian[:, k], turn / (2 * step), rtol=1e-4, atol=1e-5 * np.abs(hessian).max())
+    below = x - 2 * D_HAT * contacts.plane[:, None, :3]
+    assert np.all(np.isinf(contact.energy(below, contacts, parameters)))
+    assert np.all(contact.gradient(below, contacts, parameters) == 0.0)
+    assert len(contact.contact_elements(below, contacts, parameters)) == 0
+
+
+def random_states(seed: int) -> np.ndarray:
+    """(2, 12) states of two nearly rigid bodies near the identity."""
+    q = np.concatenate([np.zeros((2, 3)), np.tile(np.eye(3).ravel(), (2, 1))], axis=1)
+    return q + 1e-4 * np.random.default_rng(seed).normal(size=(2, 12))
+
+
+def body_energy(q, contacts, parameters):
+    return np.sum(contact.energy(contacts.positions(q), contacts, parameters))
+
+
+@pytest.mark.parametrize("name", ["boxes turned by 0.01", "tetrahedra 1", "deformed tetrahedra", "rods and points"])
+def test_elements_give_the_gradient_of_the_bodies(name):
+    contacts, _ = SCENES[name].contacts()
+    parameters = ContactParameters(KAPPA, D_HAT)
+    q = random_states(1)
+    elements = contact.contact_elements(contacts.positions(q), contacts, parameters)
+    gradient = np.stack([part.sum(axis=0) for part in elements.gradients()])
+    step = 1e-8
+    for body in range(2):
+        for k in range(12):
+            move = np.zeros((2, 12))
+            move[body, k] = step
+            slope = body_energy(q + move, contacts, parameters) - body_energy(q - move, contacts, parameters)
+            assert gradient[body, k] == pytest.approx(slope / (2 * step), rel=2e-5, abs=2e-6 * np.abs(gradient).max())
+
+
+def assembled(elements) -> np.ndarray:
+    """(24, 24) second derivative of the two bodies."""
+    ii, ij, jj = (block.sum(axis=0) for block in elements.blocks())
+    return np.block([[ii, ij], [ij.T, jj]])
+
+
+@pytest.mark.parametrize("kind", BARRIERS)
+@pytest.mark.parametrize("name", SCENES)
+def test_elements_are_positive_semi_definite(name, kind):
+    scene = SCENES[name]
+    contacts, index = scene.contacts()
+    elements = contact.contact_elements(scene.vertices[index], contacts, ContactParameters(KAPPA, D_HAT, kind))
+    ii, ij, jj = elements.blocks()
+    single = np.block([[ii, ij], [ij.transpose(0, 2, 1), jj]])
+    values = np.linalg.eigvalsh(single)
+    assert np.all(values[:, 0] >= -1e-12 * np.maximum(values[:, -1], 1e-300))
+
+
+def test_blocks_are_the_second_derivative_along_the_normal():
+    """Two flat faces pressed together: the distance is linear in the bodies, so nothing is left out."""
+    contacts, _ = SCENES["boxes shifted both ways"].contacts()
+    faces = contacts.stencil == Stencil.POINT_TRIANGLE
+    contacts = Contacts(*(getattr(contacts, name)[faces] for name in contacts.__dataclass_fields__))
+    parameters = ContactParameters(KAPPA, D_HAT)
+    q = np.concatenate([np.zeros((2, 3)), np.tile(np.eye(3).ravel(), (2, 1))], axis=1)
+    block = assembled(contact.contact_elements(contacts.positions(q), contacts, parameters))
+    press = np.zeros(24)
+    press[2], press[14] = 1.0, -1.0
+    tilt = np.zeros(24)
+    tilt[9] = 1.0  # A_zx of body 0: lifts its points in proportion to x
+    step = 1e-5
+    for direction in (press, tilt, press + tilt):
+        energies = [body_energy(q + s * direction.reshape(2, 12), contacts, parameters) for s in (step, 0.0, -step)]
+        second = (energies[0] - 2 * energies[1] + energies[2]) / step**2
+        assert direction @ block @ direction == pytest.approx(second, rel=1e-4)
+
+
+def test_mollifier_element_is_the_gauss_newton_form_of_the_cross_product():
+    contacts, _ = SCENES["boxes turned by 0.01"].contacts()
+    parameters = ContactParameters(KAPPA, D_HAT)
+    q = random_states(2)
+    x = contacts.positions(q)
+    elements = contact.contact_elements(x, contacts, parameters)
+    second = np.flatnonzero(elements.Y_i[:, 0] == 0.0)
+    assert len(second) == 2
+
+    def cross(vector):
+        state = vector.reshape(2, 12)[:, 3:].reshape(2, 3, 3)
+        return np.cross(state[0] @ elements.Y_i[e, 1:], state[1] @ elements.Y_j[e, 1:])
+
+    near = contact.closest(x, contacts)
+    for e in second:
+        c, eps_x = np.sum(cross(q.ravel()) ** 2), contact.thresholds(contacts)[elements.source[e]]
+        slope = mollifier.mollifier(c, eps_x)[1]
+        b = contact.barrier("log", near.D[elements.source[e]], D_HAT)[0]
+        jacobian = np.stack([cross(q.ravel() + 0.5 * row) - cross(q.ravel() - 0.5 * row) for row in np.eye(24)], axis=1)
+        expected = 2.0 * KAPPA * b * slope * jacobian.T @ jacobian
+        part = [part[e : e + 1] for part in (elements.K_ii, elements.K_ij, elements.K_jj)]
+        Y_i, Y_j = elements.Y_i[e : e + 1], elements.Y_j[e : e + 1]
+        ii, ij, jj = (
+            body_block(part[0], Y_i, Y_i)[0],
+            body_block(part[1], Y_i, Y_j)[0],
+            body_block(part[2], Y_j, Y_j)[0],
+        )
+        block = np.block([[ii, ij], [ij.T, jj]])
+        np.testing.assert_allclose(block, expected, atol=1e-9 * np.abs(expected).max() + 1e-12)
+
+
+def test_internal_forces_and_torques_vanish():
+    for scene in SCENES.values():
+        contacts, index = scene.contacts()
+        gradient = contact.gradient(scene.vertices[index], contacts, ContactParameters(KAPPA, D_HAT))
+        total = scatter_gradient(gradient, index, len(scene.vertices)).reshape(-1, 3)
+        arms = scene.vertices - scene.vertices.mean(axis=0)
+        scale = np.abs(total).sum()
+        assert np.all(np.abs(total.sum(axis=0)) <= 1e-9 * scale)
+        assert np.all(np.abs(np.cross(arms, total).sum(axis=0)) <= 1e-9 * scale)
+
+
+def test_pull_back_is_the_jacobian_product():
+    rng = np.random.default_rng(3)
+    f, K, Y_a, Y_b = rng.normal(size=3), rng.normal(size=(3, 3)), rng.normal(size=4), rng.normal(size=4)
+
+    def jacobian(Y):
+        return np.hstack([Y[0] * np.eye(3), np.kron(np.eye(3), Y[1:])])
+
+    np.testing.assert_allclose(body_gradient(f[None], Y_a[None])[0], jacobian(Y_a).T @ f, rtol=1e-14)
+    expected = jacobian(Y_a).T @ K @ jacobian(Y_b)
+    np.testing.assert_allclose(body_block(K[None], Y_a[None], Y_b[None])[0], expected, rtol=1e-13)
+
+
+def test_flipped_contacts_report_the_bodies_of_the_pair():
+    contacts, _ = SCENES["tetrahedra 1"].contacts()
+    assert np.any(contacts.flipped) and not np.all(contacts.flipped)
+    elements = contact.contact_elements(contacts.positions(random_states(4)), contacts, ContactParameters(KAPPA, D_HAT))
+    # body 1 lies above body 0: whatever the order of the primitives, the energy falls when body 1 rises
+    assert np.all(elements.f_j[:, 2] < 0) and np.all(elements.f_i[:, 2] > 0)
