@@ -1,0 +1,143 @@
+"""Smoothed Coulomb friction with lagged normal force, normal and contact points (Li et al. 2020, section 5).
+
+    E(x) = sum over contacts of  mu lambda f0(|u|),     u = (1 - n n^T) sum_k w_k (x_k - xh_k)
+
+lambda = -dE_contact/dd is the normal force, n the unit normal and w the signed weights of the closest points at the
+last lagging; xh are the positions against which the slip is measured (formulation.md section 3). With
+``eps = eps_v beta`` [m], the slip below which friction counts as static,
+
+    f0(y) = y^2 (eps - y/3) / eps^2 + eps/3   for y < eps,     f0(y) = y   beyond
+
+so that ``f1 = f0'`` rises from 0 to 1. Nearly parallel edge pairs, which the mollifier weakens, carry no friction, as
+in ipctk. The energy is isotropic in the tangent plane: the projector ``1 - n n^T`` stands for a tangent basis, and no
+choice of one enters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.potentials import mollifier
+from abd.potentials.barrier import barrier
+from abd.potentials.contact import ContactParameters, Contacts, Stencil, closest, homogeneous, thresholds
+from abd.potentials.distance import dot
+from abd.potentials.elements import Elements
+
+
+@dataclass(frozen=True)
+class Lagged:
+    """l frozen contacts.
+
+    Attributes:
+        source: (l,) indices into the contacts they were taken from.
+        load: (l,) mu lambda [N].
+        n: (l, 3) unit normals, from the second body to the first.
+        w: (l, 4) signed weights of the four points.
+        Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; 0 on a half-space.
+        two_sided: (l,) false for half-spaces.
+        flipped: (l,) as in `Contacts`.
+    """
+
+    source: np.ndarray
+    load: np.ndarray
+    n: np.ndarray
+    w: np.ndarray
+    Y_first: np.ndarray
+    Y_second: np.ndarray
+    two_sided: np.ndarray
+    flipped: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lagged:
+    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]."""
+    near = closest(x, contacts)
+    _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
+    d = np.sqrt(near.D)
+    load = -2.0 * contacts.mu * parameters.kappa * contacts.stiffness * d * b1
+    parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
+    rows = np.flatnonzero((load > 0.0) & ~parallel)
+    Y_first, Y_second = homogeneous(contacts, near.w)
+    return Lagged(
+        source=rows,
+        load=load[rows],
+        n=near.r[rows] / d[rows, None],
+        w=near.w[rows],
+        Y_first=Y_first[rows],
+        Y_second=Y_second[rows],
+        two_sided=contacts.stencil[rows] != Stencil.POINT_PLANE,
+        flipped=contacts.flipped[rows],
+    )
+
+
+def f0(y: np.ndarray, eps: float) -> np.ndarray:
+    """Smoothed |y| [m] of slips y >= 0 [m]."""
+    return np.where(y < eps, y**2 * (eps - y / 3.0) / eps**2 + eps / 3.0, y)
+
+
+def f1(y: np.ndarray, eps: float) -> np.ndarray:
+    """``f0'`` [-]: the mobilised share of the friction force."""
+    return y * f1_over_y(y, eps)
+
+
+def f1_over_y(y: np.ndarray, eps: float) -> np.ndarray:
+    """``f0'/y`` [1/m], finite at 0."""
+    return np.where(y < eps, (2.0 - y / eps) / eps, 1.0 / np.maximum(y, eps))
+
+
+def f2(y: np.ndarray, eps: float) -> np.ndarray:
+    """``f0''`` [1/m], never negative."""
+    return np.where(y < eps, 2.0 * (1.0 - y / eps) / eps, 0.0)
+
+
+def slip(lagged: Lagged, displacement: np.ndarray) -> np.ndarray:
+    """(l, 3) tangential slips [m] for displacements ``x - xh`` (l, 4, 3) [m] of the lagged contacts' points."""
+    u = np.einsum("mk,mki->mi", lagged.w, displacement)
+    return u - dot(u, lagged.n)[:, None] * lagged.n
+
+
+def energy(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
+    """(l,) energies [J]."""
+    return lagged.load * f0(np.linalg.norm(slip(lagged, displacement), axis=1), eps)
+
+
+def gradient(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
+    """(l, 12) gradients [N] with respect to the four points; minus the friction forces."""
+    f, _ = _force_and_stiffness(lagged, displacement, eps)
+    return np.einsum("mk,mi->mki", lagged.w, f).reshape(-1, 12)
+
+
+def hessian(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
+    """(l, 12, 12) exact Hessians [N/m], positive semi-definite."""
+    _, K = _force_and_stiffness(lagged, displacement, eps)
+    return np.einsum("mk,ml,mij->mkilj", lagged.w, lagged.w, K).reshape(-1, 12, 12)
+
+
+def friction_elements(lagged: Lagged, displacement: np.ndarray, eps: float) -> Elements:
+    """One element per lagged contact; i and j are the bodies of the body pair."""
+    f, K = _force_and_stiffness(lagged, displacement, eps)
+    side = lagged.two_sided.astype(float)
+    other = side[:, None, None] * K
+    elements = Elements(lagged.source, f, -side[:, None] * f, K, -other, other, lagged.Y_first, lagged.Y_second)
+    return elements.exchanged(lagged.flipped)
+
+
+def _force_and_stiffness(lagged: Lagged, displacement: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second.
+
+        f = load f1 t,    K = load [ f1' t t^T + (f1/|u|) (1 - n n^T - t t^T) ],    t = u/|u|
+
+    Both terms of K are positive semi-definite as they stand.
+    """
+    u = slip(lagged, displacement)
+    y = np.linalg.norm(u, axis=1)
+    t = u / np.where(y > 0.0, y, 1.0)[:, None]
+    along = np.einsum("mi,mj->mij", t, t)
+    tangent = np.eye(3) - np.einsum("mi,mj->mij", lagged.n, lagged.n)
+    share = f1_over_y(y, eps)
+    K = f2(y, eps)[:, None, None] * along + share[:, None, None] * (tangent - along)
+    return (lagged.load * share)[:, None] * u, lagged.load[:, None, None] * K
