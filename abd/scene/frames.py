@@ -73,3 +73,11 @@ def rotation_between(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 def triad(axis: np.ndarray) -> np.ndarray:
     """(3, 3) orthonormal frame (n, b, t) as columns with t along the unit vector `axis`: z turned onto it, least."""
     return rotation_between(np.array([0.0, 0.0, 1.0]), axis)
+
+
+def inverse_pose(pose: np.ndarray) -> np.ndarray:
+    """(4, 4) inverse of a rigid matrix."""
+    inverse = np.eye(4)
+    inverse[:3, :3] = pose[:3, :3].T
+    inverse[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
+    return inverse

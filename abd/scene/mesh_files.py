@@ -8,6 +8,7 @@ neighbouring triangles; equal ones are welded, since without it these surfaces w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def _read_obj(path: Path) -> RawMesh:
         if keyword == "f":
             polygons.append(indices)
         elif keyword == "l":
-            edges.extend(zip(indices[:-1], indices[1:]))
+            edges.extend(pairwise(indices))
         else:
             points.extend(indices)
     try:
@@ -104,7 +105,7 @@ def _fans(vertices: np.ndarray, polygons: list[list[int]]) -> tuple[np.ndarray, 
     triangles = [(p[0], p[k], p[k + 1]) for p in polygons for k in range(1, len(p) - 1)]
     hollow = 0
     for polygon in polygons:
-        if len(polygon) > 3 and 0 <= min(polygon) and max(polygon) < len(vertices):
+        if len(polygon) > 3 and min(polygon) >= 0 and max(polygon) < len(vertices):
             corner = vertices[polygon]
             normals = np.cross(corner[1:-1] - corner[0], corner[2:] - corner[0])
             hollow += bool((normals @ normals.sum(axis=0) < 0.0).any())

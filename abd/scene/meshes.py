@@ -102,9 +102,7 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
         notes.append(f"{count - len(used)} vertices that no element uses were left out")
     number = np.full(count, -1, dtype=np.int32)
     number[used] = np.arange(len(used), dtype=np.int32)
-    return Surface(
-        name, vertices[used], number[triangles], number[codim_edges], number[points], closed, tuple(notes)
-    )
+    return Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed, tuple(notes))
 
 
 def split_components(surface: Surface) -> list[Surface]:

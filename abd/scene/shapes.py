@@ -77,7 +77,9 @@ def _split_quads(quads: np.ndarray) -> np.ndarray:
 def _hull_of_icosahedron(vertices: np.ndarray) -> np.ndarray:
     """(20, 3): the triples of mutual neighbours (distance 2), turned outwards."""
     near = np.isclose(np.linalg.norm(vertices[:, None] - vertices[None], axis=2), 2.0)
-    triples = [(i, j, k) for i in range(12) for j in range(i) for k in range(j) if near[i, j] and near[j, k] and near[i, k]]
+    triples = [
+        (i, j, k) for i in range(12) for j in range(i) for k in range(j) if near[i, j] and near[j, k] and near[i, k]
+    ]
     triangles = np.array(triples)
     a, b, c = np.moveaxis(vertices[triangles], 1, 0)
     inwards = np.einsum("ij,ij->i", a, np.cross(b, c)) < 0.0

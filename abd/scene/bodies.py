@@ -1,0 +1,246 @@
+"""One body: from its spec and its surface to the numbers of `abd.model.Bodies`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.model import Elasticity, Kind, affine_state
+from abd.scene import mass
+from abd.scene.frames import inverse_pose, principal_frame
+from abd.scene.mass import MassProperties
+from abd.scene.meshes import Surface
+from abd.scene.motion import Motion, prescribed_motion
+from abd.scene.pose import body_pose, rigid_matrix
+from abd.scene.schema import BodySpec, MotionSpec
+from abd.scene.surfaces import Piece
+
+_LINE = 1e-12
+"""Second largest moment of S, relative to the largest, below which a body counts as a line or a point."""
+
+
+@dataclass
+class BodyRecord:
+    """The row of one body in `abd.model.Bodies`, with its surface and motion; the shapes are those given there."""
+
+    name: str
+    kind: Kind
+    piece: Piece | None
+    spec: BodySpec
+    body_frame: np.ndarray = field(default_factory=lambda: np.eye(4))
+    plane: np.ndarray = field(default_factory=lambda: np.full(4, np.nan))
+    mass: float = 0.0
+    moment: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    volume: float = 0.0
+    q: np.ndarray = field(default_factory=lambda: affine_state(np.eye(4)))
+    qd: np.ndarray = field(default_factory=lambda: np.zeros(12))
+    force: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    torque: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    free_translation: np.ndarray = field(default_factory=lambda: np.zeros(3, dtype=bool))
+    rotation_axis: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    free_rotation: int = 0
+    radius: float = 0.0
+    motion: Motion | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def elasticity(self) -> Elasticity:
+        return Elasticity.ARAP if self.spec.elasticity == "arap" else Elasticity.ORTHOGONAL
+
+
+def compile_body(name: str, spec: BodySpec, piece: Piece | None, base_directory: Path, dt: float) -> BodyRecord:
+    """Resolve one body.
+
+    Args:
+        name: unique name (that of the spec, or of one of its components).
+        spec: an expanded body, without `repeat`.
+        piece: its scaled surface; None for proxies and half-spaces.
+        base_directory: where the path of a file of poses begins.
+        dt: time step [s], over which the initial velocity of a kinematic body is taken.
+
+    Raises:
+        SceneError: mass properties that cannot be had, a hinge that is none, a motion that cannot be read.
+    """
+    if spec.half_space is not None:
+        return BodyRecord(name, Kind.STATIC, None, spec, plane=_plane(spec))
+    fixed_translation, fixed_rotation = _fixed(spec)
+    kind = Kind[spec.kind.upper()]
+    if kind is Kind.DYNAMIC and fixed_translation.all() and fixed_rotation.all():
+        kind = Kind.STATIC
+    record = BodyRecord(name, kind, piece, spec, radius=_contact_radius(spec, piece))
+    properties = _matter(spec, piece, needed=kind is Kind.DYNAMIC)
+    if properties is not None:
+        record.mass = properties.mass
+        record.volume = properties.volume if properties.volume > 0.0 else properties.mass / spec.density
+        record.notes += properties.notes
+
+    pose = body_pose(spec)
+    if kind is Kind.STATIC:
+        record.q = affine_state(pose)
+    elif kind is Kind.KINEMATIC:
+        record.motion = _motion(spec, pose, properties, base_directory)
+        record.q = affine_state(record.motion(0.0))
+        record.qd = (affine_state(record.motion(dt)) - record.q) / dt
+    else:
+        _set_free(record, pose, properties, fixed_translation, fixed_rotation)
+    if kind is not Kind.DYNAMIC and properties is not None:
+        record.moment = np.diag(properties.second_moment).copy()
+    return record
+
+
+def spin(spec: BodySpec) -> np.ndarray:
+    """(3,) initial angular velocity [rad/s], from whichever unit it is given in."""
+    if spec.angular_velocity_deg is not None:
+        return np.radians(spec.angular_velocity_deg)
+    return np.array(spec.angular_velocity)
+
+
+def _set_free(
+    record: BodyRecord,
+    pose: np.ndarray,
+    matter: MassProperties,
+    fixed_translation: np.ndarray,
+    fixed_rotation: np.ndarray,
+) -> None:
+    """Frame, initial state, loads and degrees of freedom of a dynamic body."""
+    spec = record.spec
+    axes, record.moment = principal_frame(matter.second_moment)
+    largest = record.moment.max()
+    if not fixed_rotation.all() and np.sort(record.moment)[1] <= _LINE * largest:
+        message = (
+            f"body '{record.name}' is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
+        )
+        remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
+        raise SceneError([Problem(message, value=record.moment.tolist(), remedy=remedy)])
+    record.body_frame = inverse_pose(rigid_matrix(axes, matter.center))
+    rotation = pose[:3, :3] @ axes
+    record.q = affine_state(rigid_matrix(rotation, pose[:3, :3] @ matter.center + pose[:3, 3]))
+
+    for key, fixed in (("velocity", fixed_translation), ("force", fixed_translation), ("torque", fixed_rotation)):
+        _note_lost(record, key, np.array(getattr(spec, key)), fixed)
+    _note_lost(record, "angular_velocity", spin(spec), fixed_rotation)
+    angular = np.where(fixed_rotation, 0.0, spin(spec))
+    record.qd = np.concatenate(
+        [np.where(fixed_translation, 0.0, spec.velocity), np.cross(angular, rotation, axisb=0, axisc=0).reshape(9)]
+    )
+    record.force = np.where(fixed_translation, 0.0, spec.force)
+    record.torque = np.where(fixed_rotation, 0.0, spec.torque)
+    record.free_translation = ~fixed_translation
+    record.free_rotation = {0: 3, 2: 1, 3: 0}[int(fixed_rotation.sum())]
+    if record.free_rotation == 1:
+        record.rotation_axis = np.where(fixed_rotation, 0.0, 1.0)
+
+
+def _note_lost(record: BodyRecord, key: str, value: np.ndarray, fixed: np.ndarray) -> None:
+    if value[fixed].any():
+        record.notes.append(f"body '{record.name}': the part of its {key} along fixed axes has no effect")
+
+
+def _fixed(spec: BodySpec) -> tuple[np.ndarray, np.ndarray]:
+    """(3,) and (3,) bool: fixed translations along, and rotations about the world axes."""
+    translation = np.array([axis in spec.fix for axis in ("x", "y", "z")])
+    rotation = np.array([axis in spec.fix for axis in ("rx", "ry", "rz")])
+    if rotation.sum() == 1:
+        message = "one fixed rotation alone is not supported: fix none, two (a hinge about the third axis) or all three"
+        raise SceneError([Problem(message, key="fix", value=list(spec.fix), remedy="remove it, or use a joint")])
+    return translation, rotation
+
+
+def _plane(spec: BodySpec) -> np.ndarray:
+    normal = np.array(spec.half_space.normal)
+    length = np.linalg.norm(normal)
+    if length == 0.0:
+        raise SceneError(
+            [Problem("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])]
+        )
+    return np.append(normal / length, spec.half_space.offset)
+
+
+def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
+    """Half thickness of an open surface, radius of rods and points [m]; the larger where a body has both."""
+    if piece is None:
+        return 0.0
+    surface = piece.surface
+    half_thickness = spec.thickness / 2.0 if len(surface.triangles) and not surface.closed else 0.0
+    return max(half_thickness, spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0)
+
+
+def _matter(spec: BodySpec, piece: Piece | None, needed: bool) -> MassProperties | None:
+    """Mass properties in mesh axes; None for a body without matter that does not need any."""
+    if spec.inertia is not None:
+        if spec.mass is None:
+            raise SceneError([Problem("inertia needs a mass", key="inertia", remedy="give mass [kg]")])
+        center = spec.center_of_mass
+        if center is None:
+            center = np.zeros(3) if piece is None else _of_surface(spec, piece).center
+        volume = spec.mass / spec.density
+        if piece is not None and piece.surface.closed:
+            volume = _of_surface(spec, piece).volume
+        return mass.explicit(spec.mass, np.array(center), np.array(spec.inertia), volume)
+    if piece is None:
+        if not needed:
+            return None
+        message = "a body without surface needs mass and inertia"
+        raise SceneError([Problem(message, key="inertia", remedy="give mass [kg] and inertia [kg m^2]")])
+    if not needed and not _has_matter(spec, piece):
+        return None
+    matter = _of_surface(spec, piece)
+    matter = matter.times(spec.density if spec.mass is None else spec.mass / matter.mass)
+    return matter if spec.center_of_mass is None else replace(matter, center=np.array(spec.center_of_mass))
+
+
+def _has_matter(spec: BodySpec, piece: Piece) -> bool:
+    """Whether every part of a surface has what its mass needs."""
+    surface = piece.surface
+    thick = surface.closed or spec.thickness > 0.0 or not len(surface.triangles)
+    return thick and (spec.radius > 0.0 or not (len(surface.codim_edges) or len(surface.points)))
+
+
+def _of_surface(spec: BodySpec, piece: Piece) -> MassProperties:
+    """Mass properties of a surface at unit density, with notes where it is not solid.
+
+    An explicit mass spreads evenly over an open surface without thickness, or over lines without radius.
+    """
+    surface, parts, name = piece.surface, [], piece.surface.name
+    spread = spec.mass is not None or spec.inertia is not None
+    if len(surface.triangles) and surface.closed:
+        solid = mass.solid(surface.vertices, surface.triangles, 1.0)
+        parts.append(replace(solid, notes=tuple(f"surface '{name}': {note}" for note in solid.notes)))
+    elif len(surface.triangles) and spread and spec.thickness == 0.0 and _is_one(surface):
+        parts.append(mass.sheet(surface.vertices, surface.triangles, 1.0))
+    elif len(surface.triangles):
+        shell = mass.shell(surface.vertices, surface.triangles, 1.0, spec.thickness)
+        note = f"surface '{name}' is open: it has the mass of a shell {spec.thickness:g} m thick"
+        parts.append(replace(shell, notes=(note,)))
+    if len(surface.codim_edges) and spread and spec.radius == 0.0 and _is_one(surface):
+        parts.append(mass.lines(surface.vertices, surface.codim_edges, 1.0))
+    elif len(surface.codim_edges):
+        rods = mass.rods(surface.vertices, surface.codim_edges, 1.0, spec.radius)
+        note = f"the lines of surface '{name}' have the mass of rods of radius {spec.radius:g} m"
+        parts.append(replace(rods, notes=(note,)))
+    if len(surface.points):
+        balls = mass.balls(surface.vertices, surface.points, 1.0, spec.radius)
+        note = f"the points of surface '{name}' have the mass of balls of radius {spec.radius:g} m"
+        parts.append(replace(balls, notes=(note,)))
+    return mass.united(parts)
+
+
+def _is_one(surface: Surface) -> bool:
+    """Whether a surface is made of triangles alone, or of lines alone."""
+    return sum(len(part) > 0 for part in (surface.triangles, surface.codim_edges, surface.points)) == 1
+
+
+def _motion(spec: BodySpec, pose: np.ndarray, matter: MassProperties | None, base_directory: Path) -> Motion:
+    """Pose of the mesh frame of a kinematic body over time; it stays where no motion is given."""
+    motion = spec.motion or MotionSpec()
+    if motion.file is not None:
+        motion = motion.model_copy(update={"file": str(base_directory / motion.file)})
+    center = spec.center_of_mass if matter is None else matter.center
+    if motion.frame == "center_of_mass" and center is None:
+        message = "the centre of mass is not known: the body is made of no matter"
+        remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
+        raise SceneError([Problem(message, key="motion.frame", value=motion.frame, remedy=remedy)])
+    return prescribed_motion(motion, pose, None if center is None else np.array(center))

@@ -1,0 +1,259 @@
+"""From what a user wrote to what a backend reads: `compile_scene` turns a scene into the frozen arrays of a `Model`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.model import Bodies, Joint, Materials, Mesh, Model, Settings
+from abd.scene.bodies import BodyRecord, compile_body
+from abd.scene.expand import copy_names, expand_bodies
+from abd.scene.joints import compile_joint
+from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.suggestions import did_you_mean
+from abd.scene.surfaces import Piece, SurfaceSource
+
+
+def compile_scene(scene, base_directory: str | Path = ".") -> Model:
+    """Resolve a scene completely.
+
+    Bodies with equal surfaces, scales and internal frames share one `Mesh`.
+
+    Args:
+        scene: a `SceneSpec`, or an object that carries one as `spec`.
+        base_directory: where relative paths of meshes and pose files begin: the folder of the scene file.
+
+    Raises:
+        SceneError: everything that is wrong, at once.
+    """
+    spec: SceneSpec = scene if isinstance(scene, SceneSpec) else scene.spec
+    base_directory = Path(base_directory)
+    problems: list[Problem] = []
+    records = _records(spec, base_directory, problems)
+    names = [record.name for record in records]
+    for name in sorted({name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()):
+        problems.append(Problem(f"{names.count(name)} bodies are called '{name}'", key="body.name", value=name))
+    materials = _materials(spec, problems)
+    _check_materials(spec, materials, problems)
+    joints = _joints(spec, records, problems)
+    if problems:
+        raise SceneError(problems)
+
+    meshes, mesh_index = _shared_meshes(records)
+    notes = [note for record in records for note in record.notes]
+    notes += [f"surface '{r.piece.surface.name}': {n}" for r in records if r.piece for n in r.piece.surface.notes]
+    return Model(
+        name=spec.name,
+        bodies=_bodies(records, mesh_index, materials),
+        meshes=meshes,
+        joints=joints,
+        materials=materials,
+        settings=_settings(spec, _diagonal(records)),
+        motions={k: record.motion for k, record in enumerate(records) if record.motion is not None},
+        notes=list(dict.fromkeys(notes)),
+    )
+
+
+def _records(spec: SceneSpec, base_directory: Path, problems: list[Problem]) -> list[BodyRecord]:
+    """All bodies; what is wrong with any of them is added to `problems`, once where many bodies share a fault."""
+    position = {name: k for k, body in enumerate(spec.body) for name in copy_names(body.name, body.repeat)}
+    source = SurfaceSource(base_directory)
+    records: list[BodyRecord] = []
+    faults: dict[tuple[Hashable, str], list[tuple[str, Problem]]] = {}
+    for body in expand_bodies(spec):
+        where = f"body[{position[body.name]}]"
+        try:
+            pieces = source.pieces(body)
+        except SceneError as error:
+            for problem in error.problems:
+                located = _located(problem, f"{where}.{'surface' if body.mesh is None else 'mesh'}")
+                faults.setdefault((body.mesh or where, problem.message), []).append((body.name, located))
+            continue
+        for name, piece in _named_pieces(body, pieces):
+            try:
+                records.append(compile_body(name, body, piece, base_directory, spec.solver.dt))
+            except SceneError as error:
+                for problem in error.problems:
+                    faults.setdefault((where, problem.message), []).append((name, _located(problem, where)))
+    for told in faults.values():
+        name, problem = told[0]
+        others = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+        problems.append(replace(problem, message=f"body '{name}'{others}: {problem.message}"))
+    return records
+
+
+def _located(problem: Problem, key: str) -> Problem:
+    """The problem with its key below `key`."""
+    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
+
+
+def _named_pieces(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
+    """Names and surfaces of the bodies that one spec stands for."""
+    if not pieces:
+        return [(body.name, None)]
+    if not body.split_components:
+        return [(body.name, pieces[0])]
+    return [(f"{body.name}_{k}", piece) for k, piece in enumerate(pieces)]
+
+
+def _shared_meshes(records: list[BodyRecord]) -> tuple[list[Mesh], np.ndarray]:
+    """Meshes in internal coordinates, one per distinct surface and frame, and the index (n,) of every body's."""
+    meshes: list[Mesh] = []
+    known: dict[Hashable, int] = {}
+    index = np.full(len(records), -1, dtype=np.int32)
+    for k, record in enumerate(records):
+        if record.piece is None:
+            continue
+        key = (record.piece.key, record.body_frame.tobytes())
+        if key not in known:
+            known[key] = len(meshes)
+            meshes.append(_mesh(record))
+        index[k] = known[key]
+    return meshes, index
+
+
+def _mesh(record: BodyRecord) -> Mesh:
+    surface, frame = record.piece.surface, record.body_frame
+    vertices = surface.vertices
+    if not (frame == np.eye(4)).all():
+        vertices = vertices @ frame[:3, :3].T + frame[:3, 3]
+    return Mesh(
+        name=surface.name,
+        vertices=np.ascontiguousarray(vertices),
+        triangles=np.ascontiguousarray(surface.triangles, dtype=np.int32),
+        edges=np.ascontiguousarray(surface.edges, dtype=np.int32),
+        codim_edges=np.ascontiguousarray(surface.codim_edges, dtype=np.int32),
+        points=np.ascontiguousarray(surface.points, dtype=np.int32),
+        closed=surface.closed,
+    )
+
+
+def _bodies(records: list[BodyRecord], mesh: np.ndarray, materials: Materials) -> Bodies:
+    def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
+        return np.array([getattr(record, name) for record in records], dtype=dtype).reshape(len(records), *shape)
+
+    def of_spec(name: str, dtype: type) -> np.ndarray:
+        return np.array([getattr(record.spec, name) for record in records], dtype=dtype)
+
+    return Bodies(
+        names=[record.name for record in records],
+        kind=rows("kind", dtype=np.int32),
+        mesh=mesh,
+        plane=rows("plane", 4),
+        mass=rows("mass"),
+        moment=rows("moment", 3),
+        volume=rows("volume"),
+        kappa=of_spec("kappa", float),
+        elasticity=rows("elasticity", dtype=np.int32),
+        body_frame=rows("body_frame", 4, 4),
+        q=rows("q", 12),
+        qd=rows("qd", 12),
+        force=rows("force", 3),
+        torque=rows("torque", 3),
+        free_translation=rows("free_translation", 3, dtype=bool),
+        rotation_axis=rows("rotation_axis", 3),
+        free_rotation=rows("free_rotation", dtype=np.int32),
+        material=np.array([materials.names.index(record.spec.material) for record in records], dtype=np.int32),
+        group=of_spec("group", np.int32),
+        world=of_spec("world", np.int32),
+        radius=rows("radius"),
+    )
+
+
+def _materials(spec: SceneSpec, problems: list[Problem]) -> Materials:
+    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise."""
+    own = {"default": 0.0}
+    for k, material in enumerate(spec.material):
+        if material.name in {other.name for other in spec.material[:k]}:
+            problems.append(Problem(f"two materials are called '{material.name}'", key=f"material[{k}].name"))
+        own[material.name] = material.mu
+    names = list(own)
+    friction = np.array(list(own.values()))
+    mu = np.sqrt(np.outer(friction, friction))
+    np.fill_diagonal(mu, friction)
+    stiffness, enabled = np.ones_like(mu), np.ones(mu.shape, dtype=bool)
+    for k, pair in enumerate(spec.material_pair):
+        unknown = [name for name in pair.between if name not in own]
+        for name in unknown:
+            problems.append(_unknown_material(name, f"material_pair[{k}].between", own))
+        if unknown:
+            continue
+        a, b = (names.index(name) for name in pair.between)
+        if pair.mu is not None:
+            mu[a, b] = mu[b, a] = pair.mu
+        stiffness[a, b] = stiffness[b, a] = pair.stiffness
+        enabled[a, b] = enabled[b, a] = pair.enabled
+    return Materials(names, mu, stiffness, enabled)
+
+
+def _check_materials(spec: SceneSpec, materials: Materials, problems: list[Problem]) -> None:
+    for k, body in enumerate(spec.body):
+        if body.enabled and body.material not in materials.names:
+            problems.append(_unknown_material(body.material, f"body[{k}].material", materials.names))
+
+
+def _unknown_material(name: str, key: str, known) -> Problem:
+    remedy = did_you_mean(name, known) or "define it with [[material]]"
+    return Problem(f"there is no material '{name}'", key=key, value=name, remedy=remedy)
+
+
+def _joints(spec: SceneSpec, records: list[BodyRecord], problems: list[Problem]) -> list[Joint]:
+    index = {record.name: k for k, record in enumerate(records)}
+    joints = []
+    for k, joint in enumerate(spec.joint):
+        try:
+            joints.append(compile_joint(joint, records, index))
+        except SceneError as error:
+            for problem in error.problems:
+                located = _located(problem, f"joint[{k}]")
+                problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
+    names = [joint.name for joint in spec.joint]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        problems.append(Problem(f"{names.count(name)} joints are called '{name}'", key="joint.name", value=name))
+    return joints
+
+
+def _diagonal(records: list[BodyRecord]) -> float:
+    """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for record in records:
+        if record.piece is not None:
+            to_world = record.q[3:].reshape(3, 3) @ record.body_frame[:3, :3]
+            shift = record.q[3:].reshape(3, 3) @ record.body_frame[:3, 3] + record.q[:3]
+            corners = record.piece.surface.vertices @ to_world.T + shift
+            low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
+    diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
+    return diagonal if diagonal > 0.0 else 1.0
+
+
+def _settings(spec: SceneSpec, diagonal: float) -> Settings:
+    solver, output = spec.solver, spec.output
+    frames = output.frames or 100
+    if output.duration is not None:
+        # A duration of 0.3 s at dt = 0.1 s is three frames, although 0.3 / 0.1 rounds to above 3.
+        frames = max(1, math.ceil(output.duration / solver.dt - 1e-9))
+    tolerance = solver.tolerance if solver.tolerance_relative is None else solver.tolerance_relative * diagonal
+    return Settings(
+        dt=solver.dt,
+        integrator=solver.integrator,
+        gravity=np.array(spec.gravity),
+        d_hat=1e-3 * diagonal if solver.d_hat is None else solver.d_hat,
+        minimum_separation=solver.minimum_separation,
+        barrier=solver.barrier,
+        contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
+        eps_v=solver.eps_v,
+        friction_iterations=solver.friction_iterations,
+        tolerance=tolerance,
+        max_newton=solver.max_newton,
+        retries=solver.retries,
+        linear_solver=solver.linear_solver,
+        linear_tolerance=solver.linear_tolerance,
+        kinematic_block=solver.kinematic_block,
+        frames=frames,
+        diagonal=diagonal,
+    )

@@ -1,0 +1,91 @@
+"""The surface of a body from its spec: a generated shape, a mesh file, or one written out in the scene."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from abd.scene import shapes
+from abd.scene.mesh_files import RawMesh
+from abd.scene.meshes import Surface, SurfaceLibrary, make_surface, split_components
+from abd.scene.schema import BodySpec
+
+SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "half_space", "mesh", "surface", "proxy")
+"""Keys of which every body has exactly one."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A scaled surface with a key that is equal for equal surfaces."""
+
+    key: Hashable
+    surface: Surface
+
+
+class SurfaceSource:
+    """Surfaces of the bodies of one scene; equal ones are made once and shared.
+
+    Args:
+        base_directory: where relative paths of mesh files begin.
+    """
+
+    def __init__(self, base_directory: Path):
+        self._base_directory = base_directory
+        self._library = SurfaceLibrary()
+        self._numbers: dict[int, int] = {}
+        self._contents: dict[tuple, int] = {}
+        self._pieces: dict[Hashable, list[Piece]] = {}
+
+    def pieces(self, body: BodySpec) -> list[Piece]:
+        """The scaled surface of a body; with `split_components` one per connected component; none for a proxy or a
+        half-space.
+
+        Raises:
+            SceneError: a mesh file that cannot be read, or an unusable surface.
+        """
+        if body.half_space is not None or body.proxy:
+            return []
+        scale = tuple(np.broadcast_to(np.asarray(body.scale, dtype=float), 3).tolist())
+        key = (self._key(body), scale, body.split_components)
+        if key not in self._pieces:
+            surface = self._surface(body)
+            parts = split_components(surface) if body.split_components else [surface]
+            self._pieces[key] = [Piece((*key, k), part.scaled(scale)) for k, part in enumerate(parts)]
+        return self._pieces[key]
+
+    def _key(self, body: BodySpec) -> Hashable:
+        if body.mesh is not None:
+            return "mesh", str((self._base_directory / body.mesh).resolve())
+        if body.surface is not None:
+            # Copies of a body share the spec of its surface, which may be long: it is compared once.
+            if id(body.surface) not in self._numbers:
+                content = tuple(tuple(rows) for _, rows in body.surface)
+                self._numbers[id(body.surface)] = self._contents.setdefault(content, len(self._contents))
+            return "surface", self._numbers[id(body.surface)]
+        for name in ("box", "sphere", "capsule", "cylinder"):
+            value = getattr(body, name)
+            if value is not None:
+                return name, value if name == "box" else tuple(value.model_dump().items())
+        raise ValueError(f"body '{body.name}' has none of {', '.join(SURFACE_KEYS)}")
+
+    def _surface(self, body: BodySpec) -> Surface:
+        if body.mesh is not None:
+            return self._library.load(self._base_directory / body.mesh)
+        if body.surface is not None:
+            raw = RawMesh(
+                np.array(body.surface.vertices, dtype=float).reshape(-1, 3),
+                np.array(body.surface.triangles, dtype=np.int64).reshape(-1, 3),
+                np.array(body.surface.edges, dtype=np.int64).reshape(-1, 2),
+                np.array(body.surface.points, dtype=np.int64),
+            )
+            return make_surface(body.name, raw)
+        if body.box is not None:
+            return make_surface("box", RawMesh(*shapes.box(body.box)))
+        for name, make in (("sphere", shapes.sphere), ("capsule", shapes.capsule), ("cylinder", shapes.cylinder)):
+            value = getattr(body, name)
+            if value is not None:
+                return make_surface(name, RawMesh(*make(**value.model_dump())))
+        raise ValueError(f"body '{body.name}' has none of {', '.join(SURFACE_KEYS)}")
