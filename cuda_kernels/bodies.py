@@ -299,6 +299,13 @@ def project_blocks(
     cj = is_constrained(body, j, hj)
     if not ci and not cj:
         return
+    if hi != 0 or hj != 0:
+        for r in range(12):
+            for c in range(12):
+                blocks[k, r, c] = ZERO
+            if is_diagonal != 0:
+                blocks[k, r, r] = ONE
+        return
     for r in range(12):
         for c in range(12):
             v = blocks[k, r, c]

@@ -105,9 +105,9 @@ def emits(f: Filters, b: wp.int32, c: wp.int32) -> bool:
 
 
 @wp.func
-def meets_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d) -> bool:
-    """Whether a box reaches below the surface of a half-space."""
-    lowest = -plane[3]
+def meets_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d, grown: wp.float64) -> bool:
+    """Whether a box comes closer than `grown` to the surface of a half-space."""
+    lowest = -plane[3] - grown
     for r in range(3):
         if plane[r] > ZERO:
             lowest = lowest + plane[r] * wp.float64(lower[r])
@@ -124,12 +124,16 @@ def emit_pairs(
     s: Surfaces,
     lower: wp.array(dtype=wp.vec3),
     upper: wp.array(dtype=wp.vec3),
+    grown: wp.float64,
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
     count: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
 ):
-    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise."""
+    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise.
+
+    A half-space has no box of its own, so its side of the growth, `grown` [m], is added here.
+    """
     b = wp.tid() + first
     found = wp.int32(0)
     if s.mesh[b] >= 0 and f.kind[b] == 0:
@@ -147,7 +151,7 @@ def emit_pairs(
         for k in range(f.plane_count):
             c2 = f.planes[k]
             if may_touch(f, b, c2):
-                if meets_plane(lo, hi, s.plane[c2]):
+                if meets_plane(lo, hi, s.plane[c2], grown):
                     if write != 0:
                         pairs[offset[b] + found] = wp.vec2i(b, c2)
                     found = found + 1

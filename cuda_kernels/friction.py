@@ -130,3 +130,38 @@ def friction_elements(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, r
     out.Kjj[e] = K
     out.Yi[e] = l.Yi[e]
     out.Yj[e] = l.Yj[e]
+
+
+@wp.kernel
+def gather_offsets(
+    first: wp.int32,
+    segment: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.int32),
+):
+    """First lagged contact of every body pair."""
+    k = wp.tid() + first
+    out[k] = offset[segment[k]]
+
+
+@wp.kernel
+def count_up(first: wp.int32, out: wp.array(dtype=wp.int32)):
+    """0, 1, 2, ...: every lagged contact is one element."""
+    k = wp.tid() + first
+    out[k] = k
+
+
+@wp.kernel
+def friction_works(
+    first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: wp.array(dtype=wp.float64)
+):
+    """Work of friction on the motion from `now` to `pose`, times c h^2; never positive for one-step slips."""
+    e = wp.tid() + first
+    u = slip(l, e, pose, rest)
+    y = wp.length(u)
+    f1 = TWO / eps
+    if y >= eps:
+        f1 = ONE / y
+    else:
+        f1 = (TWO - y / eps) / eps
+    out[e] = -l.load[e] * f1 * wp.dot(u, slip(l, e, pose, now))

@@ -77,9 +77,3 @@ def row_gradients(
                 gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] + f[r] * Y[1 + c]
 
 
-@wp.kernel
-def zero_vectors(first: wp.int32, v: wp.array2d(dtype=wp.float64)):
-    """Set rows (n, 12) to zero."""
-    b = wp.tid() + first
-    for r in range(12):
-        v[b, r] = ZERO

@@ -46,11 +46,13 @@ class Candidates:
         self.count = self.pair_count = self.builds = 0
         self.slack = -1.0
 
-    def cover(self, path: Path, motion: float) -> None:
-        """Make the list complete for a path along which no vertex moves further than `motion` [m]."""
+    def cover(self, path: Path, motion: float) -> bool:
+        """Make the list complete for a path along which no vertex moves further than `motion` [m]; True if rebuilt."""
         self.slack -= 2.0 * motion
-        if self.slack < 0.0:
-            self.build(path)
+        if self.slack >= 0.0:
+            return False
+        self.build(path)
+        return True
 
     def build(self, path: Path) -> None:
         """Search all pairs anew for this path."""
@@ -68,7 +70,7 @@ class Candidates:
         grown = 0.5 * (reach + self.minimum) * 1.0001
         device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
         self.tree.rebuild()
-        arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, self.group)
+        arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group)
         device.launch(
             broad_phase.emit_pairs, self.n, *arguments, 0, self.pair_counts, self.pairs, grain=64
         )

@@ -29,6 +29,15 @@ def quiet_warp() -> None:
     wp.config.quiet = True
 
 
+def cuda_problem() -> str:
+    """Why CUDA cannot be used here, in a sentence; empty where it can."""
+    quiet_warp()
+    wp.init()
+    if wp.is_cuda_available():
+        return ""
+    return "Warp finds no CUDA device (no NVIDIA driver, or no GPU)"
+
+
 class Device:
     """A Warp device: launches, scans, sorts and read-backs.
 
@@ -139,6 +148,11 @@ class Pool:
             array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
             self._arrays[name] = array
         return array
+
+    def swap(self, a: str, b: str) -> None:
+        """Exchange two named arrays."""
+        if a in self._arrays and b in self._arrays:
+            self._arrays[a], self._arrays[b] = self._arrays[b], self._arrays[a]
 
     @property
     def bytes(self) -> int:

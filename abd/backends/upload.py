@@ -12,6 +12,7 @@ from abd.model import Elasticity, Kind, Model
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.bodies import AXIS, FREE, HELD, BodyData
 from cuda_kernels.broad_phase import Filters
+from cuda_kernels.broad_phase import Filters
 from cuda_kernels.surfaces import Surfaces
 
 

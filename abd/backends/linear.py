@@ -1,0 +1,137 @@
+"""Linear systems of 12x12 blocks: dense and sparse factorisation on the processor, PCG on any device.
+
+The rule of `auto`: up to `DENSE_BODIES` free bodies dense Cholesky (LAPACK); then, where joints couple bodies, sparse LU
+(SuperLU) up to `SPARSE_BODIES`; otherwise block-Jacobi PCG. It follows size and structure, never a clock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+import warp as wp
+
+from abd.backends.device import Device
+from abd.backends.islands import Islands
+from abd.errors import StepFailure
+from cuda_kernels import dense, krylov, sums
+from cuda_kernels.krylov import Coupling
+
+DENSE_BODIES = 24
+SPARSE_BODIES = 4000
+
+
+def choose(wanted: str, free_bodies: int, joints: int, on_cpu: bool) -> str:
+    """Name of the solver: "dense", "sparse" or "pcg"."""
+    if wanted == "pcg":
+        return "pcg"
+    if free_bodies <= DENSE_BODIES:
+        return "dense"
+    if wanted == "direct" or (joints and on_cpu and free_bodies <= SPARSE_BODIES):
+        return "sparse"
+    return "pcg"
+
+
+class LinearSolver:
+    """Solves H d = -g for the bodies that have a slot.
+
+    Args:
+        method: "dense", "sparse" or "pcg".
+        slot: (n,) row of every body in direct systems, -1 for bodies that never move.
+        tolerance: of pcg, ``sqrt(r . M^-1 r)`` relative to its start.
+    """
+
+    def __init__(self, device: Device, method: str, slot: np.ndarray, islands: Islands, tolerance: float):
+        self.device, self.method, self.tolerance, self.islands = device, method, tolerance, islands
+        self.n, self.free = len(slot), int((slot >= 0).sum())
+        self.slot_host = slot
+        self.slot = device.upload(slot, wp.int32)
+        self.direction = device.zeros((self.n, 12), wp.float64)
+        self.max_iterations = 100 + 12 * self.free
+        if method == "pcg":
+            self.factors = device.zeros((self.n, 12, 12), wp.float64)
+            self.r, self.z, self.p, self.q = (device.zeros((self.n, 12), wp.float64) for _ in range(4))
+            self.scalar = device.zeros(self.n, wp.float64)
+        elif method == "dense":
+            self.matrix = device.zeros((12 * self.free, 12 * self.free), wp.float64)
+
+    def solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]]) -> int:
+        """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
+
+        Raises:
+            StepFailure: the matrix is not positive definite or not finite.
+        """
+        if self.method == "pcg":
+            return self._pcg(gradient, diagonal, [c for c, _ in couplings])
+        rhs = -self.device.read(gradient)[self.slot_host >= 0].ravel()
+        try:
+            x = self._dense(diagonal, couplings, rhs) if self.method == "dense" else self._sparse(diagonal, couplings, rhs)
+        except (scipy.linalg.LinAlgError, ValueError, RuntimeError) as error:
+            raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
+        full = np.zeros((self.n, 12))
+        full[self.slot_host >= 0] = x.reshape(-1, 12)
+        self.device.write(self.direction, full)
+        return 0
+
+    def _dense(self, diagonal, couplings, rhs) -> np.ndarray:
+        launch = self.device.launch
+        self.matrix.zero_()
+        launch(dense.scatter_diagonal, 12 * self.n, self.slot, diagonal, self.matrix)
+        for c, pairs in couplings:
+            launch(dense.scatter_pairs, 12 * pairs, self.slot, c.row, c.column, c.blocks, self.matrix, grain=1 << 30)
+        H = self.matrix.numpy()
+        factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
+        if info != 0:
+            raise scipy.linalg.LinAlgError(f"leading minor {info} is not positive")
+        x, _ = scipy.linalg.lapack.dpotrs(factor, rhs, lower=1)
+        if not np.isfinite(x).all():
+            raise scipy.linalg.LinAlgError("the solution is not finite")
+        return x
+
+    def _sparse(self, diagonal, couplings, rhs) -> np.ndarray:
+        slot = self.slot_host
+        rows, columns, blocks = [slot[slot >= 0]], [slot[slot >= 0]], [self.device.read(diagonal)[slot >= 0]]
+        for c, pairs in couplings:
+            if pairs == 0:
+                continue
+            i, j = slot[self.device.read(c.row, pairs)], slot[self.device.read(c.column, pairs)]
+            inner = (i >= 0) & (j >= 0)
+            B = self.device.read(c.blocks, pairs)[inner]
+            rows += [i[inner], j[inner]]
+            columns += [j[inner], i[inner]]
+            blocks += [B, B.transpose(0, 2, 1)]
+        r = (12 * np.concatenate(rows)[:, None, None] + np.arange(12)[None, :, None]).repeat(12, axis=2)
+        c = (12 * np.concatenate(columns)[:, None, None] + np.arange(12)[None, None, :]).repeat(12, axis=1)
+        size = 12 * self.free
+        H = scipy.sparse.csc_matrix((np.concatenate(blocks).ravel(), (r.ravel(), c.ravel())), shape=(size, size))
+        factor = scipy.sparse.linalg.splu(
+            H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+        x = factor.solve(rhs)
+        if not np.isfinite(x).all():
+            raise scipy.linalg.LinAlgError("the solution is not finite")
+        return x
+
+    def _pcg(self, gradient, diagonal, couplings) -> int:
+        device, launch, n, islands = self.device, self.device.launch, self.n, self.islands
+        x, r, z, p, q, island = self.direction, self.r, self.z, self.p, self.q, islands.island
+        launch(krylov.factor_blocks, n, diagonal, self.factors, grain=64)
+        launch(krylov.begin, n, gradient, self.factors, x, r, z, p, self.scalar, grain=256)
+        rz, fresh = islands.scalars("rz"), islands.scalars("fresh")
+        pq = islands.scalars("pq")
+        islands.reduce(self.scalar, sums.SUM, rz)
+        start = device.read(rz)
+        if not np.isfinite(start).all():
+            raise StepFailure("not_finite", "the gradient is not finite")
+        every = 1 if device.is_cpu else 16
+        for iteration in range(1, self.max_iterations + 1):
+            launch(krylov.multiply, n, diagonal, *couplings, p, q, self.scalar, grain=64)
+            islands.reduce(self.scalar, sums.SUM, pq)
+            launch(krylov.descend, n, island, rz, pq, self.factors, p, q, x, r, z, self.scalar, grain=256)
+            islands.reduce(self.scalar, sums.SUM, fresh)
+            if iteration % every == 0 and (device.read(fresh) <= self.tolerance**2 * start).all():
+                return iteration
+            launch(krylov.turn, n, island, fresh, rz, z, p, grain=2048)
+            rz, fresh = fresh, rz
+        return self.max_iterations

@@ -1,0 +1,339 @@
+"""The backend that runs the kernels: on the processor and on CUDA.
+
+Arrays live on the device. What the Newton loop sees is a handful of numbers per island.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.contacts import Contacts, Friction
+from abd.backends.device import Device
+from abd.backends.islands import Islands
+from abd.backends.joint_rows import JointRows
+from abd.backends.linear import LinearSolver, choose
+from abd.backends.upload import body_boxes, new_path, new_pose, upload_bodies
+from abd.model import Kind, Model
+from cuda_kernels import affine, bodies, integrators, paths, sums
+
+
+class WarpBackend:
+    """Kernels of one scene on one device; see `abd.backends` for what each call means."""
+
+    def __init__(self, model: Model, device: str = "cpu"):
+        self.model, self.device = model, Device(device)
+        d, n = self.device, len(model.bodies)
+        self.n = n
+        self.islands = Islands(d, model.bodies.world)
+        self.body = upload_bodies(model, d)
+        self.contacts = Contacts(model, d)
+        self.friction = Friction(model, d, self.contacts)
+        self.joints = JointRows(model, d)
+        lower, upper = body_boxes(model)
+        self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
+        self.pose, self.trial, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(5))
+        self.path = new_path(d, n)
+        self.velocity, self.earlier, self.q = (d.zeros((n, 12), wp.float64) for _ in range(3))
+        self.gradient = d.zeros((n, 12), wp.float64)
+        self.diagonal = d.zeros((n, 12, 12), wp.float64)
+        self.scratch = None
+        self.weights = d.zeros(9, wp.float64)
+        self.step = bodies.StepData()
+        target, goal = new_pose(d, n), new_pose(d, n)
+        self.target, self.goal = target, goal
+        self.step.pt, self.step.At, self.step.pk, self.step.Ak = target.p, target.A, goal.p, goal.A
+        self.step.lp, self.step.lA = d.zeros(n, wp.vec3d), d.zeros(n, wp.mat33d)
+        self.immobile = (model.bodies.kind == Kind.STATIC).astype(np.int32)
+        self.step.held = d.upload(self.immobile, wp.int32)
+        self.step.gravity = wp.vec3d(*model.settings.gravity)
+        self.moving = d.zeros(n, wp.int32)
+        self.values = {
+            name: d.zeros(n, wp.float64) for name in ("current", "trial", "difference", "size", "a", "b", "row")
+        }
+        self.everybody = d.upload(np.arange(n), wp.int32)
+        fixed = (model.bodies.free_rotation != 3) | ~model.bodies.free_translation.all(axis=1)
+        self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
+        free = model.bodies.kind != Kind.STATIC
+        slot = np.where(free, np.cumsum(free) - 1, -1)
+        method = choose(model.settings.linear_solver, int(free.sum()), len(model.joints), d.is_cpu)
+        self.linear = LinearSolver(d, method, slot, self.islands, model.settings.linear_tolerance)
+        self.eps = self.kappa = 0.0
+
+    # state -------------------------------------------------------------------------------------------------------
+
+    def load_state(self, q, qd, previous_q, previous_qd) -> None:
+        """Positions and velocities (n, 12) of the last two steps, from the host."""
+        launch, n = self.device.launch, self.n
+        for values, pose in ((previous_q, self.before), (q, self.now), (q, self.pose)):
+            self.device.write(self.q, values)
+            launch(integrators.unpack, n, self.q, pose)
+        self.device.write(self.velocity, qd)
+        self.device.write(self.earlier, previous_qd)
+        self.contacts.candidates.slack = -1.0
+
+    def read_positions(self) -> np.ndarray:
+        """(n, 12) of the current iterate."""
+        self.device.launch(integrators.pack, self.n, self.pose, self.q)
+        return self.device.read(self.q)
+
+    def read_velocities(self) -> np.ndarray:
+        """(n, 12) of the last finished step."""
+        return self.device.read(self.velocity)
+
+    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray, held: np.ndarray, kappa: float) -> None:
+        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) and holds (n,) of prescribed
+        bodies, contact stiffness kappa_c."""
+        launch, n = self.device.launch, self.n
+        self.device.write(self.weights, weights)
+        launch(
+            integrators.predict, n, self.now, self.before, self.velocity, self.earlier, self.weights, self.target, self.rest
+        )
+        self.device.write(self.q, goals)
+        launch(integrators.unpack, n, self.q, self.goal)
+        launch(integrators.copy_pose, n, self.now, self.pose)
+        self.step.ch2, self.eps = float(ch2), float(eps)
+        self.step.pull = 1.0
+        self.step.lp.zero_()
+        self.step.lA.zero_()
+        self.hold(held)
+        self.set_stiffness(kappa)
+        self.contacts.candidates.slack = -1.0
+
+    def finish(self) -> None:
+        """Make the current iterate the new state."""
+        launch, n = self.device.launch, self.n
+        self._friction_work = self.friction.work(self.pose, self.rest, self.now, self.eps)
+        self.velocity, self.earlier = self.earlier, self.velocity
+        launch(integrators.differentiate, n, self.pose, self.now, self.before, self.weights, self.velocity)
+        self.now, self.before = self.before, self.now
+        launch(integrators.copy_pose, n, self.pose, self.now)
+
+    def hold(self, held: np.ndarray) -> None:
+        """Bodies (n,) that do not move any more in this step, besides the static ones."""
+        self.device.write(self.step.held, np.maximum(self.immobile, held).astype(np.int32))
+
+    def snap_to_goals(self, chosen: np.ndarray) -> None:
+        """Set the chosen prescribed bodies exactly to their goals."""
+        self.device.write(self.moving, chosen.astype(np.int32))
+        self.device.launch(integrators.snap, self.n, self.goal, self.moving, self.pose)
+
+    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        """Stiffness and multipliers of the prescribed bodies' pull."""
+        self.step.pull = float(pull)
+        self.device.write(self.step.lp, lp)
+        self.device.write(self.step.lA, lA)
+
+    def set_stiffness(self, kappa: float) -> None:
+        """Contact stiffness kappa_c."""
+        self.kappa = float(kappa)
+        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+
+    # steps along arcs --------------------------------------------------------------------------------------------
+
+    def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to the rotated start for the moving bodies; returns the largest alpha per island."""
+        self.device.write(self.moving, moving.astype(np.int32))
+        self.device.launch(
+            paths.start_paths,
+            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.velocity, h, self.moving, self.path,
+        )  # fmt: skip
+        return self._collision_free(np.ones(self.islands.count))
+
+    def follow_direction(self, allowed: np.ndarray) -> np.ndarray:
+        """Set the path along the last direction; returns the largest safe alpha per island, at most `allowed`."""
+        return self._collision_free(np.minimum(allowed, self._strain_limit))
+
+    def _collision_free(self, limit: np.ndarray) -> np.ndarray:
+        launch, islands, alpha = self.device.launch, self.islands, self.islands.scalars("limit")
+        self.device.write(alpha, limit)
+        a = self.values["a"]
+        launch(paths.displacements, self.n, self.lower, self.upper, self.path, islands.island, alpha, a)
+        motion = float(islands.reduced(a, sums.MAX).max()) if self.n else 0.0
+        if self.contacts.candidates.cover(self.path, motion):
+            self.contacts.evaluate(self.pose, "current")
+        self.contacts.times_of_impact(self.path, islands.island, alpha, a)
+        return np.minimum(limit, islands.reduced(a, sums.MIN))
+
+    def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
+        scalars = self.islands.scalars("alpha")
+        self.device.write(scalars, alpha)
+        self.device.launch(affine.advance, self.n, self.path, self.islands.island, scalars, self.trial)
+        self._evaluate(self.trial, "trial")
+        return self._differences()
+
+    def accept(self) -> None:
+        """The trial becomes the current iterate."""
+        self.pose, self.trial = self.trial, self.pose
+        swap = self.values
+        swap["current"], swap["trial"] = swap["trial"], swap["current"]
+        for pool, names in (
+            (self.contacts.pool, ("energy", "elements", "gap")),
+            (self.friction.pool, ("energy",)),
+            (self.joints.pool, ("energy",)),
+        ):
+            for name in names:
+                pool.swap(f"{name}_current", f"{name}_trial")
+        # external work counts from the current iterate, which is a new one
+        self.device.launch(
+            bodies.body_energies, self.n, self.body, self.step, self.pose, self.pose, self.values["current"]
+        )
+
+    def evaluate(self) -> None:
+        """Energies at the current iterate."""
+        self._evaluate(self.pose, "current")
+
+    def _evaluate(self, pose, slot: str) -> None:
+        self.device.launch(bodies.body_energies, self.n, self.body, self.step, self.pose, pose, self.values[slot])
+        self.joints.evaluate(pose, slot)
+        self.contacts.evaluate(pose, slot)
+        self.friction.evaluate(pose, self.rest, self.eps, slot)
+
+    def _differences(self) -> tuple[np.ndarray, np.ndarray]:
+        launch, n, v = self.device.launch, self.n, self.values
+        difference, size = v["difference"], v["size"]
+        launch(sums.body_differences, n, v["trial"], v["current"], difference, size)
+        j, c, f = self.joints, self.contacts, self.friction
+        if j.count:
+            pair = (j.pool.get("energy_trial", 1, wp.float64), j.pool.get("energy_current", 1, wp.float64))
+            launch(sums.listed_differences, n, j.starts, j.entries, *pair, difference, size)
+        if c.candidates.count:
+            pair = (c.arrays("trial")[0], c.arrays("current")[0])
+            launch(sums.segment_differences, n, c.candidates.segment, c.candidates.group, *pair, difference, size)
+        if f.count:
+            pair = (f.pool.get("energy_trial", 1, wp.float64), f.pool.get("energy_current", 1, wp.float64))
+            launch(sums.segment_differences, n, f.segment, f.group, *pair, difference, size)
+        return self.islands.reduced(difference, sums.SUM), self.islands.reduced(size, sums.SUM)
+
+    # linear system -----------------------------------------------------------------------------------------------
+
+    def lag_friction(self) -> None:
+        """Freeze friction's contacts at the current iterate."""
+        self.friction.lag(self.pose)
+        self.friction.evaluate(self.pose, self.rest, self.eps, "current")
+
+    def linearize(self) -> None:
+        """Gradient and blocks at the current iterate; its energies were evaluated before."""
+        self._assemble_bodies()
+        self._assemble_contacts()
+
+    def _assemble_bodies(self) -> None:
+        launch, n = self.device.launch, self.n
+        launch(
+            bodies.linearize_bodies,
+            n, self.body, self.step, self.pose, self.joints.diagonal, self.gradient, self.diagonal, grain=128,
+        )  # fmt: skip
+        self.joints.add_gradient(self.pose, self.gradient)
+        self.friction.linearize(self.pose, self.rest, self.eps)
+        self.friction.reduction.reduce(self.gradient, self.diagonal)
+
+    def _assemble_contacts(self) -> None:
+        self.contacts.linearize(self.pose)
+        self.contacts.reduction.reduce(self.gradient, self.diagonal)
+        if self.has_constraints:
+            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
+
+    def stiffness_balance(self) -> tuple[float, float]:
+        """(g_other . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1).
+
+        Leaves the iterate linearised.
+        """
+        self._assemble_bodies()
+        if self.has_constraints:
+            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
+        other = self.device.read(self.gradient)
+        self._assemble_contacts()
+        share = (self.device.read(self.gradient) - other) / (self.kappa * self.step.ch2)
+        return float(np.sum(other * share)), float(np.sum(share * share))
+
+    def solve(self) -> tuple[np.ndarray, int]:
+        """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations."""
+        couplings = [
+            (self.joints.coupling, self.joints.pairs),
+            (self.contacts.reduction.coupling, self.contacts.reduction.pairs),
+            (self.friction.reduction.coupling, self.friction.reduction.pairs),
+        ]
+        if self.has_constraints:
+            self._project(couplings)
+        iterations = self.linear.solve(self.gradient, self.diagonal, couplings)
+        direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
+        self.device.launch(
+            paths.direction_paths,
+            self.n, self.body, self.lower, self.upper, self.pose, direction, self.path, a, b,
+        )  # fmt: skip
+        speed = self.islands.reduced(a, sums.MAX)
+        self._strain_limit = self.islands.reduced(b, sums.MIN)
+        return speed, iterations
+
+    def _project(self, couplings) -> None:
+        self.joints.restore_blocks()
+        jobs = [(self.n, self.everybody, self.everybody, self.diagonal, 1)]
+        jobs += [(pairs, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
+        most = max(count for count, *_ in jobs)
+        if self.scratch is None or self.scratch.shape[0] < most:
+            self.scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)
+        for count, row, column, blocks, is_diagonal in jobs:
+            self.device.launch(
+                bodies.project_blocks,
+                count, self.body, self.step, row, column, self.scratch, blocks, is_diagonal, grain=128,
+            )  # fmt: skip
+
+    def descent(self) -> np.ndarray:
+        """g . d per island."""
+        row = self.values["row"]
+        self.device.launch(sums.dot_rows, self.n, self.gradient, self.linear.direction, row)
+        return self.islands.reduced(row, sums.SUM)
+
+    # read-outs ---------------------------------------------------------------------------------------------------
+
+    def smallest_gap(self) -> float:
+        """Smallest gap among the candidates at the current iterate [m]."""
+        return self.contacts.smallest_gap("current")
+
+    def contact_count(self) -> int:
+        """Active contacts at the last linearisation (elements)."""
+        return self.contacts.element_count
+
+    def touching(self) -> np.ndarray:
+        """(n,) 1 for bodies with an active contact at the last linearisation."""
+        flags = np.zeros(self.n, dtype=np.int32)
+        reduction = self.contacts.reduction
+        if reduction.pairs:
+            flags[self.device.read(reduction.coupling.row, reduction.pairs)] = 1
+            flags[self.device.read(reduction.coupling.column, reduction.pairs)] = 1
+        return flags
+
+    def residual_force(self) -> float:
+        """Largest force left on a body's centre of mass at the last linearisation [N]."""
+        g = self.device.read(self.gradient)
+        return float(np.abs(g[:, :3]).max() / self.step.ch2) if self.n else 0.0
+
+    def strain(self) -> float:
+        """Largest |A A^T - 1|_F."""
+        a = self.values["a"]
+        self.device.launch(integrators.strain, self.n, self.pose, a)
+        return float(self.device.read(a).max()) if self.n else 0.0
+
+    def contact_energy(self) -> float:
+        """Barrier energy at the current iterate [J]."""
+        count = self.contacts.candidates.count
+        return float(self.device.read(self.contacts.arrays("current")[0], count).sum() / self.step.ch2) if count else 0.0
+
+    def friction_work(self) -> float:
+        """Work of friction in the last (sub)step, times c h^2; not positive."""
+        return self._friction_work
+
+    def device_positions(self):
+        """Device array (n, 12) of the current state."""
+        self.device.launch(integrators.pack, self.n, self.pose, self.q)
+        return self.q
+
+    def joint_residuals(self) -> np.ndarray:
+        """F (m, 3) of all joint rows at the current iterate."""
+        return self.joints.residuals(self.pose)
+
+    def memory(self) -> int:
+        """Bytes in growing buffers."""
+        pools = (self.contacts.pool, self.contacts.candidates.pool, self.contacts.reduction.pool, self.friction.pool)
+        return sum(pool.bytes for pool in pools)

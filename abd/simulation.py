@@ -1,0 +1,267 @@
+"""`Simulation`: a scene on a device, advanced frame by frame. What the command line and user code share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from abd import backends
+from abd.energies import Budget, kinetic_energy, momenta
+from abd.joints.coordinates import coordinates, rates
+from abd.joints.rows import compile_rows, residual, wrenches
+from abd.model import Joint, Model
+from abd.solver.step import Stepper
+from abd.state import State
+
+
+@dataclass
+class StepReport:
+    """What one frame did: the numbers of formulation.md section 5, SI units."""
+
+    step: int
+    time: float
+    dt: float
+    converged: bool
+    substeps: int
+    newton_iterations: int
+    linear_iterations: int
+    line_search_trials: int
+    min_gap: float
+    max_joint_residual: tuple[float, float]
+    max_orthogonality_error: float
+    residual_force: float
+    tolerance_achieved: float
+    contacts: int
+    energy: dict[str, float]
+    momentum: dict[str, np.ndarray]
+    stages: dict[str, float] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+
+
+class BodyView:
+    """One body of a running simulation."""
+
+    def __init__(self, simulation: Simulation, index: int):
+        self._simulation, self.index = simulation, index
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._simulation.model.bodies.names[self.index]
+
+    @property
+    def mass(self) -> float:
+        """Mass [kg]."""
+        return float(self._simulation.model.bodies.mass[self.index])
+
+    @property
+    def transform(self) -> np.ndarray:
+        """(4, 4) pose of the user's mesh frame [m]."""
+        return self._simulation.model.user_transform(self._simulation.stepper.q)[self.index]
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """(4, 4) time derivative of `transform`."""
+        return self._simulation.model.user_velocity(self._simulation.stepper.qd)[self.index]
+
+
+class JointView:
+    """One joint of a running simulation."""
+
+    def __init__(self, simulation: Simulation, index: int):
+        self._simulation, self.index = simulation, index
+
+    @property
+    def joint(self) -> Joint:
+        """Its definition."""
+        return self._simulation.model.joints[self.index]
+
+    @property
+    def residual(self) -> tuple[float, float]:
+        """Largest violation of its point rows [m] and of its direction rows [rad]."""
+        rows = self._simulation.rows
+        F = np.linalg.norm(residual(rows, self._simulation.stepper.q), axis=1)
+        mine = rows.joint == self.index
+        return _largest(F[mine & rows.is_point]), _largest(F[mine & ~rows.is_point])
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        """Joint coordinates [rad]; none for joints without any."""
+        return coordinates(self.joint, self._simulation.stepper.q)
+
+    @property
+    def rates(self) -> np.ndarray:
+        """Their rates [rad/s]."""
+        return rates(self.joint, self._simulation.stepper.q, self._simulation.stepper.qd)
+
+    def wrench(self) -> tuple[np.ndarray, np.ndarray]:
+        """Force [N] and torque [N m] on the child at the joint's point, world axes; the parent gets the negative."""
+        both = self._simulation.joint_wrenches()[self.index]
+        return both[:3], both[3:]
+
+
+class Simulation:
+    """A scene on a device.
+
+    Args:
+        scene: a `Scene`, a path, the name of a shipped scene, or a compiled `Model`.
+        device: "auto", "cpu", "cuda", "cuda:N" or "numpy".
+
+    Raises:
+        SceneError: the scene has problems. DeviceError: the device is not there.
+    """
+
+    def __init__(self, scene, device: str = "auto"):
+        self.model = scene if isinstance(scene, Model) else _compiled(scene)
+        self.backend = backends.create(self.model, device)
+        self.device = self.backend.device.name
+        bodies = self.model.bodies
+        self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        self.rows = compile_rows(self.model.joints)
+        self.budget = Budget(self.model)
+        self.ch2 = self.model.settings.dt ** 2
+        self.bodies = {name: BodyView(self, k) for k, name in enumerate(bodies.names)}
+        self.joints = {joint.name: JointView(self, k) for k, joint in enumerate(self.model.joints)}
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return self.stepper.time
+
+    @property
+    def frame(self) -> int:
+        """Frames done."""
+        return self.stepper.frame
+
+    @property
+    def state(self):
+        """Backend's state: `q` (n, 12) as a device array, `body_frame` (n, 4, 4) from the user's to internal frames."""
+        return DeviceState(self)
+
+    def step(self) -> StepReport:
+        """Advance by one frame.
+
+        Raises:
+            StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
+        """
+        before = self.stepper.state()
+        progress, substeps, wall = self.stepper.advance()
+        self.ch2 = self.backend.step.ch2
+        q, qd = self.stepper.q, self.stepper.qd
+        self.budget.account(self.backend, before.q, q, self.ch2)
+        linear, angular = momenta(self.model, q, qd)
+        point, turn = self.joint_residual()
+        return StepReport(
+            step=self.frame,
+            time=self.time,
+            dt=self.model.settings.dt,
+            converged=True,
+            substeps=substeps,
+            newton_iterations=progress.newton,
+            linear_iterations=progress.linear,
+            line_search_trials=progress.trials,
+            min_gap=self.backend.smallest_gap(),
+            max_joint_residual=(point, turn),
+            max_orthogonality_error=self.backend.strain(),
+            residual_force=self.backend.residual_force(),
+            tolerance_achieved=progress.tolerance,
+            contacts=self.backend.contact_count(),
+            energy={
+                "kinetic": kinetic_energy(self.model, qd),
+                **self.budget.potential(self.model, q),
+                "contact": self.backend.contact_energy(),
+                "joint": self._joint_energy(q),
+                "external_work": self.budget.external_work,
+                "friction_work": self.budget.friction_work,
+            },
+            momentum={"linear": linear, "angular": angular},
+            stages=progress.stages,
+            wall_seconds=wall,
+        )
+
+    def joint_residual(self) -> tuple[float, float]:
+        """Largest violation over all joints [m], [rad]."""
+        if not len(self.rows):
+            return 0.0, 0.0
+        F = np.linalg.norm(residual(self.rows, self.stepper.q), axis=1)
+        return _largest(F[self.rows.is_point]), _largest(F[~self.rows.is_point])
+
+    def joint_wrenches(self) -> np.ndarray:
+        """(joints, 6) force [N] and torque [N m] on every child at its joint's point, world axes."""
+        return wrenches(self.rows, self.model.joints, self.stepper.q, self.ch2)
+
+    def _joint_energy(self, q: np.ndarray) -> float:
+        from abd.joints.rows import energy
+
+        return float(energy(self.rows, q).sum() / self.ch2) if len(self.rows) else 0.0
+
+    def host_state(self) -> State:
+        """Independent host copy of the state."""
+        return self.stepper.state()
+
+    def checkpoint(self) -> dict:
+        """Everything a bitwise continuation needs, as arrays and numbers."""
+        state = self.stepper.state()
+        return {
+            "q": state.q,
+            "qd": state.qd,
+            "previous_q": state.previous_q,
+            "previous_qd": state.previous_qd,
+            "time": state.time,
+            "step": state.step,
+            "previous_h": state.previous_h,
+            "contact_stiffness": state.contact_stiffness,
+            "touching": state.extra["touching"],
+            "external_work": self.budget.external_work,
+            "friction_work": self.budget.friction_work,
+        }
+
+    def restore(self, saved: dict) -> None:
+        """Continue from a checkpoint."""
+        self.stepper.restore(
+            State(
+                q=np.asarray(saved["q"]),
+                qd=np.asarray(saved["qd"]),
+                time=float(saved["time"]),
+                step=int(saved["step"]),
+                previous_q=np.asarray(saved["previous_q"]),
+                previous_qd=np.asarray(saved["previous_qd"]),
+                previous_h=float(saved["previous_h"]),
+                contact_stiffness=float(saved["contact_stiffness"]),
+                extra={"touching": np.asarray(saved["touching"])},
+            )
+        )
+        self.budget.external_work = float(saved["external_work"])
+        self.budget.friction_work = float(saved["friction_work"])
+
+
+@dataclass
+class DeviceState:
+    """Device arrays of a simulation; they follow it as it advances."""
+
+    simulation: Simulation
+
+    @property
+    def q(self):
+        """(n, 12) device array of the current state."""
+        return self.simulation.backend.device_positions()
+
+    @property
+    def body_frame(self) -> np.ndarray:
+        """(n, 4, 4) maps from the user's mesh frames to the internal frames."""
+        return self.simulation.model.bodies.body_frame
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(values.max(initial=0.0))
+
+
+def _compiled(scene) -> Model:
+    from abd.scene.compile import compile_scene
+    from abd.scene.scene import load
+
+    if isinstance(scene, str | Path):
+        scene = load(scene)
+    return compile_scene(scene)

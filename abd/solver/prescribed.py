@@ -1,0 +1,103 @@
+"""Kinematic bodies: brought to their prescribed poses within a step, never through another body.
+
+The start of a step already moves them along their arcs. One that contact held back is pulled by an augmented
+Lagrangian, together with everything else, and set on its target as soon as the way is free; one whose way stays closed
+is the named failure ``blocked``, or lags behind where the settings allow it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.errors import StepFailure
+from abd.model import Kind, Model, affine_state
+
+ROUNDS = 40
+"""Multiplier updates before a target counts as blocked."""
+REACHED = 1e-3
+"""Share of a step's displacement that may be missing when the way to the target is not free (as in rigid-ipc)."""
+
+
+class Prescribed:
+    """The kinematic bodies of a model."""
+
+    def __init__(self, model: Model):
+        self.model = model
+        self.bodies = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
+        self.mask = np.zeros(len(model.bodies), dtype=bool)
+        self.mask[self.bodies] = True
+        self.may_lag = model.settings.kinematic_block == "lag"
+        self.late: np.ndarray = np.zeros(0, dtype=int)
+
+    def goals(self, time: float, q: np.ndarray) -> np.ndarray:
+        """(n, 12) states prescribed for `time` [s]; other bodies as in q."""
+        goals = q.copy()
+        for body in self.bodies:
+            goals[body] = affine_state(self.model.motions[int(body)](time))
+        return goals
+
+    def minimise(self, backend, goals: np.ndarray, minimise_step) -> None:
+        """Run `minimise_step` until every target is reached.
+
+        Raises:
+            StepFailure: ``blocked``, naming the bodies and what is missing [m].
+        """
+        self.late = np.zeros(0, dtype=int)
+        if not len(self.bodies):
+            minimise_step()
+            return
+        n = len(self.mask)
+        begin = backend.read_positions()
+        lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), 1.0
+        travel = np.maximum(self._missing(goals, begin if self._start is None else self._start), 1e-12)
+        for _ in range(ROUNDS):
+            self._close(backend, goals)
+            minimise_step()
+            q = backend.read_positions()
+            missing = self._missing(goals, q)
+            open_ones = self.bodies[missing[self.bodies] > 0.0]
+            if not len(open_ones):
+                return
+            if (missing[open_ones] <= REACHED * travel[open_ones]).all():
+                return
+            weight, spread = backend.body.weight.numpy(), backend.body.spread.numpy()
+            delta = q - goals
+            lp[open_ones] -= (pull * weight)[open_ones, None] * delta[open_ones, :3]
+            lA[open_ones] -= (pull * weight * spread)[open_ones, None, None] * delta[open_ones, 3:].reshape(-1, 3, 3)
+            pull = min(2.0 * pull, 1e4)
+            backend.set_pull(pull, lp, lA)
+            backend.evaluate()
+        self.late = open_ones
+        if not self.may_lag:
+            names = tuple(self.model.bodies.names[b] for b in open_ones)
+            raise StepFailure(
+                "blocked",
+                f"kinematic bodies {', '.join(names)} are blocked {missing[open_ones].max():.3g} m before their targets; "
+                "give them room, or let them lag with solver.kinematic_block = 'lag'",
+                bodies=names,
+            )
+
+    def remember_start(self, q: np.ndarray) -> None:
+        """Positions at the beginning of the step, from which the displacement is measured."""
+        self._start = q
+
+    _start: np.ndarray | None = None
+
+    def _missing(self, goals: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """(n,) largest entry of the difference to the goals, zero for other bodies."""
+        return np.where(self.mask, np.abs(q - goals).max(axis=1), 0.0)
+
+    def _close(self, backend, goals: np.ndarray) -> None:
+        """Set bodies on their targets where the arc to them is free, and hold them there."""
+        held = self.mask & (self._missing(goals, backend.read_positions()) <= 1e-9)
+        if not held.all():
+            far = self.mask & ~held
+            if far.any():
+                alpha = backend.follow_velocity(1.0, far)
+                if (alpha == 1.0).all():
+                    backend.try_step(alpha)
+                    backend.accept()
+                    held |= far
+        backend.snap_to_goals(held)
+        backend.hold(held)
+        backend.evaluate()

@@ -1,0 +1,122 @@
+"""One frame: substeps, retries and the bookkeeping between them."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from abd.errors import StepFailure
+from abd.model import Kind, Model
+from abd.solver.integrators import scheme
+from abd.solver.newton import Progress, solve_step
+from abd.solver.prescribed import Prescribed
+from abd.solver.start import start
+from abd.solver.stiffness import ContactStiffness
+from abd.state import State
+
+
+class Stepper:
+    """Advances a `State` by frames on a backend.
+
+    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame.
+    """
+
+    def __init__(self, model: Model, backend, state: State):
+        self.model, self.settings, self.backend = model, model.settings, backend
+        self.stiffness = ContactStiffness(model)
+        self.prescribed = Prescribed(model)
+        self.components = joined_components(model)
+        self.restore(state)
+
+    def restore(self, state: State) -> None:
+        """Continue from a state."""
+        n = len(self.model.bodies)
+        self.time, self.frame = state.time, state.step
+        self.previous_h = state.previous_h
+        self.contact_stiffness = state.contact_stiffness
+        self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
+        previous_q = state.q if state.previous_q is None else state.previous_q
+        previous_qd = state.qd if state.previous_qd is None else state.previous_qd
+        self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
+        self.backend.load_state(self.q, self.qd, previous_q, previous_qd)
+
+    def state(self) -> State:
+        """Host copy of everything a continued run needs."""
+        return State(
+            q=self.q.copy(),
+            qd=self.qd.copy(),
+            time=self.time,
+            step=self.frame,
+            previous_q=self.previous_q.copy(),
+            previous_qd=self.previous_qd.copy(),
+            previous_h=self.previous_h,
+            contact_stiffness=self.contact_stiffness,
+            extra={"touching": self.touching.astype(np.int32)},
+        )
+
+    def advance(self) -> tuple[Progress, int, float]:
+        """One frame; returns its progress, the number of substeps and the wall time [s].
+
+        Raises:
+            StepFailure: with the frame and time, when the shortest substep failed too.
+        """
+        begin = perf_counter()
+        progress = Progress()
+        saved = self.state()
+        try:
+            substeps = self._advance(self.settings.dt, self.settings.retries, progress)
+        except StepFailure as failure:
+            self.restore(saved)
+            failure.step, failure.time = self.frame + 1, self.time
+            raise
+        self.frame += 1
+        return progress, substeps, perf_counter() - begin
+
+    def _advance(self, h: float, retries: int, progress: Progress) -> int:
+        saved = self.state()
+        try:
+            self._substep(h, progress)
+            return 1
+        except StepFailure as failure:
+            if retries == 0 or failure.reason == "blocked":
+                raise
+            self.restore(saved)
+            first = self._advance(0.5 * h, retries - 1, progress)
+            return first + self._advance(0.5 * h, retries - 1, progress)
+
+    def _substep(self, h: float, progress: Progress) -> None:
+        backend, settings = self.backend, self.settings
+        rule = scheme(settings.integrator, h, self.previous_h)
+        ch2 = rule.c * h * h
+        goals = self.prescribed.goals(self.time + h, self.q)
+        kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
+        with progress.time("start"):
+            held = np.zeros(len(self.model.bodies), dtype=np.int32)
+            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, held, kappa)
+            self.prescribed.remember_start(self.q)
+            start(backend, h, self.touching)
+            self.stiffness.balance(backend)
+        self.prescribed.minimise(
+            backend, goals, lambda: solve_step(backend, settings, h, self.stiffness, progress)
+        )
+        touching = backend.touching().astype(bool)
+        backend.finish()
+        self.time += h
+        self.previous_h = h
+        self.contact_stiffness = self.stiffness.value
+        self.previous_q, self.previous_qd = self.q, self.qd
+        self.q, self.qd = backend.read_positions(), backend.read_velocities()
+        mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
+        self.touching = np.isin(self.components, self.components[mobile])
+
+
+def joined_components(model: Model) -> np.ndarray:
+    """(n,) label of every body's group of bodies connected by joints."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(model.bodies)
+    links = np.array([(j.parent, j.child) for j in model.joints if j.parent >= 0], dtype=int).reshape(-1, 2)
+    graph = coo_matrix((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n, n))
+    return connected_components(graph, directed=False)[1]

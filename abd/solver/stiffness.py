@@ -1,0 +1,73 @@
+"""Contact stiffness kappa_c: given, or chosen and adapted (Li et al. 2020, Incremental Potential Contact, supplement 5).
+
+In the incremental potential the barrier stands as ``kappa_c c h^2 sum b``. Its lower bound gives the barrier, at a gap
+of 1e-8 of the scene's diagonal, 1e11 times the stiffness of the average mass; the upper bound is 100 times that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.model import Kind, Model
+from abd.potentials.barrier import barrier
+
+TIGHT_GAP = 1e-9
+"""Gap, relative to the scene's diagonal, below which a contact that still closes stiffens the barrier."""
+
+
+class ContactStiffness:
+    """Chooses kappa_c for a step and doubles it when contacts get tight."""
+
+    def __init__(self, model: Model):
+        settings = model.settings
+        self.fixed = settings.contact_stiffness
+        self.diagonal = settings.diagonal
+        dynamic = model.bodies.kind == Kind.DYNAMIC
+        mass = float(model.bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
+        gap = min(1e-8 * settings.diagonal, np.sqrt(0.5) * settings.d_hat)
+        xi = settings.minimum_separation
+        D = np.array([(gap + xi) ** 2])
+        curvature = float(barrier(settings.barrier, D, settings.d_hat, xi)[2][0])
+        self.lowest = 1e11 * mass / (4.0 * gap * gap * curvature)
+        self.value = self.fixed if self.fixed is not None else 0.0
+        self.scale = 1.0
+        self.gap = np.inf
+
+    def begin(self, backend, value: float, ch2: float) -> float:
+        """Stiffness to start a step with [J/m^4]; `value` is the one of the last step, 0 at the beginning."""
+        self.scale = ch2
+        self.gap = np.inf
+        if self.fixed is None:
+            self.value = max(value, self.lowest / ch2)
+        return self.value
+
+    def balance(self, backend) -> None:
+        """At the start of a step: balance the barrier against the other forces, within its bounds."""
+        if self.fixed is not None:
+            return
+        opposing, square = backend.stiffness_balance()
+        if square == 0.0:
+            return
+        low = self.lowest / self.scale
+        wanted = float(np.clip(-opposing / square / self.scale, low, 100.0 * low))
+        if wanted != self.value:
+            self._set(backend, wanted)
+
+    def after_iteration(self, backend, alpha: np.ndarray) -> bool:
+        """Double the stiffness where a tight gap fails to open, or a step was capped to zero; True if it changed."""
+        if self.fixed is not None:
+            return False
+        gap = backend.smallest_gap()
+        tight = gap < TIGHT_GAP * self.diagonal and gap <= self.gap
+        blocked = bool((alpha < 1e-6).any()) and np.isfinite(gap)
+        self.gap = gap
+        stiffest = 100.0 * self.lowest / self.scale
+        if not (tight or blocked) or self.value >= stiffest:
+            return False
+        self._set(backend, min(2.0 * self.value, stiffest))
+        return True
+
+    def _set(self, backend, value: float) -> None:
+        self.value = value
+        backend.set_stiffness(value)
+        backend.evaluate()
