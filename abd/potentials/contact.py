@@ -20,7 +20,7 @@ pair, with ``e = u x v`` the cross product of its edge vectors, the same for ``c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 import numpy as np
@@ -80,6 +80,10 @@ class Contacts:
 
     def __len__(self) -> int:
         return len(self.stencil)
+
+    def __getitem__(self, rows: np.ndarray) -> Contacts:
+        """The contacts of an index array or mask."""
+        return Contacts(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
     def owners(self) -> np.ndarray:

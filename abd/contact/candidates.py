@@ -1,0 +1,183 @@
+"""Broad phase: the primitive pairs of two bodies that can come close on a path.
+
+A candidate is ``(pair, kind, a, b)``, pair indexing `Pairs`, a and b primitives of the two bodies' meshes:
+
+    kind 0   vertex a of body i, target b of body j        (targets: see `surfaces`)
+    kind 1   vertex a of body j, target b of body i
+    kind 2   edge a of body i, edge b of body j
+    kind 3   vertex a of body i, half-space j
+
+This is the definition: axis-aligned boxes of the primitives swept along the path, all against all, per pair of bodies
+whose own boxes meet. A point of an arc leaves the chord of its ends by at most an eighth of the bound on its second
+derivative, so the box of both ends, grown by that, holds its whole way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.contact.pairs import Pairs
+from abd.contact.path import Path
+from abd.contact.surfaces import Surfaces
+from abd.model import Model
+from abd.potentials.contact import Contacts, Stencil
+
+VERTEX_TARGET, TARGET_VERTEX, EDGE_EDGE, VERTEX_PLANE = range(4)
+
+_TABLE = 1 << 22
+"""Largest number of box pairs compared at once."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """m candidates, sorted by (pair, kind, a, b); all (m,)."""
+
+    pair: np.ndarray
+    kind: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Axis-aligned boxes: lower and upper corners (k, 3) [m]."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def joined(self, index: np.ndarray) -> _Boxes:
+        """The boxes (k,) that hold the boxes index (k, c)."""
+        return _Boxes(self.lower[index].min(axis=1), self.upper[index].max(axis=1))
+
+    def hull(self) -> _Boxes:
+        """The one box that holds all, as (1, 3) corners."""
+        return _Boxes(self.lower.min(axis=0, keepdims=True), self.upper.max(axis=0, keepdims=True))
+
+    def grown(self, margin: float) -> _Boxes:
+        return _Boxes(self.lower - margin, self.upper + margin)
+
+    def __getitem__(self, rows: np.ndarray) -> _Boxes:
+        return _Boxes(self.lower[rows], self.upper[rows])
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+
+def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, reach: float) -> Candidates:
+    """All primitive pairs whose swept boxes come within `reach` [m] beyond their separation on the path.
+
+    With ``reach = d_hat`` the list holds every contact that is active anywhere on the path, and every pair whose
+    distance can fall to its separation.
+    """
+    bend = path.bend
+    boxes = {
+        int(b): _ends(surfaces, path, int(b)).grown(float(bend[b]) / 8.0)
+        for b in np.unique(np.concatenate([pairs.i, pairs.j]))
+    }
+    rows = [np.zeros((0, 4), dtype=np.int64)]
+    for k in range(len(pairs)):
+        i, j, margin = int(pairs.i[k]), int(pairs.j[k]), float(pairs.xi[k] + reach)
+        if surfaces.mesh[j] < 0:
+            found = [_near_plane(boxes[i], model.bodies.plane[j], margin)]
+        else:
+            found = _near_mesh(surfaces, i, j, boxes[i].grown(margin), boxes[j])
+        rows += [np.column_stack([np.full(len(part), k), part]) for part in found]
+    table = np.concatenate(rows)
+    return Candidates(*table[np.lexsort(table.T[::-1])].T)
+
+
+def _ends(surfaces: Surfaces, path: Path, body: int) -> _Boxes:
+    """Boxes of a body's vertices at both ends of the path."""
+    X = surfaces.vertices[surfaces.vertex_range(body)]
+    ends = []
+    for alpha in (0.0, 1.0):
+        at = np.array([body]), np.array([alpha])
+        ends.append(path.origins(*at) + X @ path.maps(*at)[0].T)
+    return _Boxes(np.minimum(*ends), np.maximum(*ends))
+
+
+def _near_plane(vertices: _Boxes, plane: np.ndarray, margin: float) -> np.ndarray:
+    """(m, 3) rows (kind, a, 0) of the vertices whose boxes reach below the height `margin`."""
+    lowest = np.where(plane[:3] > 0.0, vertices.lower, vertices.upper) @ plane[:3] - plane[3]
+    a = np.flatnonzero(lowest <= margin)
+    return np.column_stack([np.full(len(a), VERTEX_PLANE), a, np.zeros(len(a), dtype=np.int64)])
+
+
+def _near_mesh(surfaces: Surfaces, i: int, j: int, vertices_i: _Boxes, vertices_j: _Boxes) -> list[np.ndarray]:
+    """Rows (kind, a, b) of two bodies with meshes."""
+    if len(_overlaps(vertices_i.hull(), vertices_j.hull())) == 0:
+        return []
+    parts = []
+    for kind, (v, vertices), (t, others) in (
+        (VERTEX_TARGET, (i, vertices_i), (j, vertices_j)),
+        (TARGET_VERTEX, (j, vertices_j), (i, vertices_i)),
+    ):
+        rows = surfaces.target_range(t)
+        corners = surfaces.targets[rows] - surfaces.vertex_range(t).start
+        dimension = surfaces.target_dimension[rows]
+        isolated = surfaces.isolated[surfaces.vertex_range(v)]
+        meet = _overlaps(vertices, others.joined(corners))
+        # points alone meet codimensional targets, and two points meet once, from the side of body i
+        lowest = np.where(isolated, 0 if kind == VERTEX_TARGET else 1, 2)
+        meet = meet[dimension[meet[:, 1]] >= lowest[meet[:, 0]]]
+        parts.append(np.column_stack([np.full(len(meet), kind), meet]))
+    edges_i = surfaces.edges[surfaces.edge_range(i)] - surfaces.vertex_range(i).start
+    edges_j = surfaces.edges[surfaces.edge_range(j)] - surfaces.vertex_range(j).start
+    meet = _overlaps(vertices_i.joined(edges_i), vertices_j.joined(edges_j))
+    parts.append(np.column_stack([np.full(len(meet), EDGE_EDGE), meet]))
+    return parts
+
+
+def _overlaps(a: _Boxes, b: _Boxes) -> np.ndarray:
+    """(m, 2) indices of the boxes of a and b that meet."""
+    if len(a) == 0 or len(b) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    hull_a, hull_b = a.hull(), b.hull()
+    rows = np.flatnonzero(np.all((a.lower <= hull_b.upper) & (a.upper >= hull_b.lower), axis=1))
+    columns = np.flatnonzero(np.all((b.lower <= hull_a.upper) & (b.upper >= hull_a.lower), axis=1))
+    b = b[columns]
+    found = []
+    size = max(1, _TABLE // max(len(columns), 1))
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        lower, upper = a.lower[block, None], a.upper[block, None]
+        hit, other = np.nonzero(np.all((lower <= b.upper) & (upper >= b.lower), axis=2))
+        found.append(np.column_stack([block[hit], columns[other]]))
+    return np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
+
+
+def contacts(model: Model, surfaces: Surfaces, pairs: Pairs, candidates: Candidates) -> Contacts:
+    """The candidates as `Contacts`, ready for the contact and friction potentials and for CCD."""
+    kind, pair = candidates.kind, candidates.pair
+    i, j = pairs.i[pair], pairs.j[pair]
+    flipped = kind == TARGET_VERTEX
+    first, second = np.where(flipped, j, i), np.where(flipped, i, j)
+    mesh_first, mesh_second = surfaces.mesh[first], surfaces.mesh[second]
+
+    index = np.empty((len(candidates), 4), dtype=np.int64)
+    plane = kind == VERTEX_PLANE
+    index[plane] = (surfaces.vertex_start[mesh_first[plane]] + candidates.a[plane])[:, None]
+    target = (kind == VERTEX_TARGET) | flipped
+    index[target, 0] = surfaces.vertex_start[mesh_first[target]] + candidates.a[target]
+    index[target, 1:] = surfaces.targets[surfaces.target_start[mesh_second[target]] + candidates.b[target]]
+    edges = kind == EDGE_EDGE
+    index[edges, :2] = surfaces.edges[surfaces.edge_start[mesh_first[edges]] + candidates.a[edges]]
+    index[edges, 2:] = surfaces.edges[surfaces.edge_start[mesh_second[edges]] + candidates.b[edges]]
+
+    stencils = np.array([Stencil.POINT_TRIANGLE, Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE])
+    return Contacts(
+        stencil=stencils[kind],
+        first=first,
+        second=second,
+        rest=surfaces.vertices[index],
+        plane=np.where(plane[:, None], model.bodies.plane[second], 0.0),
+        xi=pairs.xi[pair],
+        stiffness=pairs.stiffness[pair],
+        mu=pairs.mu[pair],
+        flipped=flipped,
+    )

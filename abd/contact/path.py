@@ -1,0 +1,106 @@
+"""The path of a step: arcs of formulation.md section 2, with straight steps as the case W = 0.
+
+    p(alpha) = p + alpha dp,    A(alpha) = exp(alpha W) (1 + alpha S) A,    alpha in [0, 1],    W = [w]_x
+
+For a direction (dp, dA) with ``D = dA A^-1``: W takes the rotation that the body may follow and ``S = D - W`` the rest,
+so that the arc starts in the direction whatever W is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Path:
+    """Arcs of n bodies.
+
+    Attributes:
+        p: (n, 3) origins at alpha = 0 [m]; A: (n, 3, 3) affine maps at alpha = 0.
+        dp: (n, 3) [m]; w: (n, 3) axial vectors of W [rad]; S: (n, 3, 3).
+        radius: (n,) largest deformed radius |A X| of the bodies' points [m].
+    """
+
+    p: np.ndarray
+    A: np.ndarray
+    dp: np.ndarray
+    w: np.ndarray
+    S: np.ndarray
+    radius: np.ndarray
+
+    @property
+    def bend(self) -> np.ndarray:
+        """(n,) bounds ``r (|W|^2 (1 + |S|) + 2 |W| |S|)`` of the second derivative of every point [m]."""
+        turn, strain = np.linalg.norm(self.w, axis=1), np.linalg.norm(self.S, 2, axis=(1, 2))
+        return self.radius * (turn**2 * (1.0 + strain) + 2.0 * turn * strain)
+
+    @property
+    def reach(self) -> np.ndarray:
+        """(n,) bounds ``r (|W| (1 + |S|) + |S|)`` of the first derivative of every point against the origin [m]."""
+        turn, strain = np.linalg.norm(self.w, axis=1), np.linalg.norm(self.S, 2, axis=(1, 2))
+        return self.radius * (turn * (1.0 + strain) + strain)
+
+    def origins(self, bodies: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        """(m, 3) origins of bodies (m,) at alpha (m,) [m]."""
+        return self.p[bodies] + alpha[:, None] * self.dp[bodies]
+
+    def maps(self, bodies: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        """(m, 3, 3) affine maps of bodies (m,) at alpha (m,)."""
+        A = self.A[bodies]
+        return rotations(alpha[:, None] * self.w[bodies]) @ (A + alpha[:, None, None] * (self.S[bodies] @ A))
+
+    def rates(self, bodies: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        """(m, 3, 3) derivatives of `maps` by alpha."""
+        A, S, w = self.A[bodies], self.S[bodies], self.w[bodies]
+        strained = A + alpha[:, None, None] * (S @ A)
+        return rotations(alpha[:, None] * w) @ (skew(w) @ strained + S @ A)
+
+    def state(self, alpha: float) -> np.ndarray:
+        """(n, 12) states of all bodies at one alpha."""
+        everybody, at = np.arange(len(self.p)), np.full(len(self.p), float(alpha))
+        maps = self.maps(everybody, at).reshape(-1, 9)
+        return np.concatenate([self.origins(everybody, at), maps], axis=1)
+
+
+def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np.ndarray) -> Path:
+    """The path that starts at q along a direction.
+
+    Args:
+        q, direction: (n, 12) states and their change over the whole step.
+        turning: (n, 3, 3) projectors on the rotation vectors a body may follow: 1 for a free body, ``e e^T`` for a
+            body that turns about the axis e, 0 for a straight step.
+        radius: (n,) largest deformed radii [m].
+    """
+    A = q[:, 3:].reshape(-1, 3, 3)
+    D = direction[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A)
+    w = np.einsum("nij,nj->ni", turning, axial(D))
+    return Path(p=q[:, :3], A=A, dp=direction[:, :3], w=w, S=D - skew(w), radius=radius)
+
+
+def standing(q: np.ndarray) -> Path:
+    """The path of bodies that stay at q (n, 12)."""
+    n = len(q)
+    zero = np.zeros((n, 3, 3))
+    return Path(q[:, :3], q[:, 3:].reshape(-1, 3, 3), np.zeros((n, 3)), np.zeros((n, 3)), zero, np.zeros(n))
+
+
+def skew(w: np.ndarray) -> np.ndarray:
+    """(m, 3, 3) matrices of ``w x`` for w (m, 3)."""
+    x, y, z = w.T
+    zero = np.zeros_like(x)
+    return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
+
+
+def axial(D: np.ndarray) -> np.ndarray:
+    """(m, 3) axial vectors of the skew parts of D (m, 3, 3)."""
+    return 0.5 * np.stack([D[:, 2, 1] - D[:, 1, 2], D[:, 0, 2] - D[:, 2, 0], D[:, 1, 0] - D[:, 0, 1]], axis=1)
+
+
+def rotations(w: np.ndarray) -> np.ndarray:
+    """(m, 3, 3) rotations exp([w]_x) of rotation vectors w (m, 3) [rad]: Rodrigues, with sin x / x by `sinc`."""
+    angle = np.linalg.norm(w, axis=1)[:, None, None]
+    K = skew(w)
+    half = np.sinc(angle / (2.0 * np.pi))
+    return np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * half**2 * (K @ K)

@@ -1,0 +1,98 @@
+"""Rest-space surfaces of all meshes, side by side, with what may touch what.
+
+A mesh's *targets* are what vertices are tested against: its triangles, then its codimensional edges as degenerate
+triangles (a, b, b), then its points as (a, a, a). A codimensional edge is a target for points only, since edge-edge
+pairs cover the vertices of edges; a point is a target for points only, since the other body's targets cover the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.model import Mesh, Model
+
+
+def targets(mesh: Mesh) -> np.ndarray:
+    """(f + c + p, 3) vertex indices of the targets of a mesh."""
+    edges, points = mesh.codim_edges.reshape(-1, 2), mesh.points.reshape(-1, 1)
+    return np.concatenate([mesh.triangles.reshape(-1, 3), edges[:, [0, 1, 1]], points[:, [0, 0, 0]]]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Surfaces:
+    """Meshes side by side; `*_start` (meshes + 1,) are their offsets, indices of vertices are global.
+
+    Attributes:
+        mesh: (n,) mesh of every body, -1 without one.
+        vertices: (V, 3) rest coordinates [m]; isolated: (V,) vertices in no edge.
+        targets: (T, 3); edges: (E, 2).
+        target_dimension: (T,) 2 for triangles, 1 for edges, 0 for points.
+    """
+
+    mesh: np.ndarray
+    vertices: np.ndarray
+    isolated: np.ndarray
+    targets: np.ndarray
+    target_dimension: np.ndarray
+    edges: np.ndarray
+    vertex_start: np.ndarray
+    target_start: np.ndarray
+    edge_start: np.ndarray
+
+    @classmethod
+    def of(cls, model: Model) -> Surfaces:
+        """The surfaces of a compiled scene."""
+        meshes = model.meshes
+        vertex_start = _starts([len(mesh.vertices) for mesh in meshes])
+        isolated = np.zeros(vertex_start[-1], dtype=bool)
+        for start, mesh in zip(vertex_start, meshes, strict=False):
+            isolated[start + mesh.points.astype(np.int64)] = True
+        parts = [targets(mesh) for mesh in meshes]
+        dimension = [
+            np.repeat([2, 1, 0], [len(mesh.triangles), len(mesh.codim_edges), len(mesh.points)]) for mesh in meshes
+        ]
+        edges = [mesh.edges.reshape(-1, 2).astype(np.int64) for mesh in meshes]
+        return cls(
+            mesh=np.asarray(model.bodies.mesh, dtype=np.int64),
+            vertices=np.concatenate([mesh.vertices for mesh in meshes] + [np.zeros((0, 3))]),
+            isolated=isolated,
+            targets=_stacked(parts, vertex_start, 3),
+            target_dimension=np.concatenate([*dimension, np.zeros(0, dtype=np.int64)]),
+            edges=_stacked(edges, vertex_start, 2),
+            vertex_start=vertex_start,
+            target_start=_starts([len(part) for part in parts]),
+            edge_start=_starts([len(part) for part in edges]),
+        )
+
+    def vertex_range(self, body: int) -> slice:
+        """Where the vertices of a body's mesh are; empty without one."""
+        return self._range(self.vertex_start, body)
+
+    def target_range(self, body: int) -> slice:
+        """Where the targets of a body's mesh are; empty without one."""
+        return self._range(self.target_start, body)
+
+    def edge_range(self, body: int) -> slice:
+        """Where the edges of a body's mesh are; empty without one."""
+        return self._range(self.edge_start, body)
+
+    def _range(self, start: np.ndarray, body: int) -> slice:
+        mesh = self.mesh[body]
+        return slice(start[mesh], start[mesh + 1]) if mesh >= 0 else slice(0, 0)
+
+    def radii(self, q: np.ndarray) -> np.ndarray:
+        """(n,) largest deformed radius |A X| [m] of every body's vertices in the state q (n, 12)."""
+        maps = q[:, 3:].reshape(-1, 3, 3)
+        arms = (self.vertices[self.vertex_range(b)] @ maps[b].T for b in range(len(q)))
+        return np.array([np.max(np.linalg.norm(arm, axis=1), initial=0.0) for arm in arms])
+
+
+def _starts(sizes: list[int]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _stacked(parts: list[np.ndarray], vertex_start: np.ndarray, width: int) -> np.ndarray:
+    shifted = [part + start for part, start in zip(parts, vertex_start, strict=False)]
+    return np.concatenate([*shifted, np.zeros((0, width), dtype=np.int64)])
