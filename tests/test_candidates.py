@@ -1,0 +1,265 @@
+"""Body pairs and the broad phase: who may touch, that nothing near is missed, and the sum against ipctk's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, edges_of, scenes
+
+from abd.contact import candidates as broad_phase
+from abd.contact.candidates import VERTEX_PLANE, contacts, find_candidates
+from abd.contact.pairs import body_pairs
+from abd.contact.path import follow, standing
+from abd.contact.surfaces import Surfaces, targets
+from abd.model import WORLD, Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_matrices
+from abd.potentials import contact
+from abd.potentials.contact import ContactParameters
+
+D_HAT = 0.02
+NO_EDGES, NO_POINTS = np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
+
+
+def solid(name: str, vertices: np.ndarray, triangles: np.ndarray) -> Mesh:
+    return Mesh(name, vertices, triangles.astype(np.int32), edges_of(triangles).astype(np.int32), NO_EDGES, NO_POINTS)
+
+
+def wire() -> Mesh:
+    """A triangle, a loose edge and two loose points."""
+    vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.2], [0.5, 1.4, 0], [0.4, 0.4, 0.3], [1.3, 0.2, 0]])
+    triangles = np.array([[0, 1, 2]], np.int32)
+    loose = np.array([[3, 4]], np.int32)
+    edges = np.concatenate([edges_of(triangles), loose]).astype(np.int32)
+    return Mesh("wire", vertices, triangles, edges, loose, np.array([5, 6], np.int32), closed=False)
+
+
+MESHES = [solid("box", BOX, BOX_TRIANGLES), solid("tetrahedron", TETRAHEDRON, TETRAHEDRON_TRIANGLES), wire()]
+BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH = 0, 1, 2, -1
+
+
+def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
+    """A model of bodies with these meshes and states; `changes` replace fields of the bodies."""
+    n = len(mesh)
+    ones, zeros = np.ones(n), np.zeros(n, np.int32)
+    bodies = Bodies(
+        names=[f"body {k}" for k in range(n)],
+        kind=np.full(n, Kind.DYNAMIC, np.int32),
+        mesh=np.array(mesh, np.int32),
+        plane=np.full((n, 4), np.nan),
+        mass=ones,
+        moment=np.ones((n, 3)),
+        volume=ones,
+        kappa=1e9 * ones,
+        elasticity=zeros,
+        body_frame=np.tile(np.eye(4), (n, 1, 1)),
+        q=q,
+        qd=np.zeros((n, 12)),
+        force=np.zeros((n, 3)),
+        torque=np.zeros((n, 3)),
+        free_translation=np.ones((n, 3), bool),
+        rotation_axis=np.zeros((n, 3)),
+        free_rotation=np.full(n, 3, np.int32),
+        material=zeros,
+        group=np.full(n, -1, np.int32),
+        world=zeros,
+        radius=np.zeros(n),
+    )
+    materials = Materials(
+        ["soft", "slick"],
+        mu=np.array([[0.5, 0.2], [0.2, 0.0]]),
+        stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
+        enabled=np.array([[True, True], [True, False]]),
+    )
+    return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT), {})
+
+
+def states(count: int, seed: int, spread: float) -> np.ndarray:
+    """(count, 12) states of turned bodies within a cube."""
+    rng = np.random.default_rng(seed)
+    turns = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
+    return np.concatenate([spread * rng.uniform(-1, 1, size=(count, 3)), turns.reshape(-1, 9)], axis=1)
+
+
+def pair_set(model: Model) -> set[tuple[int, int]]:
+    pairs = body_pairs(model)
+    return set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
+
+
+def test_pairs_have_a_dynamic_body_first():
+    kinds = np.array([Kind.STATIC, Kind.DYNAMIC, Kind.KINEMATIC, Kind.DYNAMIC, Kind.STATIC])
+    model = scene([BOX_MESH] * 5, states(5, 0, 1.0), kind=kinds)
+    assert pair_set(model) == {(1, 0), (1, 2), (1, 3), (1, 4), (3, 0), (3, 2), (3, 4)}
+
+
+def test_pairs_need_two_surfaces():
+    plane = np.full((4, 4), np.nan)
+    plane[0], plane[3] = [0, 0, 1, 0], [0, 1, 0, -1]
+    kinds = np.array([Kind.STATIC, Kind.DYNAMIC, Kind.DYNAMIC, Kind.STATIC])
+    model = scene([NO_MESH, BOX_MESH, NO_MESH, NO_MESH], states(4, 0, 1.0), kind=kinds, plane=plane)
+    assert pair_set(model) == {(1, 0), (1, 3)}
+
+
+def test_pairs_follow_worlds_groups_and_materials():
+    q = states(4, 0, 1.0)
+    everyone = {(i, j) for i in range(4) for j in range(i + 1, 4)}
+    assert pair_set(scene([BOX_MESH] * 4, q)) == everyone
+    assert pair_set(scene([BOX_MESH] * 4, q, world=np.array([0, 1, 0, 1]))) == {(0, 2), (1, 3)}
+    assert pair_set(scene([BOX_MESH] * 4, q, group=np.array([-1, 2, 2, -1]))) == everyone - {(1, 2)}
+    slick = scene([BOX_MESH] * 4, q, material=np.array([1, 0, 1, 1]))
+    assert pair_set(slick) == {(0, 1), (1, 2), (1, 3)}
+    pairs = body_pairs(slick)
+    np.testing.assert_array_equal(pairs.mu, 0.2)
+    np.testing.assert_array_equal(pairs.stiffness, 2.0)
+
+
+def test_joints_switch_contact_off_unless_told_otherwise():
+    q, frame = states(3, 0, 1.0), np.eye(4)
+    joints = [
+        Joint("a", "spherical", 26, 1, 0, frame, frame),
+        Joint("b", "spherical", 26, 1, 2, frame, frame, collide=True),
+        Joint("c", "spherical", 26, WORLD, 2, frame, frame),
+    ]
+    assert pair_set(replace(scene([BOX_MESH] * 3, q), joints=joints)) == {(0, 2), (1, 2)}
+
+
+def test_separation_is_the_sum_of_radii_and_minimum():
+    model = scene([BOX_MESH] * 2, states(2, 0, 1.0), radius=np.array([0.1, 0.02]))
+    model = replace(model, settings=replace(model.settings, minimum_separation=0.003))
+    assert body_pairs(model).xi[0] == pytest.approx(0.123)
+
+
+def rows(found) -> list[tuple[int, int, int, int]]:
+    return list(zip(*(getattr(found, name).tolist() for name in ("pair", "kind", "a", "b")), strict=True))
+
+
+def test_everything_in_reach_is_listed_once_and_in_order():
+    model = scene([WIRE_MESH, BOX_MESH, WIRE_MESH], states(3, 1, 0.5))
+    found = rows(find_candidates(model, Surfaces.of(model), body_pairs(model), standing(model.bodies.q), 1e6))
+    assert found == sorted(set(found))
+    expected = []
+    for pair, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        a, b = MESHES[model.bodies.mesh[i]], MESHES[model.bodies.mesh[j]]
+        for kind, vertices, others in ((0, a, b), (1, b, a)):
+            for v in range(len(vertices.vertices)):
+                loose = v in vertices.points
+                for t in range(len(targets(others))):
+                    triangle = t < len(others.triangles)
+                    point = t >= len(others.triangles) + len(others.codim_edges)
+                    if triangle or (loose and (not point or kind == 0)):
+                        expected.append((pair, kind, v, t))
+        expected += [(pair, 2, e, f) for e in range(len(a.edges)) for f in range(len(b.edges))]
+    assert found == expected
+
+
+def test_tables_larger_than_one_block_give_the_same_list(monkeypatch):
+    model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH], states(3, 2, 0.3))
+    arguments = model, Surfaces.of(model), body_pairs(model), standing(model.bodies.q), D_HAT
+    whole = rows(find_candidates(*arguments))
+    monkeypatch.setattr(broad_phase, "_TABLE", 7)
+    assert rows(find_candidates(*arguments)) == whole and len(whole) > 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_near_is_missed_along_a_path(seed):
+    """Whatever comes within d_hat anywhere on an arc is on the list; a half-space is among the bodies."""
+    rng = np.random.default_rng(seed)
+    q = states(4, seed + 10, 0.9)
+    q[3] = np.concatenate([np.zeros(3), np.eye(3).ravel()])
+    plane = np.full((4, 4), np.nan)
+    plane[3] = [0, 0.6, 0.8, -1.2]
+    kinds = np.array([Kind.DYNAMIC, Kind.DYNAMIC, Kind.DYNAMIC, Kind.STATIC])
+    radius = np.array([0.0, 0.01, 0.02, 0.0])
+    model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH], q, kind=kinds, plane=plane, radius=radius)
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    direction = np.concatenate([0.4 * rng.normal(size=(4, 3)), 0.8 * rng.normal(size=(4, 9))], axis=1)
+    direction[3] = 0.0
+    path = follow(q, direction, np.tile(np.eye(3), (4, 1, 1)), surfaces.radii(q))
+    listed = set(rows(find_candidates(model, surfaces, pairs, path, D_HAT)))
+    everything = find_candidates(model, surfaces, pairs, standing(q), 1e6)
+    complete = contacts(model, surfaces, pairs, everything)
+    assert len(listed) < len(everything)
+    near = np.zeros(len(everything), bool)
+    for alpha in np.linspace(0, 1, 60):
+        D = contact.closest(complete.positions(path.state(alpha)), complete).D
+        near |= np.sqrt(D) < complete.xi + D_HAT
+    assert np.count_nonzero(near) > 5
+    names = rows(everything)
+    assert {names[k] for k in np.flatnonzero(near)} <= listed
+
+
+def test_contacts_are_where_the_bodies_are():
+    model = scene([WIRE_MESH, BOX_MESH], states(2, 3, 0.4))
+    surfaces, pairs, q = Surfaces.of(model), body_pairs(model), model.bodies.q
+    found = find_candidates(model, surfaces, pairs, standing(q), 1e6)
+    x = contacts(model, surfaces, pairs, found).positions(q)
+    world = [
+        np.c_[MESHES[m].vertices, np.ones(len(MESHES[m].vertices))] @ affine_matrices(q)[b, :3].T
+        for b, m in enumerate(model.bodies.mesh)
+    ]
+    meshes = [MESHES[m] for m in model.bodies.mesh]
+    for k, (_, kind, a, b) in enumerate(rows(found)):
+        if kind == 2:
+            expected = np.concatenate([world[0][meshes[0].edges[a]], world[1][meshes[1].edges[b]]])
+        else:
+            expected = np.concatenate([world[kind][[a]], world[1 - kind][targets(meshes[1 - kind])[b]]])
+        np.testing.assert_allclose(x[k], expected, atol=1e-14)
+
+
+def test_half_space_candidates():
+    q = np.tile(np.concatenate([[0, 0, 0.51], np.eye(3).ravel()]), (2, 1))
+    plane = np.array([[np.nan] * 4, [0, 0, 1, 0]])
+    model = scene([BOX_MESH, NO_MESH], q, kind=np.array([Kind.DYNAMIC, Kind.STATIC]), plane=plane)
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    found = find_candidates(model, surfaces, pairs, standing(q), D_HAT)
+    assert set(found.kind) == {VERTEX_PLANE} and len(found) == 4
+    elements = contact.contact_elements(
+        contacts(model, surfaces, pairs, found).positions(q),
+        contacts(model, surfaces, pairs, found),
+        ContactParameters(1e6, D_HAT),
+    )
+    assert np.all(elements.f_i[:, 2] < 0) and not np.any(elements.f_j) and not np.any(elements.Y_j)
+
+
+def test_no_pairs_give_no_candidates():
+    model = scene([BOX_MESH], states(1, 0, 1.0))
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    found = find_candidates(model, surfaces, pairs, standing(model.bodies.q), D_HAT)
+    x = contacts(model, surfaces, pairs, found)
+    assert len(found) == 0 and len(contact.energy(x.positions(model.bodies.q), x, ContactParameters(1.0, D_HAT))) == 0
+
+
+def as_model(arrangement) -> Model:
+    """An arrangement of two solids as two bodies, at rest in the world frame."""
+    split, meshes = arrangement.split, []
+    for start, stop in ((0, split), (split, len(arrangement.vertices))):
+        inside = (arrangement.triangles[:, 0] >= start) & (arrangement.triangles[:, 0] < stop)
+        meshes.append(solid("part", arrangement.vertices[start:stop], arrangement.triangles[inside] - start))
+    q = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1))
+    model = scene([0, 1], q)
+    settings = replace(model.settings, minimum_separation=arrangement.xi)
+    return replace(model, meshes=meshes, settings=settings)
+
+
+# the loose points of "rods and points" are left out by ipctk's broad phase
+ARRANGEMENTS = {
+    name: value for name, value in scenes(D_HAT).items() if name not in ("deformed tetrahedra", "rods and points")
+}
+
+
+@pytest.mark.parametrize("name", ARRANGEMENTS)
+def test_energy_equals_ipctk_with_its_own_broad_phase(name):
+    ipctk = pytest.importorskip("ipctk")
+    arrangement = ARRANGEMENTS[name]
+    model = as_model(arrangement)
+    surfaces, pairs, q = Surfaces.of(model), body_pairs(model), model.bodies.q
+    found = contacts(model, surfaces, pairs, find_candidates(model, surfaces, pairs, standing(q), D_HAT))
+    energy = np.sum(contact.energy(found.positions(q), found, ContactParameters(1e6, D_HAT)))
+    mesh, _ = arrangement.ipctk_mesh(ipctk)
+    side = np.arange(len(arrangement.vertices)) >= arrangement.split
+    mesh.can_collide = ipctk.make_vertex_patches_filter(side.astype(np.int32))
+    collisions = ipctk.NormalCollisions()
+    vertices = np.asfortranarray(arrangement.vertices)
+    collisions.build(mesh, vertices, D_HAT, arrangement.xi)
+    reference = ipctk.BarrierPotential(ipctk.ClampedLogBarrier(), D_HAT, 1e6)(collisions, mesh, vertices)
+    assert energy > 0 and energy == pytest.approx(reference, rel=1e-9)
