@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.model import Elasticity, Kind, affine_state
-from abd.scene import mass
-from abd.scene.frames import inverse_pose, principal_frame
-from abd.scene.mass import MassProperties
-from abd.scene.meshes import Surface
+from abd.scene.frames import inverse_pose
+from abd.scene.matter import Matter, MatterSource
 from abd.scene.motion import Motion, prescribed_motion
 from abd.scene.pose import body_pose, rigid_matrix
 from abd.scene.schema import BodySpec, MotionSpec
@@ -51,13 +49,16 @@ class BodyRecord:
         return Elasticity.ARAP if self.spec.elasticity == "arap" else Elasticity.ORTHOGONAL
 
 
-def compile_body(name: str, spec: BodySpec, piece: Piece | None, base_directory: Path, dt: float) -> BodyRecord:
+def compile_body(
+    name: str, spec: BodySpec, piece: Piece | None, source: MatterSource, base_directory: Path, dt: float
+) -> BodyRecord:
     """Resolve one body.
 
     Args:
         name: unique name (that of the spec, or of one of its components).
         spec: an expanded body, without `repeat`.
         piece: its scaled surface; None for proxies and half-spaces.
+        source: mass properties of the bodies of the scene.
         base_directory: where the path of a file of poses begins.
         dt: time step [s], over which the initial velocity of a kinematic body is taken.
 
@@ -71,23 +72,21 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, base_directory:
     if kind is Kind.DYNAMIC and fixed_translation.all() and fixed_rotation.all():
         kind = Kind.STATIC
     record = BodyRecord(name, kind, piece, spec, radius=_contact_radius(spec, piece))
-    properties = _matter(spec, piece, needed=kind is Kind.DYNAMIC)
-    if properties is not None:
-        record.mass = properties.mass
-        record.volume = properties.volume if properties.volume > 0.0 else properties.mass / spec.density
-        record.notes += properties.notes
+    matter = source.matter(spec, piece, needed=kind is Kind.DYNAMIC)
+    if matter is not None:
+        record.mass, record.volume, record.notes = matter.mass, matter.volume, list(matter.notes)
 
     pose = body_pose(spec)
     if kind is Kind.STATIC:
         record.q = affine_state(pose)
     elif kind is Kind.KINEMATIC:
-        record.motion = _motion(spec, pose, properties, base_directory)
+        record.motion = _motion(spec, pose, matter, base_directory)
         record.q = affine_state(record.motion(0.0))
         record.qd = (affine_state(record.motion(dt)) - record.q) / dt
     else:
-        _set_free(record, pose, properties, fixed_translation, fixed_rotation)
-    if kind is not Kind.DYNAMIC and properties is not None:
-        record.moment = np.diag(properties.second_moment).copy()
+        _set_free(record, pose, matter, fixed_translation, fixed_rotation)
+    if kind is not Kind.DYNAMIC and matter is not None:
+        record.moment = matter.mesh_moments
     return record
 
 
@@ -101,18 +100,16 @@ def spin(spec: BodySpec) -> np.ndarray:
 def _set_free(
     record: BodyRecord,
     pose: np.ndarray,
-    matter: MassProperties,
+    matter: Matter,
     fixed_translation: np.ndarray,
     fixed_rotation: np.ndarray,
 ) -> None:
     """Frame, initial state, loads and degrees of freedom of a dynamic body."""
     spec = record.spec
-    axes, record.moment = principal_frame(matter.second_moment)
+    axes, record.moment = matter.axes, matter.moments
     largest = record.moment.max()
     if not fixed_rotation.all() and np.sort(record.moment)[1] <= _LINE * largest:
-        message = (
-            f"body '{record.name}' is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
-        )
+        message = f"it is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
         remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
         raise SceneError([Problem(message, value=record.moment.tolist(), remedy=remedy)])
     record.body_frame = inverse_pose(rigid_matrix(axes, matter.center))
@@ -168,72 +165,7 @@ def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
     return max(half_thickness, spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0)
 
 
-def _matter(spec: BodySpec, piece: Piece | None, needed: bool) -> MassProperties | None:
-    """Mass properties in mesh axes; None for a body without matter that does not need any."""
-    if spec.inertia is not None:
-        if spec.mass is None:
-            raise SceneError([Problem("inertia needs a mass", key="inertia", remedy="give mass [kg]")])
-        center = spec.center_of_mass
-        if center is None:
-            center = np.zeros(3) if piece is None else _of_surface(spec, piece).center
-        volume = spec.mass / spec.density
-        if piece is not None and piece.surface.closed:
-            volume = _of_surface(spec, piece).volume
-        return mass.explicit(spec.mass, np.array(center), np.array(spec.inertia), volume)
-    if piece is None:
-        if not needed:
-            return None
-        message = "a body without surface needs mass and inertia"
-        raise SceneError([Problem(message, key="inertia", remedy="give mass [kg] and inertia [kg m^2]")])
-    if not needed and not _has_matter(spec, piece):
-        return None
-    matter = _of_surface(spec, piece)
-    matter = matter.times(spec.density if spec.mass is None else spec.mass / matter.mass)
-    return matter if spec.center_of_mass is None else replace(matter, center=np.array(spec.center_of_mass))
-
-
-def _has_matter(spec: BodySpec, piece: Piece) -> bool:
-    """Whether every part of a surface has what its mass needs."""
-    surface = piece.surface
-    thick = surface.closed or spec.thickness > 0.0 or not len(surface.triangles)
-    return thick and (spec.radius > 0.0 or not (len(surface.codim_edges) or len(surface.points)))
-
-
-def _of_surface(spec: BodySpec, piece: Piece) -> MassProperties:
-    """Mass properties of a surface at unit density, with notes where it is not solid.
-
-    An explicit mass spreads evenly over an open surface without thickness, or over lines without radius.
-    """
-    surface, parts, name = piece.surface, [], piece.surface.name
-    spread = spec.mass is not None or spec.inertia is not None
-    if len(surface.triangles) and surface.closed:
-        solid = mass.solid(surface.vertices, surface.triangles, 1.0)
-        parts.append(replace(solid, notes=tuple(f"surface '{name}': {note}" for note in solid.notes)))
-    elif len(surface.triangles) and spread and spec.thickness == 0.0 and _is_one(surface):
-        parts.append(mass.sheet(surface.vertices, surface.triangles, 1.0))
-    elif len(surface.triangles):
-        shell = mass.shell(surface.vertices, surface.triangles, 1.0, spec.thickness)
-        note = f"surface '{name}' is open: it has the mass of a shell {spec.thickness:g} m thick"
-        parts.append(replace(shell, notes=(note,)))
-    if len(surface.codim_edges) and spread and spec.radius == 0.0 and _is_one(surface):
-        parts.append(mass.lines(surface.vertices, surface.codim_edges, 1.0))
-    elif len(surface.codim_edges):
-        rods = mass.rods(surface.vertices, surface.codim_edges, 1.0, spec.radius)
-        note = f"the lines of surface '{name}' have the mass of rods of radius {spec.radius:g} m"
-        parts.append(replace(rods, notes=(note,)))
-    if len(surface.points):
-        balls = mass.balls(surface.vertices, surface.points, 1.0, spec.radius)
-        note = f"the points of surface '{name}' have the mass of balls of radius {spec.radius:g} m"
-        parts.append(replace(balls, notes=(note,)))
-    return mass.united(parts)
-
-
-def _is_one(surface: Surface) -> bool:
-    """Whether a surface is made of triangles alone, or of lines alone."""
-    return sum(len(part) > 0 for part in (surface.triangles, surface.codim_edges, surface.points)) == 1
-
-
-def _motion(spec: BodySpec, pose: np.ndarray, matter: MassProperties | None, base_directory: Path) -> Motion:
+def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None, base_directory: Path) -> Motion:
     """Pose of the mesh frame of a kinematic body over time; it stays where no motion is given."""
     motion = spec.motion or MotionSpec()
     if motion.file is not None:

@@ -14,6 +14,7 @@ from abd.model import Bodies, Joint, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body
 from abd.scene.expand import copy_names, expand_bodies
 from abd.scene.joints import compile_joint
+from abd.scene.matter import MatterSource
 from abd.scene.schema import BodySpec, SceneSpec
 from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
@@ -37,7 +38,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     records = _records(spec, base_directory, problems)
     names = [record.name for record in records]
     for name in sorted({name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()):
-        problems.append(Problem(f"{names.count(name)} bodies are called '{name}'", key="body.name", value=name))
+        problems.append(Problem(f"{names.count(name)} bodies are called '{name}'", key=f"body.{name}", value=name))
     materials = _materials(spec, problems)
     _check_materials(spec, materials, problems)
     joints = _joints(spec, records, problems)
@@ -61,12 +62,12 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
 
 def _records(spec: SceneSpec, base_directory: Path, problems: list[Problem]) -> list[BodyRecord]:
     """All bodies; what is wrong with any of them is added to `problems`, once where many bodies share a fault."""
-    position = {name: k for k, body in enumerate(spec.body) for name in copy_names(body.name, body.repeat)}
-    source = SurfaceSource(base_directory)
+    tables = {name: body.name for body in spec.body for name in copy_names(body.name, body.repeat)}
+    source, matter = SurfaceSource(base_directory), MatterSource()
     records: list[BodyRecord] = []
     faults: dict[tuple[Hashable, str], list[tuple[str, Problem]]] = {}
     for body in expand_bodies(spec):
-        where = f"body[{position[body.name]}]"
+        where = f"body.{tables[body.name]}"
         try:
             pieces = source.pieces(body)
         except SceneError as error:
@@ -76,7 +77,7 @@ def _records(spec: SceneSpec, base_directory: Path, problems: list[Problem]) -> 
             continue
         for name, piece in _named_pieces(body, pieces):
             try:
-                records.append(compile_body(name, body, piece, base_directory, spec.solver.dt))
+                records.append(compile_body(name, body, piece, matter, base_directory, spec.solver.dt))
             except SceneError as error:
                 for problem in error.problems:
                     faults.setdefault((where, problem.message), []).append((name, _located(problem, where)))
@@ -170,7 +171,7 @@ def _materials(spec: SceneSpec, problems: list[Problem]) -> Materials:
     own = {"default": 0.0}
     for k, material in enumerate(spec.material):
         if material.name in {other.name for other in spec.material[:k]}:
-            problems.append(Problem(f"two materials are called '{material.name}'", key=f"material[{k}].name"))
+            problems.append(Problem(f"two materials are called '{material.name}'", key=f"material.{material.name}"))
         own[material.name] = material.mu
     names = list(own)
     friction = np.array(list(own.values()))
@@ -192,9 +193,9 @@ def _materials(spec: SceneSpec, problems: list[Problem]) -> Materials:
 
 
 def _check_materials(spec: SceneSpec, materials: Materials, problems: list[Problem]) -> None:
-    for k, body in enumerate(spec.body):
+    for body in spec.body:
         if body.enabled and body.material not in materials.names:
-            problems.append(_unknown_material(body.material, f"body[{k}].material", materials.names))
+            problems.append(_unknown_material(body.material, f"body.{body.name}.material", materials.names))
 
 
 def _unknown_material(name: str, key: str, known) -> Problem:
@@ -205,16 +206,16 @@ def _unknown_material(name: str, key: str, known) -> Problem:
 def _joints(spec: SceneSpec, records: list[BodyRecord], problems: list[Problem]) -> list[Joint]:
     index = {record.name: k for k, record in enumerate(records)}
     joints = []
-    for k, joint in enumerate(spec.joint):
+    for joint in spec.joint:
         try:
             joints.append(compile_joint(joint, records, index))
         except SceneError as error:
             for problem in error.problems:
-                located = _located(problem, f"joint[{k}]")
+                located = _located(problem, f"joint.{joint.name}")
                 problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
     names = [joint.name for joint in spec.joint]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        problems.append(Problem(f"{names.count(name)} joints are called '{name}'", key="joint.name", value=name))
+        problems.append(Problem(f"{names.count(name)} joints are called '{name}'", key=f"joint.{name}", value=name))
     return joints
 
 

@@ -90,7 +90,7 @@ def _points(spec: JointSpec, meshes: list[np.ndarray]) -> list[np.ndarray]:
         None if anchor is None else mesh[:3, :3] @ anchor + mesh[:3, 3]
         for anchor, mesh in zip((spec.parent_anchor, spec.child_anchor), meshes)
     ]
-    if given == [None, None]:
+    if given[0] is None and given[1] is None:
         message = "the joint has no place"
         remedy = "give anchor (a world point at t = 0), or parent_anchor and child_anchor"
         raise SceneError([Problem(message, key="anchor", remedy=remedy)])

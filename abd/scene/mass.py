@@ -11,7 +11,7 @@ the moments of order 0, 1, 2 are ``d/6``, ``d/24 s`` and ``d/120 (s s^T + a a^T 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,10 +27,6 @@ class MassProperties:
     center: np.ndarray
     second_moment: np.ndarray
     notes: tuple[str, ...] = ()
-
-    def times(self, factor: float) -> MassProperties:
-        """The same body with `factor` times the density."""
-        return replace(self, mass=factor * self.mass, second_moment=factor * self.second_moment)
 
     @property
     def inertia(self) -> np.ndarray:
@@ -50,19 +46,15 @@ def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassPr
     Raises:
         SceneError: the surface encloses no volume.
     """
-    apex = vertices[np.unique(triangles)].mean(axis=0)
-    a, b, c = np.moveaxis(vertices[triangles] - apex, 1, 0)
-    determinant = np.einsum("ij,ij->i", a, np.cross(b, c))
-    corner_sum = a + b + c
-    signed_volume = determinant.sum() / 6.0
-
-    extent = np.ptp(vertices[triangles].reshape(-1, 3), axis=0).max()
-    if abs(signed_volume) <= 1e-12 * extent**3 or abs(signed_volume) <= 1e-9 * np.abs(determinant).sum() / 6.0:
+    signed_volume = enclosed_volume(vertices, triangles)
+    if signed_volume == 0.0:
         raise _problem(
             "the closed surface encloses no volume",
-            value=float(signed_volume),
+            value=signed_volume,
             remedy="give mass and inertia, or an open surface with a thickness",
         )
+    apex, (a, b, c), determinant = _tetrahedra(vertices, triangles)
+    corner_sum = a + b + c
     notes = ("its triangles face inwards; the sign of its volume was reversed",) if signed_volume < 0.0 else ()
     sign = 1.0 if signed_volume > 0.0 else -1.0
     first = sign * determinant @ corner_sum / 24.0
@@ -71,6 +63,15 @@ def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassPr
     shift = first / volume
     about_center = sign * second / 120.0 - volume * np.outer(shift, shift)
     return MassProperties(density * volume, volume, apex + shift, density * _symmetric(about_center), notes)
+
+
+def enclosed_volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
+    """Signed volume [m^3] within closed triangles, negative where they face inwards; 0 where all but rounding cancels."""
+    _, _, determinant = _tetrahedra(vertices, triangles)
+    extent = np.ptp(vertices[triangles].reshape(-1, 3), axis=0).max()
+    volume = determinant.sum() / 6.0
+    smallest = max(1e-12 * extent**3, 1e-9 * np.abs(determinant).sum() / 6.0)
+    return float(volume) if abs(volume) > smallest else 0.0
 
 
 def shell(vertices: np.ndarray, triangles: np.ndarray, density: float, thickness: float) -> MassProperties:
@@ -209,6 +210,13 @@ def united(parts: list[MassProperties]) -> MassProperties:
         second += part.second_moment + part.mass * np.outer(arm, arm)
     notes = tuple(note for part in parts for note in part.notes)
     return MassProperties(mass, sum(part.volume for part in parts), center, _symmetric(second), notes)
+
+
+def _tetrahedra(vertices: np.ndarray, triangles: np.ndarray):
+    """Common apex (3,), corners of all triangles from there (3 x (f, 3)), and determinants (f,)."""
+    apex = vertices[np.unique(triangles)].mean(axis=0)
+    corners = np.moveaxis(vertices[triangles] - apex, 1, 0)
+    return apex, corners, np.einsum("ij,ij->i", corners[0], np.cross(corners[1], corners[2]))
 
 
 def _about_center(mass: float, volume: float, apex: np.ndarray, first: np.ndarray, second: np.ndarray):

@@ -14,6 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from abd.errors import Problem, SceneError
+from abd.scene.mass import enclosed_volume
 from abd.scene.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
 _SLIVER = 1e-12
@@ -188,17 +189,20 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
         notes.append(f"{(distinct & ~keep).sum()} repeated triangles were left out")
     kept = triangles[distinct & keep]
 
-    closed = is_closed(vertices, kept)
+    closed = is_closed(vertices, kept) and enclosed_volume(vertices, kept) != 0.0
     if not closed:
-        # A sheet written from both sides is one sheet.
+        # A sheet written from both sides is one sheet; within a volume such pairs cancel and may stay.
         _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
         if len(first) < len(kept):
             notes.append(f"{len(kept) - len(first)} triangles that repeat others with the opposite side were left out")
             kept = kept[np.sort(first)]
+        closed = is_closed(vertices, kept)
+    if not closed:
         turned = _face_alike(vertices, kept)
-        if turned.any() and is_closed(vertices, np.where(turned[:, None], kept[:, ::-1], kept)):
+        straight = np.where(turned[:, None], kept[:, ::-1], kept)
+        if turned.any() and is_closed(vertices, straight):
             notes.append(f"{turned.sum()} triangles were turned around so that all face the same way")
-            kept, closed = np.where(turned[:, None], kept[:, ::-1], kept), True
+            kept, closed = straight, True
 
     a, b, c = np.moveaxis(vertices[kept], 1, 0)
     longest = np.max([np.einsum("ij,ij->i", s, s) for s in (b - a, c - b, a - c)], axis=0)

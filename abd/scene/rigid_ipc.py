@@ -31,6 +31,7 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
 from abd.scene import mass
+from abd.scene.findings import schema_findings
 from abd.scene.json_table import JsonTable
 from abd.scene.mass import MassProperties
 from abd.scene.mesh_files import RawMesh
@@ -168,9 +169,9 @@ class _Importer:
         try:
             return model(**values)
         except ValidationError as error:
-            for fault in error.errors(include_url=False):
-                key = ".".join(str(part) for part in fault["loc"])
-                table.problem("", f"{key}: {fault['msg']}", fault.get("input"))
+            for finding in schema_findings(error, model, values):
+                key = ".".join(str(part) for part in finding.path)
+                table.problem(key, finding.message, finding.value, finding.remedy)
             return None
 
     def _bodies(self, name: str, table: JsonTable, kappa: float) -> list[ScaledBody]:
