@@ -72,7 +72,7 @@ class TomlLines:
         if is_array:
             self.mark(path)
             self.arrays[path] = self.arrays.get(path, 0) + 1
-        path = self.within_last(path)
+            path = (*path, self.arrays[path] - 1)
         self.mark(path)
         self.at = after
         return path

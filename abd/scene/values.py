@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-VECTOR_NAMES = {2: "two numbers", 3: "three numbers", 4: "four numbers"}
+COUNTED = {2: "two", 3: "three", 4: "four"}
 
 
 def is_number(value: Any) -> bool:
@@ -27,7 +27,7 @@ def is_number(value: Any) -> bool:
 
 def number_value(value: Any) -> Any:
     """A finite number, as a float."""
-    if isinstance(value, str):  # left to the other members of a union, such as "auto"
+    if isinstance(value, str):
         raise PydanticCustomError("number", "should be a number, without quotes")
     if not is_number(value):
         raise PydanticCustomError("number", "should be a finite number")
@@ -39,12 +39,8 @@ def vector_value(length: int) -> Callable[[Any], Any]:
 
     def validate(value: Any) -> Any:
         items = sequence(value)
-        if items is None:
-            raise PydanticCustomError("vector", f"should be {VECTOR_NAMES[length]}")
-        if len(items) != length:
-            raise PydanticCustomError("vector", f"should be {VECTOR_NAMES[length]}, but has {len(items)} entries")
-        if not all(is_number(item) for item in items):
-            raise PydanticCustomError("vector", f"should be {VECTOR_NAMES[length]}, all of them finite")
+        if items is None or len(items) != length or not all(is_number(item) for item in items):
+            raise PydanticCustomError("vector", f"should be {COUNTED[length]} numbers")
         return tuple(float(item) for item in items)
 
     return validate
@@ -54,10 +50,12 @@ def matrix_value(value: Any) -> Any:
     """Three rows of three finite numbers."""
     rows = sequence(value)
     columns = None if rows is None else [sequence(row) for row in rows]
-    if columns is None or len(columns) != 3 or any(row is None or len(row) != 3 for row in columns):
+    if (
+        columns is None
+        or len(columns) != 3
+        or not all(row is not None and len(row) == 3 and all(map(is_number, row)) for row in columns)
+    ):
         raise PydanticCustomError("matrix", "should be three rows of three numbers")
-    if not all(is_number(item) for row in columns for item in row):
-        raise PydanticCustomError("matrix", "should be three rows of three numbers, all of them finite")
     return tuple(tuple(float(item) for item in row) for row in columns)
 
 
@@ -90,7 +88,7 @@ def counts_value(length: int) -> Callable[[Any], Any]:
     def validate(value: Any) -> Any:
         items = sequence(value)
         if items is None or len(items) != length or not all(is_integer(item) for item in items):
-            raise PydanticCustomError("integers", f"should be {VECTOR_NAMES[length].replace('numbers', 'integers')}")
+            raise PydanticCustomError("integers", f"should be {COUNTED[length]} integers")
         return tuple(int(item) for item in items)
 
     return validate

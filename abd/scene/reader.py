@@ -1,0 +1,176 @@
+"""Native scene files, TOML or JSON of the same shape, to a `SceneSpec`; or all their problems at once, with lines.
+
+Reading has two passes. The schema judges every value; what it rejects is left out, and the rest is checked for what
+must hold between keys, so that one misspelt key does not hide ten other problems.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from abd.errors import Problem, SceneError
+from abd.scene.checks import check_scene
+from abd.scene.findings import Finding, as_problem, schema_findings
+from abd.scene.key_lines import JsonLines, Lines, TomlLines, line_of
+from abd.scene.schema import SceneSpec
+
+LISTS = ("material", "material_pair", "body", "joint")
+
+
+def read_scene(path: str | Path) -> SceneSpec:
+    """The scene in a TOML or JSON file. Paths of meshes and pose files come back absolute, a missing name as the stem.
+
+    Raises:
+        SceneError: everything that is wrong with the scene, with file and line.
+    """
+    path = Path(path)
+    text = read_text(path)
+    data = parse(text, path)
+    spec, findings = validated(data, path.parent)
+    repeated = JsonLines(text).repeated if is_json(path) else []
+    if findings or repeated:
+        lines = key_lines(text, path)
+        problems = [as_problem(finding, data, str(path), line_of(lines, finding.path)) for finding in findings]
+        for key, line in repeated:
+            problems.append(as_problem(Finding(key, "is given twice", remedy="keep one"), data, str(path), line))
+        raise SceneError(sorted(problems, key=lambda problem: problem.line or 0))
+    if not spec.name:
+        spec.name = path.stem
+    return spec
+
+
+def read_text(path: Path) -> str:
+    """The text of a scene file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        problem = Problem("is not a text in UTF-8", file=str(path), line=line, remedy="save it as UTF-8")
+        raise SceneError([problem]) from error
+    except OSError as error:
+        raise SceneError([Problem(f"cannot be read: {error.strerror or error}", file=str(path))]) from error
+
+
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """The tables of a TOML or JSON text, chosen by the suffix of its path."""
+    try:
+        data = json.loads(text, parse_constant=_not_a_number) if is_json(path) else tomllib.loads(text)
+    except json.JSONDecodeError as error:
+        raise SceneError([Problem(f"JSON: {error.msg}", file=str(path), line=error.lineno)]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SceneError([_toml_problem(error, text, path)]) from error
+    except RecursionError as error:
+        raise SceneError([Problem("is nested too deeply", file=str(path))]) from error
+    if not isinstance(data, dict):
+        raise SceneError([Problem("should be a table { } at the top", file=str(path), line=1)])
+    return data
+
+
+def is_json(path: Path) -> bool:
+    """Whether a scene file is JSON; all others are TOML."""
+    return path.suffix.lower() == ".json"
+
+
+def key_lines(text: str, path: Path) -> Lines:
+    """Line of every key of a text that parses."""
+    return JsonLines(text).lines if is_json(path) else TomlLines(text).lines
+
+
+def validated(data: dict[str, Any], directory: Path) -> tuple[SceneSpec, list[Finding]]:
+    """The scene that the data describe, as far as they are sound, and everything that is wrong with them.
+
+    Args:
+        data: parsed tables; not modified.
+        directory: where relative paths begin.
+    """
+    findings: list[Finding] = []
+    sound: dict[str, Any] = data
+    origin = {key: list(range(len(data[key]))) for key in LISTS if isinstance(data.get(key), list)}
+    unreadable: dict[str, list[str]] = {}
+    while True:
+        try:
+            spec = SceneSpec.model_validate(sound)
+            break
+        except ValidationError as error:
+            new = schema_findings(error, SceneSpec, sound)
+            sound, new_origin = _without(sound, [finding.path for finding in new], origin, unreadable)
+            findings += [_at_origin(finding, origin) for finding in new]
+            origin = new_origin
+    make_paths_absolute(spec, directory)
+    touched = {finding.path[:2] for finding in findings}
+    for finding in check_scene(spec, unreadable):
+        finding = _at_origin(finding, origin)
+        if not (finding.is_absence and finding.path[:2] in touched):
+            findings.append(finding)
+    return spec, findings
+
+
+def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
+    """Resolve the paths of meshes and pose files, which begin at the scene's directory."""
+    root = directory.absolute()
+    for body in spec.body:
+        if body.mesh is not None:
+            body.mesh = str(root / body.mesh)
+        if body.motion is not None and body.motion.file is not None:
+            body.motion.file = str(root / body.motion.file)
+
+
+def _without(
+    data: dict[str, Any], paths: list[tuple], origin: dict[str, list[int]], unreadable: dict[str, list[str]]
+) -> tuple[dict[str, Any], dict[str, list[int]]]:
+    """A copy of the data without the fields at these paths, and the places of the list items that are left.
+
+    A field is taken out as a whole; where it is missing altogether, or was needed, the item of the list goes, and its
+    name is added to `unreadable`.
+    """
+    copy = {key: list(value) if key in origin else value for key, value in data.items()}
+    left = {key: list(places) for key, places in origin.items()}
+    dropped: set[tuple[str, int]] = set()
+    for path in paths:
+        key = path[0]
+        if key in origin and len(path) > 1:
+            item = copy[key][path[1]]
+            needed = ("name", "type", "child", "between")
+            if len(path) > 2 and isinstance(item, dict) and path[2] in item and path[2] not in needed:
+                copy[key][path[1]] = {name: value for name, value in item.items() if name != path[2]}
+            else:
+                dropped.add((key, path[1]))
+        elif len(path) > 1 and isinstance(copy.get(key), dict):
+            copy[key] = {name: value for name, value in copy[key].items() if name != path[1]}
+        else:
+            copy.pop(key, None)
+            left.pop(key, None)
+    for key, index in sorted(dropped, reverse=True):
+        item = data[key][index]
+        if isinstance(item, dict) and isinstance(item.get("name"), str):
+            unreadable.setdefault(key, []).append(item["name"])
+        if key in left:
+            del copy[key][index]
+            del left[key][index]
+    return copy, left
+
+
+def _at_origin(finding: Finding, origin: dict[str, list[int]]) -> Finding:
+    """The finding with the list position that its item has in the file."""
+    key, *rest = finding.path
+    if key in origin and rest:
+        finding.path = (key, origin[key][rest[0]], *rest[1:])
+    return finding
+
+
+def _not_a_number(word: str) -> float:
+    return float(word.replace("Infinity", "inf"))  # the schema then rejects it, with its line
+
+
+def _toml_problem(error: tomllib.TOMLDecodeError, text: str, path: Path) -> Problem:
+    message = str(error)
+    place = re.search(r" \(at line (\d+), column \d+\)$", message)
+    line = int(place[1]) if place else text.count("\n") + 1
+    message = re.sub(r" \(at .*\)$", "", message)
+    return Problem(f"TOML: {message[:1].lower()}{message[1:]}", file=str(path), line=line)
