@@ -140,4 +140,4 @@ def _force_and_stiffness(lagged: Lagged, displacement: np.ndarray, eps: float) -
     tangent = np.eye(3) - np.einsum("mi,mj->mij", lagged.n, lagged.n)
     share = f1_over_y(y, eps)
     K = f2(y, eps)[:, None, None] * along + share[:, None, None] * (tangent - along)
-    return (lagged.load * share)[:, None] * u, lagged.load[:, None, None] * K
+    return (lagged.load * f1(y, eps))[:, None] * t, lagged.load[:, None, None] * K
