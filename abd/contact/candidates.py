@@ -55,8 +55,9 @@ class _Boxes:
         return _Boxes(self.lower[index].min(axis=1), self.upper[index].max(axis=1))
 
     def hull(self) -> _Boxes:
-        """The one box that holds all, as (1, 3) corners."""
-        return _Boxes(self.lower.min(axis=0, keepdims=True), self.upper.max(axis=0, keepdims=True))
+        """The one box that holds all, as (1, 3) corners; inside out where there are none."""
+        lower = self.lower.min(axis=0, keepdims=True, initial=np.inf)
+        return _Boxes(lower, self.upper.max(axis=0, keepdims=True, initial=-np.inf))
 
     def grown(self, margin: float) -> _Boxes:
         return _Boxes(self.lower - margin, self.upper + margin)
@@ -75,17 +76,16 @@ def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, 
     distance can fall to its separation.
     """
     bend = path.bend
-    boxes = {
-        int(b): _ends(surfaces, path, int(b)).grown(float(bend[b]) / 8.0)
-        for b in np.unique(np.concatenate([pairs.i, pairs.j]))
-    }
+    boxes = [_ends(surfaces, path, b).grown(float(bend[b]) / 8.0) for b in range(len(bend))]
+    margin = pairs.xi + reach
+    half_space = surfaces.mesh[pairs.j] < 0
     rows = [np.zeros((0, 4), dtype=np.int64)]
-    for k in range(len(pairs)):
-        i, j, margin = int(pairs.i[k]), int(pairs.j[k]), float(pairs.xi[k] + reach)
-        if surfaces.mesh[j] < 0:
-            found = [_near_plane(boxes[i], model.bodies.plane[j], margin)]
+    for k in np.flatnonzero(half_space | _bodies_meet(boxes, pairs, margin)):
+        i, j = int(pairs.i[k]), int(pairs.j[k])
+        if half_space[k]:
+            found = [_near_plane(boxes[i], model.bodies.plane[j], margin[k])]
         else:
-            found = _near_mesh(surfaces, i, j, boxes[i].grown(margin), boxes[j])
+            found = _near_mesh(surfaces, i, j, boxes[i].grown(margin[k]), boxes[j])
         rows += [np.column_stack([np.full(len(part), k), part]) for part in found]
     table = np.concatenate(rows)
     return Candidates(*table[np.lexsort(table.T[::-1])].T)
@@ -101,6 +101,14 @@ def _ends(surfaces: Surfaces, path: Path, body: int) -> _Boxes:
     return _Boxes(np.minimum(*ends), np.maximum(*ends))
 
 
+def _bodies_meet(boxes: list[_Boxes], pairs: Pairs, margin: np.ndarray) -> np.ndarray:
+    """(P,) whether the boxes of the two bodies of a pair come within its margin (P,) [m]."""
+    hulls = [box.hull() for box in boxes]
+    lower, upper = np.concatenate([h.lower for h in hulls]), np.concatenate([h.upper for h in hulls])
+    apart = np.maximum(lower[pairs.i] - upper[pairs.j], lower[pairs.j] - upper[pairs.i])
+    return np.all(apart <= margin[:, None], axis=1)
+
+
 def _near_plane(vertices: _Boxes, plane: np.ndarray, margin: float) -> np.ndarray:
     """(m, 3) rows (kind, a, 0) of the vertices whose boxes reach below the height `margin`."""
     lowest = np.where(plane[:3] > 0.0, vertices.lower, vertices.upper) @ plane[:3] - plane[3]
@@ -110,8 +118,6 @@ def _near_plane(vertices: _Boxes, plane: np.ndarray, margin: float) -> np.ndarra
 
 def _near_mesh(surfaces: Surfaces, i: int, j: int, vertices_i: _Boxes, vertices_j: _Boxes) -> list[np.ndarray]:
     """Rows (kind, a, b) of two bodies with meshes."""
-    if len(_overlaps(vertices_i.hull(), vertices_j.hull())) == 0:
-        return []
     parts = []
     for kind, (v, vertices), (t, others) in (
         (VERTEX_TARGET, (i, vertices_i), (j, vertices_j)),
