@@ -1,0 +1,143 @@
+"""Checkpoints as bytes, and the two slots of a trajectory file that keep them safe.
+
+A checkpoint is a dictionary of arrays, numbers, strings and further such dictionaries, as `Simulation.checkpoint()`
+returns it. Its bytes are a JSON table of contents followed by the raw memory of the arrays, so that reading gives back
+every bit, NaN payloads and signs of zero included.
+
+A file holds two slots. Each write takes the older one, and every record carries a serial number and a checksum of its
+content: whatever moment a process is killed at, one slot holds a complete checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.errors import AbdError
+
+_MAGIC = b"abdckpt1"
+_RECORD = struct.Struct("<8sQQ32s")
+"""Head of a slot: magic, serial number, length of the content [bytes], its SHA-256."""
+_LENGTH = struct.Struct("<Q")
+
+
+class CheckpointError(AbdError):
+    """No usable checkpoint, or values that a checkpoint cannot hold."""
+
+
+def to_bytes(values: dict) -> bytes:
+    """Serialise a checkpoint.
+
+    Raises:
+        CheckpointError: a value that is neither an array of plain numbers, a number, a string, None, nor a dictionary.
+    """
+    arrays: list[bytes] = []
+    contents = json.dumps(_describe(values, "", arrays), separators=(",", ":")).encode()
+    return b"".join([_LENGTH.pack(len(contents)), contents, *arrays])
+
+
+def from_bytes(data: bytes) -> dict:
+    """The checkpoint that `to_bytes` wrote; arrays are writable copies."""
+    (length,) = _LENGTH.unpack_from(data)
+    start = _LENGTH.size + length
+    contents = json.loads(bytes(data[_LENGTH.size : start]))
+    return _restore(contents, memoryview(data)[start:], _Cursor())
+
+
+@dataclass
+class _Cursor:
+    """Position in the memory of the arrays [bytes]."""
+
+    position: int = 0
+
+
+def _describe(value, where: str, arrays: list[bytes]):
+    """The entry of one value in the table of contents; memory of arrays is appended to `arrays`."""
+    if isinstance(value, dict):
+        return {"dict": {str(key): _describe(inner, f"{where}/{key}", arrays) for key, inner in value.items()}}
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject or value.dtype.names:
+            raise CheckpointError(f"checkpoint entry {where} is an array of {value.dtype}, not of plain numbers")
+        arrays.append(np.ascontiguousarray(value).tobytes())
+        return {"array": value.dtype.str, "shape": list(value.shape)}
+    if isinstance(value, np.generic):
+        return {"scalar": _describe(np.asarray(value), where, arrays)}
+    if isinstance(value, float):
+        return {"float": struct.pack("<d", value).hex()}
+    if value is None or isinstance(value, bool | int | str):
+        return {"plain": value}
+    raise CheckpointError(f"checkpoint entry {where} is a {type(value).__name__}, which a checkpoint cannot hold")
+
+
+def _restore(entry: dict, memory: memoryview, cursor: _Cursor):
+    if "dict" in entry:
+        return {key: _restore(inner, memory, cursor) for key, inner in entry["dict"].items()}
+    if "array" in entry:
+        dtype, shape = np.dtype(entry["array"]), tuple(entry["shape"])
+        count = int(np.prod(shape, dtype=np.int64))
+        array = np.frombuffer(memory, dtype, count, cursor.position) if count else np.empty(0, dtype)
+        cursor.position += count * dtype.itemsize
+        return array.reshape(shape).copy()
+    if "scalar" in entry:
+        return _restore(entry["scalar"], memory, cursor)[()]
+    if "float" in entry:
+        return struct.unpack("<d", bytes.fromhex(entry["float"]))[0]
+    return entry["plain"]
+
+
+def create_slots(group) -> None:
+    """Make the two empty slots in an HDF5 group."""
+    for name in ("slot0", "slot1"):
+        group.create_dataset(name, (0,), maxshape=(None,), chunks=(1 << 16,), dtype=np.uint8)
+
+
+def write_slot(group, values: dict) -> None:
+    """Replace the older of the two checkpoints of an HDF5 group."""
+    content = to_bytes(values)
+    serials = [_serial(group[name]) for name in ("slot0", "slot1")]
+    slot = group[f"slot{int(np.argmin(serials))}"]
+    head = _RECORD.pack(_MAGIC, max(serials) + 1, len(content), hashlib.sha256(content).digest())
+    record = np.frombuffer(head + content, np.uint8)
+    if len(slot) < len(record):
+        slot.resize(len(record), axis=0)
+    slot[: len(record)] = record
+
+
+def read_slots(group) -> dict:
+    """The newest complete checkpoint of an HDF5 group.
+
+    Raises:
+        CheckpointError: neither slot holds one.
+    """
+    found = [record for record in (_read(group[name]) for name in ("slot0", "slot1")) if record is not None]
+    if not found:
+        raise CheckpointError("the trajectory holds no complete checkpoint, so the run cannot be resumed")
+    return from_bytes(max(found)[1])
+
+
+def _serial(slot) -> int:
+    """Serial number of a slot, 0 where nothing was written yet."""
+    if len(slot) < _RECORD.size:
+        return 0
+    magic, serial, _, _ = _RECORD.unpack(slot[: _RECORD.size].tobytes())
+    return serial if magic == _MAGIC else 0
+
+
+def _read(slot) -> tuple[int, bytes] | None:
+    """Serial number and content of a slot; None where it is empty or was torn by a crash."""
+    try:
+        data = slot[...].tobytes()
+    except OSError:
+        # HDF5 refuses to read blocks beyond the end that a killed writer had recorded.
+        return None
+    if len(data) < _RECORD.size:
+        return None
+    magic, serial, length, digest = _RECORD.unpack_from(data)
+    content = data[_RECORD.size : _RECORD.size + length]
+    if magic != _MAGIC or len(content) != length or hashlib.sha256(content).digest() != digest:
+        return None
+    return serial, content

@@ -1,0 +1,125 @@
+"""What stands in a trajectory file: the constant part, and the values of one frame.
+
+The constant part makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say
+which bodies may touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
+`/bodies/{radius,world,material}`, `/materials/{name,enabled}`, `/solver/{substeps,contacts}`, `@collide` of a joint and
+the attributes of `/solver`, which a certificate needs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.model import WORLD, Kind, Mesh, Model
+
+FORMAT = "abd trajectory 1"
+
+ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
+_COUNTS = ("newton_iterations", "linear_iterations", "line_search_trials", "substeps", "contacts")
+_MEASURES = (
+    "min_gap",
+    "max_joint_residual",
+    "max_orthogonality_error",
+    "tolerance_achieved",
+    "residual_force",
+    "wall_seconds",
+)
+
+
+def write_constants(file, model: Model, attributes: dict) -> None:
+    """Write all that does not change during a run into an open HDF5 file; `attributes` go to its root."""
+    file.attrs["format"] = FORMAT
+    file.attrs.update(attributes)
+    bodies, settings = model.bodies, model.settings
+    group = file.create_group("bodies")
+    group["name"] = _strings(bodies.names)
+    group["kind"] = _strings([Kind(kind).name.lower() for kind in bodies.kind])
+    for name in ("mesh", "mass", "group", "plane", "radius", "world", "material"):
+        group[name] = getattr(bodies, name)
+    meshes = file.create_group("meshes")
+    for k, mesh in enumerate(model.meshes):
+        _write_mesh(meshes.create_group(str(k)), mesh, _mesh_frame(model, k))
+    group = file.create_group("materials")
+    group["name"] = _strings(model.materials.names)
+    group["enabled"] = np.asarray(model.materials.enabled, dtype=bool)
+    solver = file.create_group("solver")
+    for name in ("dt", "integrator", "tolerance", "d_hat", "minimum_separation"):
+        solver.attrs[name] = getattr(settings, name)
+    file.create_group("joints")
+    for joint in model.joints:
+        group = file.create_group(joint_path(joint.name))
+        ends = [name_of(model, joint.parent), name_of(model, joint.child)]
+        group.attrs.update({"name": joint.name, "type": joint.type, "uid": joint.uid, "collide": joint.collide})
+        group.attrs["bodies"] = _strings(ends)
+
+
+def frame_values(sim, report) -> dict[str, np.ndarray]:
+    """Path in the file -> value, for the present state of a simulation and the report that belongs to it.
+
+    Args:
+        sim: a `Simulation` (or anything with its `model`, `host_state()`, `joints` and `joint_wrenches()`).
+        report: a `StepReport`, possibly one that sums up several steps.
+    """
+    state, model = sim.host_state(), sim.model
+    values = {
+        "/time": np.float64(state.time),
+        "/step": np.int64(report.step),
+        "/bodies/transform": model.user_transform(state.q),
+        "/bodies/velocity": model.user_velocity(state.qd),
+    }
+    for name in ENERGIES:
+        values[f"/energy/{name}"] = np.float64(report.energy[name])
+    for name in ("linear", "angular"):
+        values[f"/momentum/{name}"] = np.asarray(report.momentum[name], dtype=float)
+    for name in _COUNTS:
+        values[f"/solver/{name}"] = np.int64(getattr(report, name))
+    for name in _MEASURES:
+        values[f"/solver/{name}"] = np.asarray(getattr(report, name), dtype=float)
+    values["/solver/converged"] = np.bool_(report.converged)
+    wrenches = sim.joint_wrenches()
+    for joint, wrench in zip(model.joints, wrenches, strict=True):
+        path, view = joint_path(joint.name), sim.joints[joint.name]
+        values[f"{path}/coordinates"] = np.asarray(view.coordinates, dtype=float)
+        values[f"{path}/rates"] = np.asarray(view.rates, dtype=float)
+        values[f"{path}/residual"] = np.asarray(view.residual, dtype=float)
+        values[f"{path}/wrench"] = wrench
+    return values
+
+
+def joint_path(name: str) -> str:
+    """Group of a joint; a slash in its name would open a subgroup, and one dot alone names the group itself."""
+    return "/joints/" + ("_" if name == "." else name.replace("/", "|"))
+
+
+def name_of(model: Model, body: int) -> str:
+    """Name of a body, or "world"."""
+    return "world" if body == WORLD else model.bodies.names[body]
+
+
+def _mesh_frame(model: Model, mesh: int) -> np.ndarray:
+    """(4, 4) map from the user's mesh frame to the internal frame that all bodies of a mesh share.
+
+    Raises:
+        ValueError: two bodies of one mesh have different frames, so that it has no vertices in a common user frame.
+    """
+    frames = model.bodies.body_frame[model.bodies.mesh == mesh]
+    if len(frames) == 0:
+        return np.eye(4)
+    if not (frames == frames[0]).all():
+        raise ValueError(f"bodies that share mesh '{model.meshes[mesh].name}' have different body frames")
+    return frames[0]
+
+
+def _write_mesh(group, mesh: Mesh, frame: np.ndarray) -> None:
+    """One mesh with its vertices in the user's mesh frame: x = R^T (X - t) for X = R x + t."""
+    group["vertices"] = (mesh.vertices - frame[:3, 3]) @ frame[:3, :3]
+    group["triangles"] = mesh.triangles
+    group["edges"] = mesh.edges
+    group["points"] = mesh.points
+    group.attrs["name"] = mesh.name
+    group.attrs["closed"] = mesh.closed
+
+
+def _strings(values: list[str]) -> np.ndarray:
+    """Array of text that h5py stores as variable-length UTF-8."""
+    return np.array(values, dtype=object) if values else np.empty(0, dtype="S1")

@@ -1,0 +1,259 @@
+"""trajectory.h5: `TrajectoryWriter` appends frames, `Trajectory` reads them. `abd.io.layout` says what stands where.
+
+A process may be killed at any moment. Three rules keep the file readable up to the frames that were announced:
+
+- it comes into being under another name, with its first frame, and is then renamed;
+- frames wait in memory and are written in one go, flushed, and only then counted in the attribute `frames`, together
+  with a checkpoint in the older of two slots (`abd.io.checkpoint`);
+- a resumed run copies the frames that count into a new file; a file that was not closed is never written to again.
+
+Nothing is compressed: the values are full-precision and hardly shrink.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import h5py
+import numpy as np
+
+from abd.errors import AbdError
+from abd.io.checkpoint import create_slots, read_slots, write_slot
+from abd.io.layout import FORMAT, write_constants
+from abd.model import Model
+
+_CHUNK_BYTES = 1 << 16
+_FLUSH_SHARE = 0.05
+"""Part of the wall time that flushing may take; a small scene is flushed at every frame."""
+
+
+class TrajectoryError(AbdError):
+    """A trajectory file that is not there or cannot be read."""
+
+
+class TrajectoryWriter:
+    """Writes a new trajectory file.
+
+    Args:
+        path: the file; one that exists is replaced as soon as the new one holds its first frames.
+        model: the scene.
+        blocks: the frames to begin with, path -> values (k, ...); at least one block.
+        checkpoint: belongs to the last of them.
+        frames: number of frames expected in the end; sizes the blocks on disk, limits nothing.
+        attributes: attributes of the file: scene, device, digest.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        model: Model,
+        blocks: Iterable[dict[str, np.ndarray]],
+        checkpoint: dict,
+        *,
+        frames: int = 100,
+        attributes: dict | None = None,
+    ):
+        self.path = Path(path)
+        self._waiting: list[dict[str, np.ndarray]] = []
+        begin = perf_counter()
+        part = self.path.with_name(self.path.name + ".part")
+        with h5py.File(part, "w", locking=False) as file:
+            write_constants(file, model, {**(attributes or {}), "frames": 0})
+            create_slots(file.create_group("checkpoint"))
+            series: dict[str, h5py.Dataset] = {}
+            for block in blocks:
+                series = series or {name: _create(file, name, rows, frames) for name, rows in block.items()}
+                for name, rows in block.items():
+                    _extend(series[name], rows)
+            for _ in range(2):
+                # Both slots, so that none of them has to be laid out in the file while the run may be killed.
+                write_slot(file["checkpoint"], checkpoint)
+            file.attrs["frames"] = len(file["time"])
+        os.replace(part, self.path)
+        # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
+        self._file = h5py.File(self.path, "r+", locking=False)
+        self._series = {name: self._file[name] for name in series}
+        self._flushed, self._cost = perf_counter(), perf_counter() - begin
+
+    def __len__(self) -> int:
+        """Frames so far, those in memory included."""
+        return len(self._series["/time"]) + len(self._waiting)
+
+    def append(self, values: dict[str, np.ndarray]) -> None:
+        """Add one frame: path -> value, see `abd.io.layout.frame_values`."""
+        if values.keys() != self._series.keys():
+            raise ValueError(f"frame lacks or adds {sorted(values.keys() ^ self._series.keys())}")
+        self._waiting.append(values)
+
+    @property
+    def due(self) -> bool:
+        """Whether a flush would stay below its share of the wall time."""
+        return _FLUSH_SHARE * (perf_counter() - self._flushed) >= self._cost
+
+    def flush(self, checkpoint: dict) -> None:
+        """Bring all frames and the checkpoint of the present state to the file."""
+        begin = perf_counter()
+        if self._waiting:
+            for name, dataset in self._series.items():
+                _extend(dataset, np.stack([values[name] for values in self._waiting]))
+            self._waiting.clear()
+            self._file.flush()
+        write_slot(self._file["checkpoint"], checkpoint)
+        self._file.attrs.modify("frames", len(self._series["/time"]))
+        self._file.flush()
+        self._flushed = perf_counter()
+        self._cost = self._flushed - begin
+
+    def close(self) -> None:
+        """Close the file; frames that were not flushed are dropped."""
+        self._file.close()
+
+    def __enter__(self) -> TrajectoryWriter:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def _create(file, name: str, rows: np.ndarray, frames: int) -> h5py.Dataset:
+    """Empty dataset for one value of every frame; its blocks hold all expected frames or about 64 KiB."""
+    shape, dtype = rows.shape[1:], rows.dtype
+    row_bytes = max(1, dtype.itemsize * int(np.prod(shape)))
+    chunk = (max(1, min(frames + 1, _CHUNK_BYTES // row_bytes)), *(max(1, extent) for extent in shape))
+    # HDF5 has no blocks for an extent of 0 (a joint without coordinates) unless it may grow.
+    limit = (None, *(extent or None for extent in shape))
+    fill = np.nan if dtype.kind == "f" else None
+    return file.create_dataset(name, (0, *shape), dtype, maxshape=limit, chunks=chunk, fillvalue=fill)
+
+
+def _extend(dataset: h5py.Dataset, rows: np.ndarray) -> None:
+    """Append rows (k, ...), by the low-level interface: a scene of many joints has thousands of datasets."""
+    rows = np.ascontiguousarray(rows, dtype=dataset.dtype)
+    handle = dataset.id
+    start, tail = handle.shape[0], handle.shape[1:]
+    handle.set_extent((start + len(rows), *tail))
+    if rows.size == 0:
+        return
+    target = handle.get_space()
+    target.select_hyperslab((start, *(0 for _ in tail)), rows.shape)
+    handle.write(h5py.h5s.create_simple(rows.shape), target, rows)
+
+
+@dataclass(frozen=True)
+class StoredMesh:
+    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,)."""
+
+    name: str
+    vertices: np.ndarray
+    triangles: np.ndarray
+    edges: np.ndarray
+    points: np.ndarray
+
+
+class Trajectory:
+    """Reads a trajectory file, complete, still growing, or left behind by a killed run.
+
+    Attributes:
+        names, kind: (n,) text; kind is "dynamic", "kinematic" or "static".
+        mesh: (n,) index into `meshes`, -1 for none; plane: (n, 4) of half-spaces, NaN otherwise.
+        mass, radius: (n,) [kg], [m]; group, world, material: (n,).
+        meshes: list of `StoredMesh`.
+        attributes: of the file.
+
+    Raises:
+        TrajectoryError: no such file, or not one of ours.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = trajectory_path(path)
+        try:
+            self._file = h5py.File(self.path, "r", locking=False)
+        except OSError as error:
+            raise TrajectoryError(f"cannot read {self.path}: {error}") from error
+        if self._file.attrs.get("format") != FORMAT:
+            self._file.close()
+            raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
+        self.attributes = dict(self._file.attrs)
+        self._frames = int(self.attributes["frames"])
+        bodies = self._file["bodies"]
+        self.names, self.kind = ([text.decode() for text in bodies[name][...]] for name in ("name", "kind"))
+        self.mesh, self.plane, self.mass, self.radius, self.group, self.world, self.material = (
+            bodies[name][...] for name in ("mesh", "plane", "mass", "radius", "group", "world", "material")
+        )
+        stored = self._file["meshes"]
+        self.meshes = [_mesh(stored[str(k)]) for k in range(len(stored))]
+
+    def __len__(self) -> int:
+        """Number of frames, the initial state included."""
+        return self._frames
+
+    @property
+    def time(self) -> np.ndarray:
+        """(T,) [s]."""
+        return self.series("/time")
+
+    def series(self, name: str) -> np.ndarray:
+        """All frames of one value, for instance "/energy/kinetic" (T,)."""
+        return self._file[name][: self._frames]
+
+    def transform(self, frame: int) -> np.ndarray:
+        """(n, 4, 4) poses of the user's mesh frames [m] in one frame; -1 is the last."""
+        return self._file["bodies/transform"][range(self._frames)[frame]]
+
+    def vertices(self, frame: int, body: int) -> np.ndarray:
+        """(v, 3) world positions [m] of one body's vertices."""
+        matrix = self.transform(frame)[body]
+        return self.meshes[self.mesh[body]].vertices @ matrix[:3, :3].T + matrix[:3, 3]
+
+    def joint_names(self) -> list[str]:
+        """Names of the joints."""
+        return [group.attrs["name"] for group in self._file["joints"].values()]
+
+    def checkpoint(self) -> dict:
+        """The newest complete checkpoint."""
+        return read_slots(self._file["checkpoint"])
+
+    def blocks(self, frames: int) -> Iterator[dict[str, np.ndarray]]:
+        """The first frames of all values, in portions of about 16 MiB: what `TrajectoryWriter` begins with.
+
+        Frames beyond `len(self)` may be asked for where a checkpoint vouches for them.
+        """
+        names = self._series_names()
+        row_bytes = sum(self._file[name][0].nbytes for name in names)
+        portion = max(1, (1 << 24) // row_bytes)
+        for start in range(0, frames, portion):
+            stop = min(start + portion, frames)
+            yield {name: self._file[name][start:stop] for name in names}
+
+    def _series_names(self) -> list[str]:
+        """Datasets with one entry per frame: those that can grow."""
+        found = ["/time", "/step"]
+        groups = ["bodies", "energy", "momentum", "solver", *(f"joints/{name}" for name in self._file["joints"])]
+        for group in groups:
+            found += [f"/{group}/{name}" for name, item in self._file[group].items() if item.maxshape[:1] == (None,)]
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Trajectory:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def trajectory_path(run: str | Path) -> Path:
+    """The trajectory of a run's directory; a path of the file itself stays as it is."""
+    path = Path(run)
+    return path / "trajectory.h5" if path.is_dir() else path
+
+
+def _mesh(group) -> StoredMesh:
+    parts = {name: group[name][...] for name in ("vertices", "triangles", "edges", "points")}
+    return StoredMesh(name=str(group.attrs["name"]), **parts)
