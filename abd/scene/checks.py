@@ -8,7 +8,7 @@ from itertools import chain
 from abd.scene.body_checks import check_body
 from abd.scene.expand import copy_names
 from abd.scene.findings import Finding
-from abd.scene.joint_checks import WORLD_NAME, BodyNames, check_joint
+from abd.scene.joint_checks import WORLD_NAME, BodyNames, check_joined_bodies, check_joint
 from abd.scene.schema import SceneSpec
 from abd.scene.suggestions import did_you_mean
 
@@ -34,7 +34,7 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, joint in enumerate(spec.joint):
-        findings += _placed(check_joint(joint, names), "joint", index)
+        findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
     return findings
 
 

@@ -10,21 +10,12 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from abd.errors import Problem
-from abd.scene import schema
 from abd.scene.key_lines import Path
 from abd.scene.suggestions import did_you_mean, enumerated
 
 LONGEST_VALUE = 60
 NAMED_LISTS = ("body", "joint", "material")
-TABLE_NAMES = {
-    schema.SceneSpec: "the top of the file",
-    schema.SolverSpec: "[solver]",
-    schema.OutputSpec: "[output]",
-    schema.BodySpec: "[[body]]",
-    schema.JointSpec: "[[joint]]",
-    schema.MaterialSpec: "[[material]]",
-    schema.MotionSpec: "the motion of a [[body]]",
-}
+MOST_HINTS = 3
 
 
 @dataclass
@@ -92,7 +83,7 @@ def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
         meaning = table.model_fields[key].description if table and key in table.model_fields else "a value"
         return Finding(path, "is missing", remedy=f"give {key}: {meaning}", is_absence=True)
     if first["type"] == "extra_forbidden":
-        return Finding(path, "unknown key", value, _remedy_for_unknown(path, _model_at(model, path[:-1])))
+        return unknown_key(path, model, value)
     wanted = dict.fromkeys(_wanted(detail["type"], detail["msg"], detail.get("ctx", {})) for detail in details)
     remedy = next((text for text in map(_remedy, details) if text), "")
     return Finding(path, f"should be {' or '.join(wanted)}, not {shown(value)}", value, remedy)
@@ -141,17 +132,34 @@ def _choices(context: dict[str, Any]) -> list[str]:
     return context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
 
 
-def _remedy_for_unknown(path: Path, table: type[BaseModel] | None) -> str:
-    """Where a key that does not belong here may belong."""
+def unknown_key(path: Path, root: type[BaseModel], value: Any = None) -> Finding:
+    """The finding that a path of tables of `root` ends in an unknown key, with what it may mean."""
+    return Finding(path, "unknown key", value, _remedy_for_unknown(path, root))
+
+
+def _remedy_for_unknown(path: Path, root: type[BaseModel]) -> str:
+    """The key that may be meant, or the table where this one belongs."""
     key = str(path[-1])
+    table = _model_at(root, path[:-1])
     known = list(table.model_fields) if table else []
     near = did_you_mean(key, known)
     if near:
         return near
-    homes = [name for other, name in TABLE_NAMES.items() if key in other.model_fields]
+    homes = _homes(key, root, "the top of the file")
     if homes:
-        return f"it belongs to {' or '.join(homes)}"
+        return f"it belongs to {' or '.join(homes[:MOST_HINTS])}"
     return f"known keys here: {', '.join(known)}" if 0 < len(known) <= 12 else "see `abd schema`"
+
+
+def _homes(key: str, table: type[BaseModel], name: str, depth: int = 0) -> list[str]:
+    """Names of the tables, from this one on, that know a key."""
+    homes = [name] if key in table.model_fields else []
+    for inner, info in table.model_fields.items():
+        model = _inner_model(info.annotation)
+        if model is not None and depth < 2:
+            heading = f"[[{inner}]]" if get_origin(info.annotation) is list else f"[{inner}]"
+            homes += _homes(key, model, heading if depth == 0 else f"{inner} of a {name}", depth + 1)
+    return homes
 
 
 def _path_in(data: Any, location: Iterable[str | int]) -> Path:

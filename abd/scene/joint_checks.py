@@ -58,11 +58,9 @@ def _without_component(name: str) -> str:
     return re.sub(r"_\d+$", "", name)
 
 
-def check_joint(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
-    """Findings with paths relative to the joint."""
-    yield from _check_ends(joint, names)
-    remedy = "give anchor, or parent_anchor and child_anchor"
-    yield from _check_forms(joint, ANCHOR_KEYS, remedy)
+def check_joint(joint: JointSpec) -> Iterator[Finding]:
+    """Findings that need no other table, with paths relative to the joint."""
+    yield from _check_forms(joint, ANCHOR_KEYS, "give anchor, or parent_anchor and child_anchor")
     axes = [key for key in AXIS_KEYS if getattr(joint, key) is not None]
     if joint.type == "hinge":
         yield from _check_forms(joint, AXIS_KEYS, "give axis, or parent_axis and child_axis")
@@ -93,7 +91,8 @@ def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> I
         yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone", is_absence=True)
 
 
-def _check_ends(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
+def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
+    """Findings about what a joint connects, with paths relative to the joint."""
     if joint.child == WORLD_NAME:
         yield Finding(("child",), "the world cannot be a child", joint.child, "exchange parent and child")
         return

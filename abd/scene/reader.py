@@ -18,9 +18,11 @@ from abd.errors import Problem, SceneError
 from abd.scene.checks import check_scene
 from abd.scene.findings import Finding, as_problem, schema_findings
 from abd.scene.key_lines import JsonLines, Lines, TomlLines, line_of
-from abd.scene.schema import SceneSpec
+from abd.scene.schema import BodySpec, SceneSpec
 
 LISTS = ("material", "material_pair", "body", "joint")
+NEEDED = ("name", "type", "child", "between")
+"""Keys without which an item of these lists cannot be checked."""
 
 
 def read_scene(path: str | Path) -> SceneSpec:
@@ -112,13 +114,17 @@ def validated(data: dict[str, Any], directory: Path) -> tuple[SceneSpec, list[Fi
 
 
 def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
-    """Resolve the paths of meshes and pose files, which begin at the scene's directory."""
-    root = directory.absolute()
+    """Resolve the paths of meshes and pose files, which begin at the scene's directory; `spec` is modified."""
     for body in spec.body:
-        if body.mesh is not None:
-            body.mesh = str(root / body.mesh)
-        if body.motion is not None and body.motion.file is not None:
-            body.motion.file = str(root / body.motion.file)
+        make_body_paths_absolute(body, directory)
+
+
+def make_body_paths_absolute(body: BodySpec, directory: Path) -> None:
+    """The same for one body."""
+    if body.mesh is not None:
+        body.mesh = str(directory.absolute() / body.mesh)
+    if body.motion is not None and body.motion.file is not None:
+        body.motion.file = str(directory.absolute() / body.motion.file)
 
 
 def _without(
@@ -135,12 +141,12 @@ def _without(
     for path in paths:
         key = path[0]
         if key in origin and len(path) > 1:
-            item = copy[key][path[1]]
-            needed = ("name", "type", "child", "between")
-            if len(path) > 2 and isinstance(item, dict) and path[2] in item and path[2] not in needed:
-                copy[key][path[1]] = {name: value for name, value in item.items() if name != path[2]}
+            index = path[1]
+            item = data[key][index]
+            if len(path) > 2 and isinstance(item, dict) and path[2] in item and path[2] not in NEEDED:
+                copy[key][index] = {name: value for name, value in copy[key][index].items() if name != path[2]}
             else:
-                dropped.add((key, path[1]))
+                dropped.add((key, index))
         elif len(path) > 1 and isinstance(copy.get(key), dict):
             copy[key] = {name: value for name, value in copy[key].items() if name != path[1]}
         else:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from abd.errors import SceneError
+from abd.scene.findings import as_problem, schema_findings, unknown_key
 from abd.scene.values import (
     counts_value,
     inertia_value,
@@ -34,6 +36,7 @@ Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
 FixedAxis = Literal["x", "y", "z", "rx", "ry", "rz"]
 
 GROUND_AXIS = (0.0, 0.0, 1.0)
+LARGEST = 2**31 - 1
 
 
 def entry(default: Any, description: str, *, unit: str = "", **constraints: Any) -> Any:
@@ -42,9 +45,19 @@ def entry(default: Any, description: str, *, unit: str = "", **constraints: Any)
 
 
 class Spec(BaseModel):
-    """Base of all tables: unknown keys are errors."""
+    """Base of all tables: unknown keys are errors, and assigned values are checked like given ones."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        """Set a field; `SceneError` where the schema does not allow it."""
+        if key not in type(self).model_fields:
+            raise SceneError([as_problem(unknown_key((key,), type(self), value), {})])
+        try:
+            super().__setattr__(key, value)
+        except ValidationError as error:
+            findings = schema_findings(error, type(self), {key: value})
+            raise SceneError([as_problem(finding, {}) for finding in findings]) from error
 
 
 class AxisAngle(Spec):
@@ -217,8 +230,8 @@ class BodySpec(Orientation):
     kappa: Number = entry(1e9, "near-rigidity stiffness, sensibly 1e7 to 1e11", unit="Pa", gt=0)
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
     material: str = entry("default", "name of a [[material]], for friction")
-    group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1)
-    world: Count = entry(0, "bodies of different worlds never meet", ge=0)
+    group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
+    world: Count = entry(0, "bodies of different worlds never meet", ge=0, le=LARGEST)
     repeat: RepeatSpec | None = entry(None, "copies on a grid")
 
     @model_validator(mode="before")

@@ -21,7 +21,7 @@ def is_number(value: Any) -> bool:
         return False
     try:
         return hasattr(value, "__float__") and math.isfinite(value)
-    except TypeError:
+    except (TypeError, OverflowError):
         return False
 
 

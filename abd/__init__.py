@@ -1,0 +1,39 @@
+"""abd: an affine-body barrier solver.
+
+The names below are loaded when they are first used, so that ``import abd`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from abd import errors
+    from abd.model import WORLD
+    from abd.scene.scene import Scene, load
+    from abd.simulation import Simulation
+
+__version__ = "0.1.0"
+__all__ = ["WORLD", "Scene", "Simulation", "__version__", "errors", "load"]
+
+_HOMES = {
+    "WORLD": "abd.model",
+    "Scene": "abd.scene.scene",
+    "Simulation": "abd.simulation",
+    "errors": "abd.errors",
+    "load": "abd.scene.scene",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'abd' has no attribute '{name}'")
+    module = importlib.import_module(_HOMES[name])
+    value = module if name == "errors" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

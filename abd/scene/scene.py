@@ -1,0 +1,302 @@
+"""`Scene`: plain data that a user builds in code or reads by `load`, and saves, checks and compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from abd.errors import Problem, SceneError
+from abd.model import WORLD, Model, Settings
+from abd.scene.body_checks import check_body
+from abd.scene.checks import check_scene
+from abd.scene.find import find_scene
+from abd.scene.findings import Finding, as_problem, key_name, schema_findings
+from abd.scene.joint_checks import WORLD_NAME, check_joint
+from abd.scene.overrides import apply_overrides
+from abd.scene.reader import (
+    is_json,
+    key_lines,
+    make_body_paths_absolute,
+    make_paths_absolute,
+    parse,
+    read_scene,
+    read_text,
+)
+from abd.scene.schema import (
+    BodySpec,
+    JointSpec,
+    MaterialPairSpec,
+    MaterialSpec,
+    OutputSpec,
+    SceneSpec,
+    SolverSpec,
+    Spec,
+)
+from abd.scene.suggestions import did_you_mean
+from abd.scene.toml_text import scene_toml
+
+Table = TypeVar("Table", bound=Spec)
+
+RIGID_IPC_KEYS = ("rigid_body_problem", "scene_type", "args")
+"""Top-level keys of which one at least makes a JSON file a scene of rigid-ipc."""
+
+
+class Scene:
+    """Bodies, joints, materials and settings, all of them by name.
+
+    The keyword arguments of `add_body` and its kin are the keys of the scene file (`abd schema` lists them). A wrong
+    value raises `SceneError` where it is given; what concerns several tables is told by `check` and `compile`.
+
+    Attributes:
+        spec: the data, `abd.scene.schema.SceneSpec`.
+        notes: what the user should know about an imported scene.
+        path: file that the scene was read from, None for one built in code.
+    """
+
+    def __init__(
+        self,
+        name: str = "scene",
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        solver: Mapping[str, Any] | None = None,
+        output: Mapping[str, Any] | None = None,
+    ):
+        self.spec = SceneSpec()
+        self.notes: list[str] = []
+        self.path: Path | None = None
+        self.name = name
+        self.gravity = gravity
+        self.spec.solver = _table(SolverSpec, "solver", solver or {})
+        self.spec.output = _table(OutputSpec, "output", output or {})
+
+    @classmethod
+    def from_spec(cls, spec: SceneSpec, notes: Iterable[str] = (), path: Path | None = None) -> Scene:
+        """A scene around existing data."""
+        scene = cls()
+        scene.spec, scene.notes, scene.path = spec, list(notes), path
+        return scene
+
+    def __repr__(self) -> str:
+        return f"Scene('{self.name}': {len(self.spec.body)} bodies, {len(self.spec.joint)} joints)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scene) and self.spec == other.spec
+
+    __hash__ = None
+
+    @property
+    def name(self) -> str:
+        """Name of the scene."""
+        return self.spec.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.spec.name = name
+
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """[m/s^2]."""
+        return self.spec.gravity
+
+    @gravity.setter
+    def gravity(self, gravity: Sequence[float]) -> None:
+        self.spec.gravity = _plain(gravity)
+
+    @property
+    def solver(self) -> SolverSpec:
+        """Solver settings; ``scene.solver.dt = 0.005`` sets one."""
+        return self.spec.solver
+
+    @property
+    def output(self) -> OutputSpec:
+        """Length of the run."""
+        return self.spec.output
+
+    def body(self, name: str) -> BodySpec:
+        """The table of a body; ``scene.body("crank").density = 500`` changes it."""
+        return _named(self.spec.body, name, "body")
+
+    def joint(self, name: str) -> JointSpec:
+        """The table of a joint."""
+        return _named(self.spec.joint, name, "joint")
+
+    def add_body(self, name: str, **keys: Any) -> str:
+        """Add a body and return its name, by which joints refer to it.
+
+        Paths of meshes and pose files are relative to the working directory.
+        """
+        body = _table(BodySpec, f"body.{name}", {"name": name, **keys})
+        make_body_paths_absolute(body, Path.cwd())
+        self._add("body", body, check_body(body))
+        return name
+
+    def add_material(self, name: str, **keys: Any) -> str:
+        """Add a material and return its name."""
+        material = _table(MaterialSpec, f"material.{name}", {"name": name, **keys})
+        self._add("material", material)
+        return name
+
+    def add_material_pair(self, first: str, second: str, **keys: Any) -> None:
+        """Say how two materials touch, against the rule mu = sqrt(mu_a mu_b)."""
+        pair = _table(MaterialPairSpec, "material_pair", {"between": (first, second), **keys})
+        self.spec.material_pair.append(pair)
+
+    def add_hinge(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Add a hinge with ``anchor`` and ``axis`` (or those of each body) and return its name."""
+        return self.add_joint("hinge", name, parent, child, **keys)
+
+    def add_spherical(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Add a ball joint with an ``anchor`` (or one of each body) and return its name."""
+        return self.add_joint("spherical", name, parent, child, **keys)
+
+    def add_fixed(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Weld two bodies at an ``anchor`` (or one of each body) and return the joint's name."""
+        return self.add_joint("fixed", name, parent, child, **keys)
+
+    def add_joint(self, type: str, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Add a joint of a type by name and return its name; the parent may be `abd.WORLD`."""
+        parent = WORLD_NAME if parent == WORLD else parent
+        fields = {"name": name, "type": type, "parent": parent, "child": child, **keys}
+        joint = _table(JointSpec, f"joint.{name}", fields)
+        self._add("joint", joint, check_joint(joint))
+        return name
+
+    def _add(self, key: str, item: Any, findings: Iterable[Finding] = ()) -> None:
+        items = getattr(self.spec, key)
+        findings = list(findings)
+        if any(other.name == item.name for other in items):
+            findings.append(
+                Finding(("name",), f"there is a {key} '{item.name}' already", item.name, "names are unique")
+            )
+        if findings:
+            raise SceneError([_below(f"{key}.{item.name}", finding) for finding in findings])
+        items.append(item)
+
+    def check(self) -> list[Problem]:
+        """Everything wrong with the scene that can be told without its geometry."""
+        return self._located([as_problem(finding, self.spec) for finding in check_scene(self.spec)])
+
+    def compile(self) -> Model:
+        """The arrays that a simulation runs on.
+
+        Raises:
+            SceneError: all problems, with file and line where the scene was read from a native file.
+        """
+        from abd.scene.compile import compile_scene
+
+        problems = self.check()
+        if problems:
+            raise SceneError(problems)
+        try:
+            model = compile_scene(self.spec)
+        except SceneError as error:
+            raise SceneError(self._located(error.problems)) from error
+        return replace(model, notes=list(dict.fromkeys([*self.notes, *model.notes])))
+
+    def override(self, overrides: Iterable[str]) -> Scene:
+        """A new scene with single values replaced by texts such as ``solver.dt=0.005``."""
+        return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
+
+    def resolved(self, settings: Settings) -> Scene:
+        """A new scene that names the settings which follow from its geometry (d_hat, tolerance, frames)."""
+        spec = self.spec.model_copy(deep=True)
+        spec.solver.d_hat = settings.d_hat
+        spec.solver.tolerance, spec.solver.tolerance_relative = settings.tolerance, None
+        spec.output.frames, spec.output.duration = settings.frames, None
+        return Scene.from_spec(spec, self.notes, self.path)
+
+    def to_toml(self, directory: str | Path | None = None, explicit: bool = False) -> str:
+        """The text of a scene file; see `abd.scene.toml_text.scene_toml`."""
+        return scene_toml(self.spec, directory, explicit)
+
+    def save(self, path: str | Path, explicit: bool = False) -> None:
+        """Write a TOML file, which `abd.load` reads back to an equal scene; `explicit` writes the defaults too."""
+        path = Path(path)
+        path.write_text(self.to_toml(path.parent, explicit), encoding="utf-8")
+
+    def _located(self, problems: list[Problem]) -> list[Problem]:
+        """The problems with file and line of their keys, where the scene's file is a native one and still there."""
+        if self.path is None or not self.path.is_file() or all(problem.file for problem in problems):
+            return problems
+        text = read_text(self.path)
+        data = parse(text, self.path)
+        lines = {key_name(path, data): line for path, line in key_lines(text, self.path).items()}
+        return [
+            problem if problem.file else replace(problem, file=str(self.path), line=_line_of_key(lines, problem.key))
+            for problem in problems
+        ]
+
+
+def _line_of_key(lines: dict[str, int], key: str) -> int | None:
+    """Line of a key such as body.crank.sphere.radius, or of the nearest table around it."""
+    while key and key not in lines:
+        key = key[: max(key.rfind("."), key.rfind("["), 0)]
+    return lines.get(key)
+
+
+def _table(model: type[Table], key: str, fields: Mapping[str, Any]) -> Table:
+    """The table of these fields; `SceneError` with all that is wrong with them. None stands for "not given"."""
+    plain = {name: _plain(value) for name, value in fields.items() if value is not None}
+    try:
+        return model.model_validate(plain)
+    except ValidationError as error:
+        findings = schema_findings(error, model, plain)
+        raise SceneError([_below(key, finding) for finding in findings]) from error
+
+
+def _below(key: str, finding: Finding) -> Problem:
+    problem = as_problem(finding, {})
+    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy arrays and numbers, paths and tuples as lists, numbers and texts."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _named(items: Sequence[Any], name: str, kind: str) -> Any:
+    for item in items:
+        if item.name == name:
+            return item
+    remedy = did_you_mean(name, [item.name for item in items])
+    raise SceneError([Problem(f"there is no {kind} '{name}'", key=kind, value=name, remedy=remedy)])
+
+
+def load(source: str | Path, overrides: Iterable[str] = ()) -> Scene:
+    """Read a scene.
+
+    Args:
+        source: path of a TOML or JSON file, native or of rigid-ipc, or the name of a shipped scene.
+        overrides: values that replace the file's, such as ``solver.dt=0.005``.
+
+    Raises:
+        SceneError: no such scene, or all that is wrong with it.
+    """
+    path = find_scene(source)
+    overrides = list(overrides)
+    scene = _load_rigid_ipc(path) if _is_rigid_ipc(path) else Scene.from_spec(read_scene(path), path=path)
+    return scene.override(overrides) if overrides else scene
+
+
+def _is_rigid_ipc(path: Path) -> bool:
+    """Whether a file is a JSON scene of rigid-ipc."""
+    return is_json(path) and any(key in parse(read_text(path), path) for key in RIGID_IPC_KEYS)
+
+
+def _load_rigid_ipc(path: Path) -> Scene:
+    from abd.scene.rigid_ipc import read_rigid_ipc
+
+    spec, notes = read_rigid_ipc(path)
+    make_paths_absolute(spec, path.parent)
+    if not spec.name:
+        spec.name = path.stem
+    return Scene.from_spec(spec, notes, path)

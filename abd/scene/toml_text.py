@@ -1,0 +1,101 @@
+"""A scene as TOML text: deterministic, and read back to an equal `SceneSpec`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from abd.scene.schema import SceneSpec
+
+OWN_TABLES = ("motion", "surface")
+"""Tables of a body that get a header of their own; all others are written {inline}."""
+
+LONGEST_LINE = 120
+
+
+def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: bool = False) -> str:
+    """The text of a scene file.
+
+    Args:
+        spec: the scene.
+        directory: folder that the file will stand in: paths are written relative to it. None leaves them as they are.
+        explicit: write values that equal their defaults too.
+    """
+    spec = spec if directory is None else _with_relative_paths(spec, Path(directory).absolute())
+    lines = [
+        f"{key} = {_value(value, explicit)}" for key, value in _fields(spec, explicit) if key in ("name", "gravity")
+    ]
+    for key in ("solver", "output"):
+        fields = _fields(getattr(spec, key), explicit)
+        if fields:
+            lines += ["", f"[{key}]", *_lines(fields, explicit)]
+    for key in ("material", "material_pair", "body", "joint"):
+        for item in getattr(spec, key):
+            lines += ["", f"[[{key}]]", *_item_lines(key, item, explicit)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _item_lines(key: str, item: BaseModel, explicit: bool) -> Iterator[str]:
+    fields = _fields(item, explicit)
+    yield from _lines([(name, value) for name, value in fields if name not in OWN_TABLES], explicit)
+    for name, value in fields:
+        if name in OWN_TABLES:
+            yield f"[{key}.{name}]"
+            yield from _lines(_fields(value, explicit), explicit)
+
+
+def _fields(table: BaseModel, explicit: bool) -> list[tuple[str, Any]]:
+    """Keys and values that need to be written: those given and, if `explicit`, the defaults."""
+    fields = []
+    for key, info in type(table).model_fields.items():
+        value = getattr(table, key)
+        if value is None or (key == "proxy" and not value):
+            continue
+        if not explicit and not info.is_required() and value == info.default:
+            continue
+        if key == "tolerance" and table.tolerance_relative is not None:
+            continue
+        fields.append((key, value))
+    return fields
+
+
+def _lines(fields: list[tuple[str, Any]], explicit: bool) -> Iterator[str]:
+    for key, value in fields:
+        line = f"{key} = {_value(value, explicit)}"
+        if len(line) > LONGEST_LINE and isinstance(value, list):
+            line = "\n".join([f"{key} = [", *(f"  {_value(item, explicit)}," for item in value), "]"])
+        yield line
+
+
+def _value(value: Any, explicit: bool) -> str:
+    if isinstance(value, BaseModel):
+        inner = ", ".join(f"{key} = {_value(item, explicit)}" for key, item in _fields(value, explicit))
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_value(item, explicit) for item in value)}]"
+    return repr(value)
+
+
+def _with_relative_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
+    bodies = []
+    for body in spec.body:
+        if body.mesh is not None:
+            body = body.model_copy(update={"mesh": _relative(body.mesh, directory)})
+        if body.motion is not None and body.motion.file is not None:
+            motion = body.motion.model_copy(update={"file": _relative(body.motion.file, directory)})
+            body = body.model_copy(update={"motion": motion})
+        bodies.append(body)
+    return spec.model_copy(update={"body": bodies})
+
+
+def _relative(path: str, directory: Path) -> str:
+    return Path(os.path.relpath(path, directory)).as_posix()
