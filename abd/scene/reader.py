@@ -7,6 +7,7 @@ must hold between keys, so that one misspelt key does not hide ten other problem
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -122,9 +123,9 @@ def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
 def make_body_paths_absolute(body: BodySpec, directory: Path) -> None:
     """The same for one body."""
     if body.mesh is not None:
-        body.mesh = str(directory.absolute() / body.mesh)
+        body.mesh = os.path.abspath(directory / body.mesh)
     if body.motion is not None and body.motion.file is not None:
-        body.motion.file = str(directory.absolute() / body.motion.file)
+        body.motion.file = os.path.abspath(directory / body.motion.file)
 
 
 def _without(

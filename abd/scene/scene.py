@@ -187,9 +187,6 @@ class Scene:
         """
         from abd.scene.compile import compile_scene
 
-        problems = self.check()
-        if problems:
-            raise SceneError(problems)
         try:
             model = compile_scene(self.spec)
         except SceneError as error:
