@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 
 from abd.errors import SceneError
 from abd.scene.findings import as_problem, schema_findings, unknown_key
@@ -48,6 +49,12 @@ class Spec(BaseModel):
     """Base of all tables: unknown keys are errors, and assigned values are checked like given ones."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    @classmethod
+    def fields_in_order(cls) -> dict[str, FieldInfo]:
+        """Fields by key in the order of writing: inherited ones last, so that a body begins with its name."""
+        own = [key for key in cls.model_fields if key in cls.__annotations__]
+        return {key: cls.model_fields[key] for key in dict.fromkeys([*own, *cls.model_fields])}
 
     def __setattr__(self, key: str, value: Any) -> None:
         """Set a field; `SceneError` where the schema does not allow it."""
@@ -162,13 +169,14 @@ class MotionSpec(Spec):
         "mesh", "which frame is moved: the mesh frame, or the one with the same axes at the centre of mass"
     )
     after: Literal["hold", "continue"] = entry(
-        "hold", "after the last keyframe or line of the file: stay, or go on with the last velocities"
+        "hold",
+        "after the last keyframe or line of the file: stay, or go on with the velocities given here, else the last ones",
     )
     until: Number | None = entry(None, "time after which the body stays where it is", unit="s", ge=0)
 
 
 class RepeatSpec(Spec):
-    """Copies of a body on a grid, named name_0_0_0, name_1_0_0 and so on."""
+    """Copies of a body on a grid, named name_0_0_0, name_0_0_1 and so on."""
 
     count: Triple = entry(..., "number of copies along x, y, z; each at least 1")
     step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
-from abd.scene.schema import SceneSpec
+from abd.scene.schema import SceneSpec, Spec
 
 OWN_TABLES = ("motion", "surface")
 """Tables of a body that get a header of their own; all others are written {inline}."""
@@ -40,7 +38,7 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _item_lines(key: str, item: BaseModel, explicit: bool) -> Iterator[str]:
+def _item_lines(key: str, item: Spec, explicit: bool) -> Iterator[str]:
     fields = _fields(item, explicit)
     yield from _lines([(name, value) for name, value in fields if name not in OWN_TABLES], explicit)
     for name, value in fields:
@@ -49,10 +47,10 @@ def _item_lines(key: str, item: BaseModel, explicit: bool) -> Iterator[str]:
             yield from _lines(_fields(value, explicit), explicit)
 
 
-def _fields(table: BaseModel, explicit: bool) -> list[tuple[str, Any]]:
+def _fields(table: Spec, explicit: bool) -> list[tuple[str, Any]]:
     """Keys and values that need to be written: those given and, if `explicit`, the defaults."""
     fields = []
-    for key, info in type(table).model_fields.items():
+    for key, info in type(table).fields_in_order().items():
         value = getattr(table, key)
         if value is None or (key == "proxy" and not value):
             continue
@@ -73,7 +71,7 @@ def _lines(fields: list[tuple[str, Any]], explicit: bool) -> Iterator[str]:
 
 
 def _value(value: Any, explicit: bool) -> str:
-    if isinstance(value, BaseModel):
+    if isinstance(value, Spec):
         inner = ", ".join(f"{key} = {_value(item, explicit)}" for key, item in _fields(value, explicit))
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, bool):
