@@ -9,7 +9,7 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose, identity3
 from cuda_kernels.barrier import barrier
-from cuda_kernels.surfaces import EDGE_EDGE, Primitives, Proximity, Surfaces, primitives, proximity, separation
+from cuda_kernels.surfaces import EDGE_EDGE, VERTEX_PLANE, Primitives, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -102,7 +102,7 @@ def contact_energies(
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     D = wp.dot(near.r, near.r)
     xi = separation(s, i, j, law.minimum)
-    d = wp.sqrt(D)
+    d = near.side * wp.sqrt(D)
     gap[k] = d - xi
     if d - xi >= law.d_hat:
         energy[k] = ZERO
@@ -163,6 +163,9 @@ def contact_elements(
     out.Kjj[e] = K
     out.Yi[e] = homogeneous(near.Xi, ONE)
     out.Yj[e] = homogeneous(near.Xj, ONE)
+    if c[1] == VERTEX_PLANE:
+        out.fj[e] = wp.vec3d()
+        out.Yj[e] = wp.vec4d()
     if m.active != 0:
         aa = wp.dot(m.ea, m.ea)
         ab = wp.dot(m.ea, m.eb)
@@ -172,7 +175,7 @@ def contact_elements(
         out.fi[e + 1] = q * (bb * m.ea - ab * m.eb)
         out.fj[e + 1] = q * (aa * m.eb - ab * m.ea)
         out.Kii[e + 1] = q * (bb * identity3() - wp.outer(m.eb, m.eb))
-        out.Kij[e + 1] = q * (wp.outer(m.eb, m.ea) - ab * identity3())
+        out.Kij[e + 1] = q * (wp.outer(m.ea, m.eb) - ab * identity3())
         out.Kjj[e + 1] = q * (aa * identity3() - wp.outer(m.ea, m.ea))
         out.Yi[e + 1] = homogeneous(m.Ea, ZERO)
         out.Yj[e + 1] = homogeneous(m.Eb, ZERO)

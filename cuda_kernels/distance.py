@@ -11,6 +11,9 @@ from cuda_kernels.affine import ONE, TINY, ZERO
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
+PARALLEL = wp.constant(wp.float64(1.0e-20))
+"""sin^2 of the angle below which two edges count as parallel, a triangle as degenerate."""
+
 
 @wp.func
 def edge_parameter(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
@@ -28,7 +31,7 @@ def point_triangle(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec
     ab = b - a
     ac = c - a
     n = wp.cross(ab, ac)
-    if wp.dot(n, n) <= wp.float64(1.0e-28) * wp.dot(ab, ab) * wp.dot(ac, ac):
+    if wp.dot(n, n) <= PARALLEL * wp.dot(ab, ab) * wp.dot(ac, ac):
         t = edge_parameter(p, a, b)
         return wp.vec3d(ONE - t, t, ZERO)
     ap = p - a
@@ -72,16 +75,12 @@ def edge_edge(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d) -> wp.vec2
     u = a1 - a0
     v = b1 - b0
     w = a0 - b0
-    uu = wp.dot(u, u)
-    uv = wp.dot(u, v)
-    vv = wp.dot(v, v)
-    uw = wp.dot(u, w)
-    vw = wp.dot(v, w)
     n = wp.cross(u, v)
     det = wp.dot(n, n)
-    if det > wp.float64(1.0e-20) * uu * vv:
-        s = (uv * vw - vv * uw) / det
-        t = (uu * vw - uv * uw) / det
+    if det > PARALLEL * wp.dot(u, u) * wp.dot(v, v):
+        # as triple products, which lose only 1 / sin of the angle
+        s = wp.dot(wp.cross(v, w), n) / det
+        t = wp.dot(wp.cross(u, w), n) / det
         if s > ZERO and s < ONE and t > ZERO and t < ONE:
             return wp.vec2d(s, t)
     best = wp.vec2d(ZERO, edge_parameter(a0, b0, b1))

@@ -5,7 +5,7 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.barrier import barrier
-from cuda_kernels.contact import ContactLaw, Elements, homogeneous, mollifier
+from cuda_kernels.contact import ContactLaw, Elements, homogeneous
 from cuda_kernels.surfaces import Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -46,14 +46,13 @@ def lag_contacts(
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     D = wp.dot(near.r, near.r)
     d = wp.sqrt(D)
-    m = mollifier(c[1], prim, pose.A[i], pose.A[j])
     kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
     b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
     out.pair[e] = wp.vec2i(i, j)
     out.n[e] = near.r / d
     out.Yi[e] = homogeneous(near.Xi, ONE)
     out.Yj[e] = homogeneous(near.Xj, ONE)
-    out.load[e] = -mu[s.material[i], s.material[j]] * kappa * m.m * TWO * d * b[1]
+    out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]
 
 
 @wp.kernel
@@ -66,11 +65,11 @@ def rubbing(
     elements: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """1 for candidates that carry friction: active, with mu > 0."""
+    """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges (two elements), as in ipctk."""
     k = wp.tid() + first
     p = pairs[candidates[k][0]]
     count[k] = 0
-    if elements[k] > 0 and mu[material[p[0]], material[p[1]]] > ZERO:
+    if elements[k] == 1 and mu[material[p[0]], material[p[1]]] > ZERO:
         count[k] = 1
 
 

@@ -9,6 +9,7 @@ built once, serves every instance and every step.
 import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
+from cuda_kernels.ccd import corners, relative_speed
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     Surfaces,
@@ -17,7 +18,6 @@ from cuda_kernels.surfaces import (
     VERTEX_TARGET,
     primitives,
     proximity,
-    relative_speed,
     separation,
 )
 
@@ -259,7 +259,8 @@ def near_enough(
     gap = wp.length(near.r) - separation(s, i, j, minimum) - reach
     if gap <= ZERO:
         return True
-    speed = relative_speed(kind, prim, path.dp[i], path_rate(path, i), path.dp[j], path_rate(path, j))
+    v = corners(kind, prim, path.dp[i], path_rate(path, i), path.dp[j], path_rate(path, j))
+    speed = relative_speed(kind, v)
     return gap <= speed + wp.float64(0.5) * (path.bend[i] + path.bend[j])
 
 

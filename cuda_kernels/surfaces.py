@@ -11,8 +11,8 @@ points as (a, a, a). A candidate is ``(pair, kind, a, b)``:
 
 import warp as wp
 
-from cuda_kernels.affine import ZERO, Path, arc, arc_rate
-from cuda_kernels.distance import edge_edge, point_triangle
+from cuda_kernels.affine import ONE, ZERO
+from cuda_kernels.distance import PARALLEL, edge_edge, point_triangle
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -55,11 +55,15 @@ class Primitives:
 
 @wp.struct
 class Proximity:
-    """Closest points of a candidate: rest positions on both bodies and r = x_i - x_j in the world [m]."""
+    """Closest points of a candidate: rest positions on both bodies and r = x_i - x_j in the world [m].
+
+    `side` is -1 below the surface of a half-space, 1 otherwise.
+    """
 
     Xi: wp.vec3d
     Xj: wp.vec3d
     r: wp.vec3d
+    side: wp.float64
 
 
 @wp.func
@@ -99,11 +103,14 @@ def proximity(
 ) -> Proximity:
     """Closest points of the candidate with rest points c at the given poses of its two bodies."""
     out = Proximity()
+    out.side = ONE
     if kind == VERTEX_PLANE:
         n = wp.vec3d(plane[0], plane[1], plane[2])
-        x = pi + Ai * c.x0
+        height = wp.dot(n, pi + Ai * c.x0) - plane[3]
+        if height < ZERO:
+            out.side = -ONE
         out.Xi = c.x0
-        out.r = (wp.dot(n, x) - plane[3]) * n
+        out.r = height * n
         return out
     if kind == EDGE_EDGE:
         a0 = pi + Ai * c.x0
@@ -113,7 +120,14 @@ def proximity(
         st = edge_edge(a0, a1, b0, b1)
         out.Xi = c.x0 + st[0] * (c.x1 - c.x0)
         out.Xj = c.x2 + st[1] * (c.x3 - c.x2)
-        out.r = (a0 - b0) + st[0] * (a1 - a0) - st[1] * (b1 - b0)
+        r = (a0 - b0) + st[0] * (a1 - a0) - st[1] * (b1 - b0)
+        if st[0] > ZERO and st[0] < ONE and st[1] > ZERO and st[1] < ONE:
+            # inside both edges the distance is the one between their lines, free of the rounding of the parameters
+            n = wp.cross(a1 - a0, b1 - b0)
+            if wp.dot(n, n) > PARALLEL * wp.dot(a1 - a0, a1 - a0) * wp.dot(b1 - b0, b1 - b0):
+                n = wp.normalize(n)
+                r = wp.dot(n, a0 - b0) * n
+        out.r = r
         return out
     pv = pi
     Av = Ai
@@ -150,92 +164,3 @@ def proximity(
 def separation(s: Surfaces, i: wp.int32, j: wp.int32, minimum: wp.float64) -> wp.float64:
     """Distance [m] at which a pair counts as touching: radii and minimum separation."""
     return s.radius[i] + s.radius[j] + minimum
-
-
-@wp.func
-def relative_speed(kind: wp.int32, c: Primitives, vi: wp.vec3d, Di: wp.mat33d, vj: wp.vec3d, Dj: wp.mat33d) -> wp.float64:
-    """Largest speed of one primitive's points plus the other's, after removing their mean velocity [m per unit alpha]."""
-    if kind == VERTEX_PLANE:
-        return wp.length(vi + Di * c.x0)
-    if kind == EDGE_EDGE:
-        u0 = vi + Di * c.x0
-        u1 = vi + Di * c.x1
-        u2 = vj + Dj * c.x2
-        u3 = vj + Dj * c.x3
-        mean = wp.float64(0.25) * (u0 + u1 + u2 + u3)
-        return wp.max(wp.length(u0 - mean), wp.length(u1 - mean)) + wp.max(wp.length(u2 - mean), wp.length(u3 - mean))
-    if kind == TARGET_VERTEX:
-        t = vi
-        vi = vj
-        vj = t
-        T = Di
-        Di = Dj
-        Dj = T
-    u0 = vi + Di * c.x0
-    u1 = vj + Dj * c.x1
-    u2 = vj + Dj * c.x2
-    u3 = vj + Dj * c.x3
-    mean = wp.float64(0.25) * (u0 + u1 + u2 + u3)
-    targets = wp.max(wp.length(u1 - mean), wp.max(wp.length(u2 - mean), wp.length(u3 - mean)))
-    return wp.length(u0 - mean) + targets
-
-
-@wp.kernel
-def times_of_impact(
-    first: wp.int32,
-    s: Surfaces,
-    path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    minimum: wp.float64,
-    island: wp.array(dtype=wp.int32),
-    limit: wp.array(dtype=wp.float64),
-    toi: wp.array(dtype=wp.float64),
-):
-    """Conservative advancement of every candidate on the arcs of its bodies, up to the limit of its island.
-
-    Over [t, t + tau] the distance falls by at most ``l tau + (bend_i + bend_j) tau^2 / 2``; each advance spends nine
-    tenths of what is left, and the march ends when a tenth of the initial gap is left.
-    """
-    k = wp.tid() + first
-    c = candidates[k]
-    i = pairs[c[0]][0]
-    j = pairs[c[0]][1]
-    end = limit[island[i]]
-    prim = primitives(s, i, j, c[1], c[2], c[3])
-    xi = separation(s, i, j, minimum)
-    near = proximity(c[1], prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
-    gap = wp.length(near.r) - xi
-    bend = path.bend[i] + path.bend[j]
-    t = wp.float64(0.0)
-    if gap <= (wp.length(path.dp[i] - path.dp[j]) + path.reach[i] + path.reach[j]) * end:
-        stop = wp.float64(0.1) * gap
-        marching = bool(True)
-        iteration = wp.int32(0)
-        while marching:
-            speed = relative_speed(
-                c[1], prim, path.dp[i], arc_rate(path, i, t), path.dp[j], arc_rate(path, j, t)
-            )
-            usable = wp.float64(0.9) * gap
-            root = speed + wp.sqrt(speed * speed + wp.float64(2.0) * bend * usable)
-            if root * (end - t) <= wp.float64(2.0) * usable:
-                t = end
-                marching = False
-            else:
-                t = t + wp.float64(2.0) * usable / root
-                near = proximity(
-                    c[1],
-                    prim,
-                    path.p[i] + t * path.dp[i],
-                    arc(path, i, t),
-                    path.p[j] + t * path.dp[j],
-                    arc(path, j, t),
-                    s.plane[j],
-                )
-                gap = wp.length(near.r) - xi
-                iteration = iteration + 1
-                if gap <= stop or iteration >= 128:
-                    marching = False
-    else:
-        t = end
-    toi[k] = wp.min(t, end)

@@ -11,8 +11,8 @@ from abd.model import Model
 from cuda_kernels import barrier, blocks, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
+from cuda_kernels.ccd import times_of_impact
 from cuda_kernels.krylov import Coupling
-from cuda_kernels.surfaces import times_of_impact
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 

@@ -1,7 +1,8 @@
 """Linear systems of 12x12 blocks: dense and sparse factorisation on the processor, PCG on any device.
 
-The rule of `auto`: up to `DENSE_BODIES` free bodies dense Cholesky (LAPACK); then, where joints couple bodies, sparse LU
-(SuperLU) up to `SPARSE_BODIES`; otherwise block-Jacobi PCG. It follows size and structure, never a clock.
+The rule of `auto`: up to `DENSE_BODIES` free bodies dense Cholesky (LAPACK); on the processor sparse LU (SuperLU) up to
+`SPARSE_BODIES`, or `JOINTED_BODIES` where at least half of the bodies hang on joints, whose graphs fill in little;
+otherwise block-Jacobi PCG. It follows size and structure, never a clock.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from cuda_kernels import dense, krylov, sums
 from cuda_kernels.krylov import Coupling
 
 DENSE_BODIES = 24
-SPARSE_BODIES = 4000
+SPARSE_BODIES = 2000
+JOINTED_BODIES = 50000
 
 
 def choose(wanted: str, free_bodies: int, joints: int, on_cpu: bool) -> str:
@@ -28,7 +30,8 @@ def choose(wanted: str, free_bodies: int, joints: int, on_cpu: bool) -> str:
         return "pcg"
     if free_bodies <= DENSE_BODIES:
         return "dense"
-    if wanted == "direct" or (joints and on_cpu and free_bodies <= SPARSE_BODIES):
+    limit = JOINTED_BODIES if 2 * joints >= free_bodies else SPARSE_BODIES
+    if wanted == "direct" or (on_cpu and free_bodies <= limit):
         return "sparse"
     return "pcg"
 

@@ -1,0 +1,196 @@
+"""Conservative advancement on arcs; mirrors ``abd/contact/ccd.py``.
+
+Over [t, t + tau] every point leaves its tangent by at most ``bend tau^2 / 2``. Two proofs bound how far a candidate may
+advance, and the longer one counts. *Speed*: the distance falls at most by the relative speed of the two primitives
+after removing the mean velocity of their points. *Normal*: the plane across the closest points keeps the primitives
+apart as long as every point of one stays ahead of every point of the other along it; sliding passes in one advance.
+"""
+
+import warp as wp
+
+from cuda_kernels.affine import TWO, ZERO, Path, arc, arc_rate
+from cuda_kernels.surfaces import (
+    EDGE_EDGE,
+    TARGET_VERTEX,
+    VERTEX_PLANE,
+    Primitives,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+MAX_ADVANCES = wp.constant(wp.int32(256))
+
+
+@wp.struct
+class Corners:
+    """Positions or velocities of a candidate's points: the vertex and the target's corners, or the ends of two edges."""
+
+    x0: wp.vec3d
+    x1: wp.vec3d
+    x2: wp.vec3d
+    x3: wp.vec3d
+
+
+@wp.func
+def corners(kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d) -> Corners:
+    """World positions of the points (or velocities, from rates) at the given poses."""
+    out = Corners()
+    if kind == VERTEX_PLANE:
+        out.x0 = pi + Ai * c.x0
+        return out
+    if kind == EDGE_EDGE:
+        out.x0 = pi + Ai * c.x0
+        out.x1 = pi + Ai * c.x1
+        out.x2 = pj + Aj * c.x2
+        out.x3 = pj + Aj * c.x3
+        return out
+    if kind == TARGET_VERTEX:
+        out.x0 = pj + Aj * c.x0
+        out.x1 = pi + Ai * c.x1
+        out.x2 = pi + Ai * c.x2
+        out.x3 = pi + Ai * c.x3
+        return out
+    out.x0 = pi + Ai * c.x0
+    out.x1 = pj + Aj * c.x1
+    out.x2 = pj + Aj * c.x2
+    out.x3 = pj + Aj * c.x3
+    return out
+
+
+@wp.func
+def relative_speed(kind: wp.int32, v: Corners) -> wp.float64:
+    """Largest speed of one primitive's points plus the other's, after removing their mean velocity [m per unit alpha]."""
+    if kind == VERTEX_PLANE:
+        return wp.length(v.x0)
+    mean = wp.float64(0.25) * (v.x0 + v.x1 + v.x2 + v.x3)
+    a = wp.length(v.x0 - mean)
+    b = wp.length(v.x1 - mean)
+    c = wp.length(v.x2 - mean)
+    d = wp.length(v.x3 - mean)
+    if kind == EDGE_EDGE:
+        return wp.max(a, b) + wp.max(c, d)
+    return a + wp.max(b, wp.max(c, d))
+
+
+@wp.func
+def advance_within(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
+    """Largest tau with ``speed tau + bend tau^2 / 2 <= room``; room > 0, speed of any sign."""
+    root = speed + wp.sqrt(speed * speed + TWO * bend * room)
+    if root <= ZERO:
+        return wp.float64(1.0e300)
+    return TWO * room / root
+
+
+@wp.func
+def normal_advance(
+    kind: wp.int32, n: wp.vec3d, room: wp.float64, x: Corners, v: Corners, bend: wp.float64, floor: wp.float64
+) -> wp.float64:
+    """The proof along the unit normal n (from the second primitive to the first); `floor` is the distance to keep."""
+    if kind == VERTEX_PLANE:
+        return advance_within(room, -wp.dot(n, v.x0), bend)
+    a0 = wp.dot(n, x.x0)
+    u0 = wp.dot(n, v.x0)
+    tau = wp.float64(1.0e300)
+    if kind == EDGE_EDGE:
+        a1 = wp.dot(n, x.x1)
+        u1 = wp.dot(n, v.x1)
+        b2 = wp.dot(n, x.x2) + floor
+        w2 = wp.dot(n, v.x2)
+        b3 = wp.dot(n, x.x3) + floor
+        w3 = wp.dot(n, v.x3)
+        tau = wp.min(tau, wp.min(clear(a0 - b2, w2 - u0, bend), clear(a0 - b3, w3 - u0, bend)))
+        tau = wp.min(tau, wp.min(clear(a1 - b2, w2 - u1, bend), clear(a1 - b3, w3 - u1, bend)))
+        return tau
+    tau = wp.min(tau, clear(a0 - wp.dot(n, x.x1) - floor, wp.dot(n, v.x1) - u0, bend))
+    tau = wp.min(tau, clear(a0 - wp.dot(n, x.x2) - floor, wp.dot(n, v.x2) - u0, bend))
+    tau = wp.min(tau, clear(a0 - wp.dot(n, x.x3) - floor, wp.dot(n, v.x3) - u0, bend))
+    return tau
+
+
+@wp.func
+def clear(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
+    """How long one pair of points stays apart; not at all where they are not apart now."""
+    if room <= ZERO:
+        return ZERO
+    return advance_within(room, speed, bend)
+
+
+@wp.kernel
+def times_of_impact(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    minimum: wp.float64,
+    island: wp.array(dtype=wp.int32),
+    limit: wp.array(dtype=wp.float64),
+    toi: wp.array(dtype=wp.float64),
+):
+    """Largest proven-safe alpha of every candidate, up to the limit of its island.
+
+    Each advance keeps a tenth of the gap it starts from; the march ends when a tenth of the initial gap is left, or at
+    its cap of advances, with the alpha proven so far.
+    """
+    k = wp.tid() + first
+    c = candidates[k]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    kind = c[1]
+    end = limit[island[i]]
+    toi[k] = end
+    prim = primitives(s, i, j, kind, c[2], c[3])
+    xi = separation(s, i, j, minimum)
+    near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
+    distance = wp.length(near.r)
+    gap = near.side * distance - xi
+    if gap > (wp.length(path.dp[i] - path.dp[j]) + path.reach[i] + path.reach[j]) * end:
+        return
+    bend = path.bend[i] + path.bend[j]
+    stop = wp.float64(0.1) * gap
+    t = wp.float64(0.0)
+    marching = gap > ZERO
+    advances = wp.int32(0)
+    while marching:
+        rate_i = arc_rate(path, i, t)
+        rate_j = arc_rate(path, j, t)
+        v = corners(kind, prim, path.dp[i], rate_i, path.dp[j], rate_j)
+        room = wp.float64(0.9) * gap
+        tau = advance_within(room, relative_speed(kind, v), bend)
+        if t + tau < end:
+            n = near.r / distance
+            if kind == TARGET_VERTEX:
+                n = -n
+            x = corners(
+                kind,
+                prim,
+                path.p[i] + t * path.dp[i],
+                arc(path, i, t),
+                path.p[j] + t * path.dp[j],
+                arc(path, j, t),
+            )
+            tau = wp.max(tau, normal_advance(kind, n, room, x, v, bend, xi + wp.float64(0.1) * gap))
+        if t + tau >= end:
+            t = end
+            marching = False
+        else:
+            t = t + tau
+            near = proximity(
+                kind,
+                prim,
+                path.p[i] + t * path.dp[i],
+                arc(path, i, t),
+                path.p[j] + t * path.dp[j],
+                arc(path, j, t),
+                s.plane[j],
+            )
+            distance = wp.length(near.r)
+            gap = near.side * distance - xi
+            advances = advances + 1
+            if gap <= stop or advances >= MAX_ADVANCES:
+                marching = False
+    toi[k] = t
