@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from abd.scene.frames import inverse_pose
 from abd.scene.matter import Matter, MatterSource
 from abd.scene.motion import Motion, prescribed_motion
 from abd.scene.pose import body_pose, rigid_matrix
-from abd.scene.schema import BodySpec, MotionSpec
+from abd.scene.schema import BodySpec
 from abd.scene.surfaces import Piece
 
 _LINE = 1e-12
@@ -49,21 +48,18 @@ class BodyRecord:
         return Elasticity.ARAP if self.spec.elasticity == "arap" else Elasticity.ORTHOGONAL
 
 
-def compile_body(
-    name: str, spec: BodySpec, piece: Piece | None, source: MatterSource, base_directory: Path, dt: float
-) -> BodyRecord:
-    """Resolve one body.
+def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterSource, dt: float) -> BodyRecord:
+    """Resolve one body that has passed `abd.scene.checks`.
 
     Args:
         name: unique name (that of the spec, or of one of its components).
         spec: an expanded body, without `repeat`.
         piece: its scaled surface; None for proxies and half-spaces.
         source: mass properties of the bodies of the scene.
-        base_directory: where the path of a file of poses begins.
         dt: time step [s], over which the initial velocity of a kinematic body is taken.
 
     Raises:
-        SceneError: mass properties that cannot be had, a hinge that is none, a motion that cannot be read.
+        SceneError: mass properties that cannot be had, a motion that cannot be read.
     """
     if spec.half_space is not None:
         return BodyRecord(name, Kind.STATIC, None, spec, plane=_plane(spec))
@@ -80,7 +76,7 @@ def compile_body(
     if kind is Kind.STATIC:
         record.q = affine_state(pose)
     elif kind is Kind.KINEMATIC:
-        record.motion = _motion(spec, pose, matter, base_directory)
+        record.motion = _motion(spec, pose, matter)
         record.q = affine_state(record.motion(0.0))
         record.qd = (affine_state(record.motion(dt)) - record.q) / dt
     else:
@@ -140,9 +136,6 @@ def _fixed(spec: BodySpec) -> tuple[np.ndarray, np.ndarray]:
     """(3,) and (3,) bool: fixed translations along, and rotations about the world axes."""
     translation = np.array([axis in spec.fix for axis in ("x", "y", "z")])
     rotation = np.array([axis in spec.fix for axis in ("rx", "ry", "rz")])
-    if rotation.sum() == 1:
-        message = "one fixed rotation alone is not supported: fix none, two (a hinge about the third axis) or all three"
-        raise SceneError([Problem(message, key="fix", value=list(spec.fix), remedy="remove it, or use a joint")])
     return translation, rotation
 
 
@@ -165,11 +158,9 @@ def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
     return max(half_thickness, spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0)
 
 
-def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None, base_directory: Path) -> Motion:
-    """Pose of the mesh frame of a kinematic body over time; it stays where no motion is given."""
-    motion = spec.motion or MotionSpec()
-    if motion.file is not None:
-        motion = motion.model_copy(update={"file": str(base_directory / motion.file)})
+def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
+    """Pose of the mesh frame of a kinematic body over time."""
+    motion = spec.motion
     center = spec.center_of_mass if matter is None else matter.center
     if motion.frame == "center_of_mass" and center is None:
         message = "the centre of mass is not known: the body is made of no matter"

@@ -12,11 +12,13 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.model import Bodies, Joint, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body
+from abd.scene.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.expand import copy_names, expand_bodies
+from abd.scene.findings import as_problem
 from abd.scene.joints import compile_joint
 from abd.scene.matter import MatterSource
+from abd.scene.reader import make_paths_absolute
 from abd.scene.schema import BodySpec, SceneSpec
-from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
 
@@ -26,25 +28,24 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     Bodies with equal surfaces, scales and internal frames share one `Mesh`.
 
     Args:
-        scene: a `SceneSpec`, or an object that carries one as `spec`.
+        scene: a `SceneSpec`, or an object that carries one as `spec`; not modified.
         base_directory: where relative paths of meshes and pose files begin: the folder of the scene file.
 
     Raises:
-        SceneError: everything that is wrong, at once.
+        SceneError: everything that is wrong, at once: what `check_scene` finds, and what surfaces and motions show.
     """
-    spec: SceneSpec = scene if isinstance(scene, SceneSpec) else scene.spec
-    base_directory = Path(base_directory)
-    problems: list[Problem] = []
-    records = _records(spec, base_directory, problems)
-    names = [record.name for record in records]
-    for name in sorted({name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()):
-        problems.append(Problem(f"{names.count(name)} bodies are called '{name}'", key=f"body.{name}", value=name))
-    materials = _materials(spec, problems)
-    _check_materials(spec, materials, problems)
-    joints = _joints(spec, records, problems)
+    given: SceneSpec = scene if isinstance(scene, SceneSpec) else scene.spec
+    spec = given.model_copy(deep=True)
+    make_paths_absolute(spec, Path(base_directory))
+    findings = check_scene(spec)
+    problems = [as_problem(finding, spec) for finding in findings]
+    wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
+    records = _records(spec, wrong, problems)
+    joints = [] if problems else _joints(spec, records, problems)
     if problems:
         raise SceneError(problems)
 
+    materials = _materials(spec)
     meshes, mesh_index = _shared_meshes(records)
     notes = [note for record in records for note in record.notes]
     notes += [f"surface '{r.piece.surface.name}': {n}" for r in records if r.piece for n in r.piece.surface.notes]
@@ -60,14 +61,16 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     )
 
 
-def _records(spec: SceneSpec, base_directory: Path, problems: list[Problem]) -> list[BodyRecord]:
-    """All bodies; what is wrong with any of them is added to `problems`, once where many bodies share a fault."""
-    tables = {name: body.name for body in spec.body for name in copy_names(body.name, body.repeat)}
-    source, matter = SurfaceSource(base_directory), MatterSource()
+def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> list[BodyRecord]:
+    """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
+    tables = {name: k for k, body in enumerate(spec.body) for name in copy_names(body.name, body.repeat)}
+    source, matter = SurfaceSource(), MatterSource()
     records: list[BodyRecord] = []
     faults: dict[tuple[Hashable, str], list[tuple[str, Problem]]] = {}
     for body in expand_bodies(spec):
-        where = f"body.{tables[body.name]}"
+        if tables[body.name] in wrong:
+            continue
+        where = f"body.{spec.body[tables[body.name]].name}"
         try:
             pieces = source.pieces(body)
         except SceneError as error:
@@ -77,7 +80,7 @@ def _records(spec: SceneSpec, base_directory: Path, problems: list[Problem]) -> 
             continue
         for name, piece in _named_pieces(body, pieces):
             try:
-                records.append(compile_body(name, body, piece, matter, base_directory, spec.solver.dt))
+                records.append(compile_body(name, body, piece, matter, spec.solver.dt))
             except SceneError as error:
                 for problem in error.problems:
                     faults.setdefault((where, problem.message), []).append((name, _located(problem, where)))
@@ -166,41 +169,21 @@ def _bodies(records: list[BodyRecord], mesh: np.ndarray, materials: Materials) -
     )
 
 
-def _materials(spec: SceneSpec, problems: list[Problem]) -> Materials:
+def _materials(spec: SceneSpec) -> Materials:
     """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise."""
-    own = {"default": 0.0}
-    for k, material in enumerate(spec.material):
-        if material.name in {other.name for other in spec.material[:k]}:
-            problems.append(Problem(f"two materials are called '{material.name}'", key=f"material.{material.name}"))
-        own[material.name] = material.mu
+    own = {DEFAULT_MATERIAL: 0.0} | {material.name: material.mu for material in spec.material}
     names = list(own)
     friction = np.array(list(own.values()))
     mu = np.sqrt(np.outer(friction, friction))
     np.fill_diagonal(mu, friction)
     stiffness, enabled = np.ones_like(mu), np.ones(mu.shape, dtype=bool)
-    for k, pair in enumerate(spec.material_pair):
-        unknown = [name for name in pair.between if name not in own]
-        for name in unknown:
-            problems.append(_unknown_material(name, f"material_pair[{k}].between", own))
-        if unknown:
-            continue
+    for pair in spec.material_pair:
         a, b = (names.index(name) for name in pair.between)
         if pair.mu is not None:
             mu[a, b] = mu[b, a] = pair.mu
         stiffness[a, b] = stiffness[b, a] = pair.stiffness
         enabled[a, b] = enabled[b, a] = pair.enabled
     return Materials(names, mu, stiffness, enabled)
-
-
-def _check_materials(spec: SceneSpec, materials: Materials, problems: list[Problem]) -> None:
-    for body in spec.body:
-        if body.enabled and body.material not in materials.names:
-            problems.append(_unknown_material(body.material, f"body.{body.name}.material", materials.names))
-
-
-def _unknown_material(name: str, key: str, known) -> Problem:
-    remedy = did_you_mean(name, known) or "define it with [[material]]"
-    return Problem(f"there is no material '{name}'", key=key, value=name, remedy=remedy)
 
 
 def _joints(spec: SceneSpec, records: list[BodyRecord], problems: list[Problem]) -> list[Joint]:
@@ -213,9 +196,6 @@ def _joints(spec: SceneSpec, records: list[BodyRecord], problems: list[Problem])
             for problem in error.problems:
                 located = _located(problem, f"joint.{joint.name}")
                 problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
-    names = [joint.name for joint in spec.joint]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        problems.append(Problem(f"{names.count(name)} joints are called '{name}'", key=f"joint.{name}", value=name))
     return joints
 
 

@@ -8,7 +8,8 @@ The depth that is reported says how far the bodies have to be moved, roughly:
 
 - where a point of one body lies inside the other's closed surface: the largest distance of such a point (vertices,
   and middles of the parts of edges inside) from that surface;
-- between open surfaces: how far the deepest crossing edge reaches through the plane of the triangle it meets;
+- between open surfaces: how far the edges of one reach through the triangles of the other, at the deepest; the
+  smaller of both ways;
 - for thick surfaces: the part of the separation that is missing;
 - for half-spaces: the distance of the lowest vertex below the plane.
 """
@@ -26,8 +27,8 @@ from abd.scene.crossings import segments_meet_triangles
 from abd.scene.distances import point_segment, point_triangle, segment_segment, winding_numbers
 from abd.scene.meshes import component_of_vertices
 
-_DEPTH_EFFORT = 200_000
-"""Number of point-triangle distances spent on the depth of one pair."""
+_DEPTH_EFFORT = 30_000
+"""Number of pairs of a point and a triangle looked at for the depth of one body within another."""
 
 
 def find_initial_intersections(model: Model) -> list[Problem]:
@@ -40,7 +41,8 @@ def find_initial_intersections(model: Model) -> list[Problem]:
         one `Problem` per pair, with the names of both bodies, and the depth [m] as its value.
     """
     bodies = model.bodies
-    placed = {k: _Placed(model, k) for k in range(len(bodies)) if bodies.mesh[k] >= 0}
+    components: dict[int, list[np.ndarray]] = {}
+    placed = {k: _Placed(model, k, components) for k in range(len(bodies)) if bodies.mesh[k] >= 0}
     problems = {}
     for i, j in _candidate_pairs(model, placed):
         separation = bodies.radius[i] + bodies.radius[j] + model.settings.minimum_separation
@@ -75,10 +77,16 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
 
 
 class _Placed:
-    """World coordinates of one body's surface at t = 0; boxes are made when asked for."""
+    """World coordinates of one body's surface at t = 0; what else is asked for is made then.
 
-    def __init__(self, model: Model, body: int):
-        self.mesh: Mesh = model.meshes[model.bodies.mesh[body]]
+    Args:
+        components: vertex indices of the connected components of meshes seen so far, shared by all bodies.
+    """
+
+    def __init__(self, model: Model, body: int, components: dict[int, list[np.ndarray]]):
+        self.number = int(model.bodies.mesh[body])
+        self.mesh: Mesh = model.meshes[self.number]
+        self._components = components
         matrix = affine_matrices(model.bodies.q[body : body + 1])[0]
         self.vertices = self.mesh.vertices @ matrix[:3, :3].T + matrix[:3, 3]
         self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
@@ -101,11 +109,13 @@ class _Placed:
     def edge_boxes(self) -> tuple[np.ndarray, np.ndarray]:
         return self.ends.min(axis=1), self.ends.max(axis=1)
 
-    @cached_property
+    @property
     def components(self) -> list[np.ndarray]:
         """Vertex indices of every connected component."""
-        label = component_of_vertices(self.mesh)
-        return [np.flatnonzero(label == k) for k in range(label.max() + 1)]
+        if self.number not in self._components:
+            label = component_of_vertices(self.mesh)
+            self._components[self.number] = [np.flatnonzero(label == k) for k in range(label.max() + 1)]
+        return self._components[self.number]
 
     def contains(self, points: np.ndarray) -> np.ndarray:
         """(k,) bool: inside the closed surface; never for open ones."""
@@ -158,7 +168,7 @@ def _crossings(a: _Placed, b: _Placed) -> tuple[np.ndarray, np.ndarray]:
 
 def _crossing_depth(a: _Placed, b: _Placed, crossings: list[tuple[np.ndarray, np.ndarray]]) -> float:
     """Depth of two surfaces that cross, as the head of this file says."""
-    inside, through = [0.0], [0.0]
+    inside, through = [0.0], []
     for inner, outer, (edges, triangles) in ((a, b, crossings[0]), (b, a, crossings[1])):
         if outer.mesh.closed:
             inside.append(
@@ -167,7 +177,7 @@ def _crossing_depth(a: _Placed, b: _Placed, crossings: list[tuple[np.ndarray, np
         if len(edges):
             p, q = np.abs(_heights(inner, outer, edges, triangles))
             through.append(np.minimum(p, q).max())
-    return float(max(inside) if max(inside) > 0.0 else max(through))
+    return float(max(inside) if max(inside) > 0.0 else min(through))
 
 
 def _near(inner: _Placed, outer: _Placed) -> np.ndarray:
@@ -201,19 +211,23 @@ def _chords(inner: _Placed, outer: _Placed, edges: np.ndarray, triangles: np.nda
 
 
 def _inside_depth(outer: _Placed, points: np.ndarray) -> float:
-    """Largest distance [m] of those points that lie inside from the surface; a sample where there are many."""
-    points = _sample(points, outer)
+    """Largest distance [m] of those points that lie inside from the surface; of a sample where there are many."""
+    points = points[:: 1 + len(points) * len(outer.corners) // _DEPTH_EFFORT]
     points = points[outer.contains(points)]
     if len(points) == 0:
         return 0.0
-    a, b, c = (outer.corners[None, :, k] for k in range(3))
-    return float(max(point_triangle(point[None, None], a, b, c).min() for point in points))
-
-
-def _sample(points: np.ndarray, outer: _Placed) -> np.ndarray:
-    """Every n-th point, so that the distances to the other surface stay within the effort."""
-    step = 1 + len(points) * len(outer.corners) // _DEPTH_EFFORT
-    return points[::step]
+    # No triangle is nearer than its box, and the nearest one is no further than the nearest vertex.
+    low, high = outer.triangle_boxes
+    to_box = np.zeros((len(points), len(low)))
+    to_vertex = np.zeros((len(points), len(outer.vertices)))
+    for axis in range(3):
+        place = points[:, axis, None]
+        to_box += np.maximum(np.maximum(low[:, axis] - place, place - high[:, axis]), 0.0) ** 2
+        to_vertex += (place - outer.vertices[:, axis]) ** 2
+    point, triangle = np.nonzero(to_box <= (1.0 + 1e-9) * to_vertex.min(axis=1)[:, None])
+    corners = outer.corners[triangle]
+    distance = point_triangle(points[point], corners[:, 0], corners[:, 1], corners[:, 2])
+    return float(np.minimum.reduceat(distance, np.searchsorted(point, np.arange(len(points)))).max())
 
 
 def _containment_depth(outer: _Placed, inner: _Placed) -> float | None:

@@ -8,6 +8,7 @@ from abd.errors import Problem, SceneError
 from abd.model import WORLD, Joint, Kind
 from abd.scene.bodies import BodyRecord
 from abd.scene.frames import inverse_pose, rotation_between, triad
+from abd.scene.joint_checks import WORLD_NAME
 from abd.scene.pose import rigid_matrix
 from abd.scene.schema import JointSpec
 from abd.scene.suggestions import did_you_mean
@@ -17,7 +18,7 @@ UIDS = {"spherical": 26, "fixed": 25, "hinge": 18, "pin": 0}
 
 
 def compile_joint(spec: JointSpec, records: list[BodyRecord], index: dict[str, int]) -> Joint:
-    """Resolve one joint.
+    """Resolve one joint that has passed `abd.scene.checks`.
 
     An `anchor` or `axis` in world coordinates at t = 0 is carried into both bodies by their initial poses. The triad
     (n, b, t) of the parent has t along the axis and is otherwise world x, y, z turned least; the child's is the
@@ -27,7 +28,7 @@ def compile_joint(spec: JointSpec, records: list[BodyRecord], index: dict[str, i
         records: all bodies; index: their names.
 
     Raises:
-        SceneError: unknown bodies, missing anchors, an axis without length, or no body that could move.
+        SceneError: unknown bodies, or no body that could move.
     """
     parent, child = _ends(spec, index)
     movable = [k for k in (parent, child) if k != WORLD and records[k].kind is Kind.DYNAMIC]
@@ -64,11 +65,10 @@ def _ends(spec: JointSpec, index: dict[str, int]) -> tuple[int, int]:
     """Body indices of parent and child."""
     problems = []
     for key, name in (("parent", spec.parent), ("child", spec.child)):
-        if name not in index and not (key == "parent" and name == "world"):
+        # How many components a split body has is known only here.
+        if name not in index and name != WORLD_NAME:
             message = f"there is no body '{name}'"
             problems.append(Problem(message, key=key, value=name, remedy=did_you_mean(name, index)))
-    if not problems and spec.parent == spec.child:
-        problems.append(Problem(f"joins '{spec.child}' with itself", key="child", value=spec.child))
     if problems:
         raise SceneError(problems)
     return index.get(spec.parent, WORLD), index[spec.child]
@@ -80,37 +80,16 @@ def _pose(record: BodyRecord) -> np.ndarray:
 
 
 def _points(spec: JointSpec, meshes: list[np.ndarray]) -> list[np.ndarray]:
-    """World places at t = 0 of the joint's point on the parent and on the child.
-
-    Where only one body's anchor is given, the point of the other is the same world point.
-    """
+    """World places at t = 0 of the joint's point on the parent and on the child."""
     if spec.anchor is not None:
         return [np.array(spec.anchor)] * 2
-    given = [
-        None if anchor is None else mesh[:3, :3] @ anchor + mesh[:3, 3]
-        for anchor, mesh in zip((spec.parent_anchor, spec.child_anchor), meshes)
-    ]
-    if given[0] is None and given[1] is None:
-        message = "the joint has no place"
-        remedy = "give anchor (a world point at t = 0), or parent_anchor and child_anchor"
-        raise SceneError([Problem(message, key="anchor", remedy=remedy)])
-    return [given[1] if given[0] is None else given[0], given[0] if given[1] is None else given[1]]
+    return [mesh[:3, :3] @ point + mesh[:3, 3] for mesh, point in zip(meshes, (spec.parent_anchor, spec.child_anchor))]
 
 
 def _axes(spec: JointSpec, meshes: list[np.ndarray]) -> list[np.ndarray]:
-    """World unit axes at t = 0 of the joint on the parent and on the child; world z where none is given."""
-    if spec.axis is not None:
-        return [_unit(spec.axis, "axis")] * 2
-    given = [
-        None if axis is None else mesh[:3, :3] @ _unit(axis, key)
-        for key, axis, mesh in zip(("parent_axis", "child_axis"), (spec.parent_axis, spec.child_axis), meshes)
-    ]
-    default = next((axis for axis in given if axis is not None), np.array([0.0, 0.0, 1.0]))
-    return [default if axis is None else axis for axis in given]
-
-
-def _unit(axis: tuple[float, float, float], key: str) -> np.ndarray:
-    length = np.linalg.norm(axis)
-    if length == 0.0:
-        raise SceneError([Problem("the axis has no length", key=key, value=list(axis), remedy="give a direction")])
-    return np.array(axis) / length
+    """World unit axes at t = 0 of the joint on the parent and on the child; world z for joints without axis."""
+    if spec.parent_axis is not None:
+        axes = [mesh[:3, :3] @ axis for mesh, axis in zip(meshes, (spec.parent_axis, spec.child_axis))]
+    else:
+        axes = [np.array(spec.axis or (0.0, 0.0, 1.0))] * 2
+    return [axis / np.linalg.norm(axis) for axis in axes]

@@ -66,7 +66,7 @@ def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassPr
 
 
 def enclosed_volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
-    """Signed volume [m^3] within closed triangles, negative where they face inwards; 0 where all but rounding cancels."""
+    """Signed volume [m^3] within closed triangles, negative where they face inwards; 0 if only rounding is left."""
     _, _, determinant = _tetrahedra(vertices, triangles)
     extent = np.ptp(vertices[triangles].reshape(-1, 3), axis=0).max()
     volume = determinant.sum() / 6.0

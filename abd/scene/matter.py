@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
 from abd.scene import mass
 from abd.scene.frames import principal_frame
 from abd.scene.mass import MassProperties
@@ -65,11 +64,8 @@ class MatterSource:
         """
         if spec.inertia is not None:
             return self._stated(spec, piece)
-        if piece is None and not needed:
-            return None
         if piece is None:
-            message = "a body without surface needs mass and inertia"
-            raise SceneError([Problem(message, key="inertia", remedy="give mass [kg] and inertia [kg m^2]")])
+            return None
         if not needed and not _has_matter(spec, piece.surface):
             return None
         matter = self._unit(spec, piece)
@@ -80,8 +76,6 @@ class MatterSource:
 
     def _stated(self, spec: BodySpec, piece: Piece | None) -> Matter:
         """Mass and inertia as given; centre and volume those of the surface where nothing else is said."""
-        if spec.mass is None:
-            raise SceneError([Problem("inertia needs a mass", key="inertia", remedy="give mass [kg]")])
         center, volume = spec.center_of_mass, spec.mass / spec.density
         if center is None:
             center = np.zeros(3) if piece is None else self._unit(spec, piece).center

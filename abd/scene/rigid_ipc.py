@@ -72,7 +72,7 @@ def is_rigid_ipc(data: object) -> bool:
 def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
     """The scene in a rigid-ipc JSON file, and notes on what was followed, changed or ignored.
 
-    Mesh paths of the returned scene are relative to the folder of the file.
+    Mesh paths of the returned scene are absolute.
 
     Raises:
         SceneError: all problems at once: syntax, wrong values, missing or unusable meshes.
@@ -200,10 +200,10 @@ class _Importer:
         return bodies
 
     def _surface(self, name: str, table: JsonTable) -> tuple[Surface, str | None]:
-        """Unscaled surface of a body, and the path of its mesh file relative to the scene; None for an inline mesh."""
+        """Unscaled surface of a body, and the absolute path of its mesh file; None for an inline mesh."""
         if table.text("mesh"):
-            found = self._mesh_folder() / _slashes(table.text("mesh"))
-            return self.library.load(found), Path(os.path.relpath(found, self.path.parent)).as_posix()
+            found = Path(os.path.normpath(self._mesh_folder() / _slashes(table.text("mesh"))))
+            return self.library.load(found), found.as_posix()
         try:
             raw = RawMesh(
                 np.array(table.raw("vertices", []), dtype=float).reshape(-1, 3),

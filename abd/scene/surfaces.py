@@ -9,12 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from abd.scene import shapes
+from abd.scene.body_checks import SURFACE_KEYS
 from abd.scene.mesh_files import RawMesh
 from abd.scene.meshes import Surface, SurfaceLibrary, make_surface, split_components
 from abd.scene.schema import BodySpec
-
-SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "half_space", "mesh", "surface", "proxy")
-"""Keys of which every body has exactly one."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +24,9 @@ class Piece:
 
 
 class SurfaceSource:
-    """Surfaces of the bodies of one scene; equal ones are made once and shared.
+    """Surfaces of the bodies of one scene; equal ones are made once and shared."""
 
-    Args:
-        base_directory: where relative paths of mesh files begin.
-    """
-
-    def __init__(self, base_directory: Path):
-        self._base_directory = base_directory
+    def __init__(self) -> None:
         self._library = SurfaceLibrary()
         self._numbers: dict[int, int] = {}
         self._contents: dict[tuple, int] = {}
@@ -58,7 +51,7 @@ class SurfaceSource:
 
     def _key(self, body: BodySpec) -> Hashable:
         if body.mesh is not None:
-            return "mesh", str((self._base_directory / body.mesh).resolve())
+            return "mesh", str(Path(body.mesh).resolve())
         if body.surface is not None:
             # Copies of a body share the spec of its surface, which may be long: it is compared once.
             if id(body.surface) not in self._numbers:
@@ -73,7 +66,7 @@ class SurfaceSource:
 
     def _surface(self, body: BodySpec) -> Surface:
         if body.mesh is not None:
-            return self._library.load(self._base_directory / body.mesh)
+            return self._library.load(Path(body.mesh))
         if body.surface is not None:
             raw = RawMesh(
                 np.array(body.surface.vertices, dtype=float).reshape(-1, 3),
