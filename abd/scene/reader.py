@@ -106,10 +106,11 @@ def validated(data: dict[str, Any], directory: Path) -> tuple[SceneSpec, list[Fi
             findings += [_at_origin(finding, origin) for finding in new]
             origin = new_origin
     make_paths_absolute(spec, directory)
-    touched = {finding.path[:2] for finding in findings}
+    touched = [finding.path for finding in findings]
     for finding in check_scene(spec, unreadable):
         finding = _at_origin(finding, origin)
-        if not (finding.is_absence and finding.path[:2] in touched):
+        table = finding.path[:2]
+        if not (finding.is_absence and any(path[: len(table)] == table for path in touched)):
             findings.append(finding)
     return spec, findings
 

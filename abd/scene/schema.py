@@ -170,7 +170,7 @@ class MotionSpec(Spec):
     )
     after: Literal["hold", "continue"] = entry(
         "hold",
-        "after the last keyframe or line of the file: stay, or go on with the velocities given here, else the last ones",
+        "after the last keyframe or line of the file: stay or go on with the velocities given here, else the last ones",
     )
     until: Number | None = entry(None, "time after which the body stays where it is", unit="s", ge=0)
 

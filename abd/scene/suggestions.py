@@ -40,13 +40,11 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """The question "did you mean 'x'?" for the nearest candidate, or an empty string where none is near."""
     known = list(candidates)
     folded = {candidate.lower(): candidate for candidate in reversed(known)}
-    near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean '{folded[near[0]]}'?"
     other = OTHER_WORDS.get(word.lower(), "")
-    if other and other.replace(" or ", ", ").split(", ")[0] in known:
+    if word.lower() not in folded and other and other.replace(" or ", ", ").split(", ")[0] in known:
         return f"did you mean {other}?"
-    return ""
+    near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    return f"did you mean '{folded[near[0]]}'?" if near else ""
 
 
 def enumerated(words: Iterable[str], last: str = "or") -> str:
