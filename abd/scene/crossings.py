@@ -1,13 +1,11 @@
 """Exact tests: does a segment meet a triangle?
 
-Signs of determinants are computed in floating point, and again in exact rational arithmetic where a bound on the
+Signs of determinants are computed in floating point, and again in integers of any length where a bound on the
 rounding error does not settle them (Shewchuk 1997), so the answer is that of the coordinates as they are.
 Touching counts as meeting.
 """
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 import numpy as np
 
@@ -73,18 +71,27 @@ def _sign_2d(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 def _settle(determinant: np.ndarray, bound: np.ndarray, corners: tuple[np.ndarray, ...]) -> np.ndarray:
     """(k,) signs, exact where the rounded determinant is not beyond its error bound."""
     sign = np.sign(determinant).astype(np.int8)
-    for k in np.flatnonzero(np.abs(determinant) <= bound):
-        sign[k] = _exact_sign([corner[k] for corner in corners])
+    # A bound of zero means that every product has a factor that is exactly zero: so is the determinant.
+    unclear = np.flatnonzero((np.abs(determinant) <= bound) & (bound > 0.0))
+    if len(unclear):
+        sign[unclear] = _exact_signs([corner[unclear] for corner in corners])
     return sign
 
 
-def _exact_sign(corners: list[np.ndarray]) -> int:
-    """Sign of the determinant of the differences to the last corner, in rational arithmetic."""
-    *rows, last = [[Fraction(float(x)) for x in corner] for corner in corners]
-    rows = [[x - y for x, y in zip(row, last)] for row in rows]
+def _exact_signs(corners: list[np.ndarray]) -> np.ndarray:
+    """(k,) signs of the determinants of the differences to the last corner, in integers of any length."""
+    points = np.stack(corners)
+    mantissa, exponent = np.frexp(points)
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    least = np.where(whole != 0, exponent, np.iinfo(exponent.dtype).max).min(axis=(0, 2), keepdims=True)
+    shift = np.where(whole != 0, exponent - least, 0)
+    points = whole.astype(object) << shift.astype(object)
+    *rows, last = points
+    rows = [(row - last).T for row in rows]
     if len(rows) == 2:
-        value = rows[0][0] * rows[1][1] - rows[0][1] * rows[1][0]
+        (a, b), (c, d) = rows
+        value = a * d - b * c
     else:
         (a, b, c), (d, e, f), (g, h, i) = rows
         value = a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
-    return (value > 0) - (value < 0)
+    return (value > 0).astype(np.int8) - (value < 0).astype(np.int8)

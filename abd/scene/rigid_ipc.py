@@ -64,11 +64,6 @@ BODY_KEYS = (
 DOF_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 
-def is_rigid_ipc(data: object) -> bool:
-    """Whether parsed JSON looks like a scene of this format."""
-    return isinstance(data, dict) and ("rigid_body_problem" in data or "args" in data)
-
-
 def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
     """The scene in a rigid-ipc JSON file, and notes on what was followed, changed or ignored.
 
