@@ -11,13 +11,20 @@ import pytest
 from fake_simulation import BOX, BOX_TRIANGLES, FakeSimulation, body_frame, mesh_of, model_of, pose
 from fake_simulation import two_boxes_over_a_plane as two_boxes
 
-from abd.io.layout import frame_values
+from abd.io.layout import SolverRow, frame_values
 from abd.io.trajectory import Trajectory, TrajectoryError, TrajectoryWriter
 
 
 def first_block(sim):
     """The initial state as the first block of a file."""
-    return [{name: np.asarray(value)[None] for name, value in frame_values(sim, sim.initial_report()).items()}]
+    return [{name: value[None] for name, value in values_of(sim, sim.initial_report()).items()}]
+
+
+def values_of(sim, report):
+    """Values of a frame that follows one step after another."""
+    row = SolverRow()
+    row.add(report)
+    return frame_values(sim, report, row)
 
 
 def write_run(path, steps: int, model=None):
@@ -26,7 +33,7 @@ def write_run(path, steps: int, model=None):
     states = [sim.host_state()]
     with TrajectoryWriter(path, sim.model, first_block(sim), sim.checkpoint(), frames=steps) as writer:
         for step in range(1, steps + 1):
-            writer.append(frame_values(sim, sim.step()))
+            writer.append(values_of(sim, sim.step()))
             states.append(sim.host_state())
             if step % 3 == 0 or step == steps:
                 writer.flush(sim.checkpoint())
@@ -99,7 +106,7 @@ def test_meshes_of_one_surface_need_one_frame(tmp_path):
 def test_a_frame_must_be_complete(tmp_path):
     sim = FakeSimulation(two_boxes())
     with TrajectoryWriter(tmp_path / "t.h5", sim.model, first_block(sim), {}) as writer:
-        values = frame_values(sim, sim.step())
+        values = values_of(sim, sim.step())
         del values["/energy/joint"]
         with pytest.raises(ValueError, match="/energy/joint"):
             writer.append(values)
@@ -127,7 +134,7 @@ def test_copying_the_blocks_gives_the_same_trajectory(tmp_path):
 def test_a_growing_file_can_be_read(tmp_path):
     sim = FakeSimulation(two_boxes())
     with TrajectoryWriter(tmp_path / "trajectory.h5", sim.model, first_block(sim), sim.checkpoint()) as writer:
-        writer.append(frame_values(sim, sim.step()))
+        writer.append(values_of(sim, sim.step()))
         with Trajectory(tmp_path) as trajectory:
             assert len(trajectory) == 1
         writer.flush(sim.checkpoint())
@@ -163,7 +170,7 @@ def test_every_prefix_of_the_writes_is_readable(tmp_path, monkeypatch):
     announced = []
     with TrajectoryWriter(tmp_path / "t.h5", sim.model, first_block(sim), sim.checkpoint(), frames=2) as writer:
         for _ in range(3):
-            writer.append(frame_values(sim, sim.step()))
+            writer.append(values_of(sim, sim.step()))
             writer.flush(sim.checkpoint())
             announced.append(len(recorded.log))
     monkeypatch.undo()
@@ -194,12 +201,12 @@ ENDLESS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from fake_simulation import FakeSimulation, two_boxes_over_a_plane as two_boxes
-from test_trajectory import first_block, frame_values
+from test_trajectory import first_block, values_of
 from abd.io.trajectory import TrajectoryWriter
 sim = FakeSimulation(two_boxes())
 writer = TrajectoryWriter(sys.argv[2], sim.model, first_block(sim), sim.checkpoint())
 while True:
-    writer.append(frame_values(sim, sim.step()))
+    writer.append(values_of(sim, sim.step()))
     writer.flush(sim.checkpoint())
     print(sim.frame, flush=True)
 """

@@ -8,6 +8,8 @@ the attributes of `/solver`, which a certificate needs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields
+
 import numpy as np
 
 from abd.model import WORLD, Kind, Mesh, Model
@@ -15,15 +17,39 @@ from abd.model import WORLD, Kind, Mesh, Model
 FORMAT = "abd trajectory 1"
 
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
-_COUNTS = ("newton_iterations", "linear_iterations", "line_search_trials", "substeps", "contacts")
-_MEASURES = (
-    "min_gap",
-    "max_joint_residual",
-    "max_orthogonality_error",
-    "tolerance_achieved",
-    "residual_force",
-    "wall_seconds",
-)
+
+
+@dataclass
+class SolverRow:
+    """What the solver did since the frame before: the row of `/solver`, over several steps where not all are written.
+
+    Counts and times add up, errors are the largest, `min_gap` [m] is the smallest, and `contacts` is the last one.
+    """
+
+    newton_iterations: int = 0
+    linear_iterations: int = 0
+    line_search_trials: int = 0
+    substeps: int = 0
+    contacts: int = 0
+    min_gap: float = np.inf
+    max_joint_residual: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    max_orthogonality_error: float = 0.0
+    tolerance_achieved: float = 0.0
+    residual_force: float = 0.0
+    wall_seconds: float = 0.0
+    converged: bool = True
+
+    def add(self, report) -> None:
+        """Take in the `StepReport` of one more step."""
+        for name in ("newton_iterations", "linear_iterations", "line_search_trials", "substeps", "wall_seconds"):
+            setattr(self, name, getattr(self, name) + getattr(report, name))
+        for name in ("max_orthogonality_error", "tolerance_achieved", "residual_force"):
+            # numpy's extremes pass NaN on, where Python's may hide it.
+            setattr(self, name, float(np.maximum(getattr(self, name), getattr(report, name))))
+        self.contacts = int(report.contacts)
+        self.min_gap = float(np.minimum(self.min_gap, report.min_gap))
+        self.max_joint_residual = np.maximum(self.max_joint_residual, report.max_joint_residual)
+        self.converged = bool(self.converged and report.converged)
 
 
 def write_constants(file, model: Model, attributes: dict) -> None:
@@ -53,12 +79,13 @@ def write_constants(file, model: Model, attributes: dict) -> None:
         group.attrs["bodies"] = _strings(ends)
 
 
-def frame_values(sim, report) -> dict[str, np.ndarray]:
-    """Path in the file -> value, for the present state of a simulation and the report that belongs to it.
+def frame_values(sim, report, row: SolverRow) -> dict[str, np.ndarray]:
+    """Path in the file -> value, for the present state of a simulation.
 
     Args:
         sim: a `Simulation` (or anything with its `model`, `host_state()`, `joints` and `joint_wrenches()`).
-        report: a `StepReport`, possibly one that sums up several steps.
+        report: the `StepReport` of the last step.
+        row: the work since the frame before.
     """
     state, model = sim.host_state(), sim.model
     values = {
@@ -71,11 +98,8 @@ def frame_values(sim, report) -> dict[str, np.ndarray]:
         values[f"/energy/{name}"] = np.float64(report.energy[name])
     for name in ("linear", "angular"):
         values[f"/momentum/{name}"] = np.asarray(report.momentum[name], dtype=float)
-    for name in _COUNTS:
-        values[f"/solver/{name}"] = np.int64(getattr(report, name))
-    for name in _MEASURES:
-        values[f"/solver/{name}"] = np.asarray(getattr(report, name), dtype=float)
-    values["/solver/converged"] = np.bool_(report.converged)
+    for entry in fields(row):
+        values[f"/solver/{entry.name}"] = np.asarray(getattr(row, entry.name))
     wrenches = sim.joint_wrenches()
     for joint, wrench in zip(model.joints, wrenches, strict=True):
         path, view = joint_path(joint.name), sim.joints[joint.name]

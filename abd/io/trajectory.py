@@ -162,7 +162,7 @@ class Trajectory:
         mesh: (n,) index into `meshes`, -1 for none; plane: (n, 4) of half-spaces, NaN otherwise.
         mass, radius: (n,) [kg], [m]; group, world, material: (n,).
         meshes: list of `StoredMesh`.
-        attributes: of the file.
+        attributes: of the file; solver_settings: dt, integrator, tolerance, d_hat, minimum_separation.
 
     Raises:
         TrajectoryError: no such file, or not one of ours.
@@ -179,6 +179,7 @@ class Trajectory:
             raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
         self.attributes = dict(self._file.attrs)
         self._frames = int(self.attributes["frames"])
+        self.solver_settings = dict(self._file["solver"].attrs)
         bodies = self._file["bodies"]
         self.names, self.kind = ([text.decode() for text in bodies[name][...]] for name in ("name", "kind"))
         self.mesh, self.plane, self.mass, self.radius, self.group, self.world, self.material = (

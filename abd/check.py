@@ -1,0 +1,58 @@
+"""`abd check`: a scene compiled but not run, with its initial intersections, and what it consists of."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.model import Kind, Model
+
+
+def initial_intersections(model: Model) -> list[Problem]:
+    """All pairs of bodies that intersect at the start."""
+    from abd.scene.intersections import find_initial_intersections
+
+    return find_initial_intersections(model)
+
+
+def require_free_start(model: Model) -> None:
+    """Raise `SceneError` where bodies intersect at the start: a barrier cannot pull them apart."""
+    problems = initial_intersections(model)
+    if problems:
+        raise SceneError(problems)
+
+
+def summary(model: Model) -> list[str]:
+    """Lines on bodies, surfaces, masses, joints and settings of a scene, and its notes."""
+    bodies, settings = model.bodies, model.settings
+    kinds = Counter(Kind(kind) for kind in bodies.kind.tolist())
+    count = ", ".join(f"{kinds[kind]} {kind.name.lower()}" for kind in Kind if kinds[kind])
+    planes = int(np.isfinite(bodies.plane[:, 3]).sum())
+    meshed = bodies.mesh[bodies.mesh >= 0]
+    triangles = sum(len(model.meshes[k].triangles) for k in meshed)
+    lines = [
+        f"{model.name}: {len(bodies)} bodies ({count or 'none'}), {planes} of them half-spaces",
+        f"surfaces: {triangles} triangles on {len(meshed)} bodies, {len(model.meshes)} distinct meshes",
+        f"mass: {_masses(model)}",
+    ]
+    if model.joints:
+        types = Counter(joint.type for joint in model.joints)
+        lines.append(f"joints: {', '.join(f'{types[name]} {name}' for name in sorted(types))}")
+    lines.append(
+        f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, "
+        f"tolerance {settings.tolerance:.3g} m/s, d_hat {settings.d_hat:.3g} m"
+    )
+    return lines + [f"note: {note}" for note in model.notes]
+
+
+def _masses(model: Model) -> str:
+    """Total and range of the masses of the dynamic bodies."""
+    mass = model.bodies.mass[model.bodies.kind == Kind.DYNAMIC]
+    if len(mass) == 0:
+        return "no dynamic body"
+    lightest, heaviest = int(np.argmin(mass)), int(np.argmax(mass))
+    names = [model.bodies.names[k] for k in np.flatnonzero(model.bodies.kind == Kind.DYNAMIC)]
+    text = f"{mass.sum():.6g} kg in all, from {mass[lightest]:.4g} kg ({names[lightest]})"
+    return f"{text} to {mass[heaviest]:.4g} kg ({names[heaviest]})"

@@ -1,0 +1,251 @@
+"""The command line. Nothing heavy is imported before a command needs it: `abd --help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from abd.errors import AbdError, SceneError
+
+_MOST_NOTES = 10
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; returns the exit status: 0 done, 1 failed, 2 usage or scene error, 130 interrupted."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.command(arguments)
+    except SceneError as error:
+        return _refuse(error)
+    except AbdError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_status
+    except BrokenPipeError:
+        # Whoever read our output is gone (`abd run --json ... | head`); Python must not complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="abd",
+        description="Multibody simulation in which bodies never pass through each other.",
+        epilog="SCENE is a path or the name of a shipped scene; RUN is the directory of a run.",
+    )
+    parser.add_argument("--version", action="version", version=f"abd {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run a scene", description="Run a scene and write the directory of the run.")
+    _scene_arguments(run)
+    run.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:N or numpy [auto]")
+    length = run.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=_count, metavar="N", help="number of steps [the scene's]")
+    length.add_argument("--duration", type=_seconds, metavar="S", help="simulated time in seconds")
+    run.add_argument("--out", metavar="DIR", help="directory of the run [runs/SCENE-K]")
+    run.add_argument("--resume", action="store_true", help="continue the run in DIR, or the latest one of this scene")
+    run.add_argument("--quiet", action="store_true", help="print errors only")
+    run.add_argument(
+        "--json", action="store_true", help="JSON on standard output: one object per step, then the report"
+    )
+    run.set_defaults(command=_run)
+
+    check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
+    _scene_arguments(check)
+    check.set_defaults(command=_check)
+
+    plot = commands.add_parser("plot", help="draw energy, smallest gap and iterations of a run")
+    plot.add_argument("run", metavar="RUN", help="directory of a run")
+    plot.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the files [svg]")
+    plot.add_argument("--out", metavar="DIR", help="where to put them [the run's directory]")
+    plot.set_defaults(command=_plot)
+
+    doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
+    doctor.set_defaults(command=_doctor)
+
+    schema = commands.add_parser("schema", help="what a scene file may say")
+    schema.add_argument("--json", action="store_true", help="as JSON Schema")
+    schema.set_defaults(command=_schema)
+    return parser
+
+
+def _scene_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")
+    parser.add_argument(
+        "-o",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a value of the scene, such as solver.dt=0.005; may be repeated",
+    )
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is not a positive number of steps")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive time")
+    return value
+
+
+def _version() -> str:
+    from abd import __version__
+
+    return __version__
+
+
+def _load(arguments):
+    """The scene with its overrides, and its model."""
+    from abd.scene.scene import load
+
+    scene = load(arguments.scene, arguments.overrides)
+    return scene, scene.compile()
+
+
+def _run(arguments) -> int:
+    from abd.check import require_free_start
+    from abd.io.directory import latest_directory, new_directory
+    from abd.io.progress import observer_for
+    from abd.io.run import Status, run
+
+    scene, model = _load(arguments)
+    steps = arguments.steps
+    if arguments.duration is not None:
+        # As for output.duration: a quotient just above a whole number is that number.
+        steps = max(1, math.ceil(arguments.duration / model.settings.dt - 1e-9))
+    if not arguments.resume:
+        require_free_start(model)
+    observer = observer_for(arguments.quiet, arguments.json)
+    for note in model.notes[:_MOST_NOTES]:
+        observer.note(note)
+    if len(model.notes) > _MOST_NOTES:
+        observer.note(f"{len(model.notes) - _MOST_NOTES} more notes; `abd check` shows all")
+
+    choose = latest_directory if arguments.resume else new_directory
+    directory = Path(arguments.out) if arguments.out else choose(model.name)
+    # Machines read standard output: what libraries print goes elsewhere.
+    with contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext():
+        outcome = run(
+            scene,
+            model,
+            directory,
+            device=arguments.device,
+            steps=steps,
+            resume=arguments.resume,
+            observers=[observer],
+        )
+    if outcome.status is Status.FAILED:
+        failure = outcome.failure
+        bodies = f" (bodies: {', '.join(failure.bodies)})" if failure.bodies else ""
+        print(f"step {failure.step} failed at t = {failure.time:.6g} s: {failure.reason}{bodies}", file=sys.stderr)
+        print(f"  {failure}", file=sys.stderr)
+        print(f"  what was computed is in {directory}", file=sys.stderr)
+    elif outcome.status is Status.INTERRUPTED:
+        print(f"interrupted after step {outcome.report['steps']}; continue with", file=sys.stderr)
+        print(f"  {_resume_command(arguments, directory)}", file=sys.stderr)
+    if not (arguments.quiet or arguments.json):
+        print(_closing_lines(outcome.report, directory))
+    return outcome.status.value
+
+
+def _resume_command(arguments, directory: Path) -> str:
+    words = ["abd", "run", arguments.scene, "--out", str(directory), "--resume"]
+    if arguments.device != "auto":
+        words += ["--device", arguments.device]
+    if arguments.steps is not None:
+        words += ["--steps", str(arguments.steps)]
+    if arguments.duration is not None:
+        words += ["--duration", repr(arguments.duration)]
+    for override in arguments.overrides:
+        words += ["-o", override]
+    words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
+    return shlex.join(words)
+
+
+def _closing_lines(report: dict, directory: Path) -> str:
+    from abd.io.progress import length
+
+    newton, tolerance = report["newton_iterations"], report["tolerance"]
+    gap = "no contact" if report["min_gap"] is None else f"smallest gap {length(report['min_gap'])}"
+    rate = f", {report['steps_per_second']:.3g} steps/s" if report["steps_per_second"] else ""
+    drift = "" if report["energy_drift"] is None else f", energy drift {report['energy_drift']:+.2e}"
+    worst = "-" if tolerance["worst"] is None else f"{tolerance['worst']:.2e}"
+    return "\n".join(
+        [
+            f"{report['steps']} steps ({report['converged_steps']} converged) in {report['wall_seconds']:.2f} s{rate}, "
+            f"on {report['device']}",
+            f"Newton {newton['mean']:.2f} per step (at most {newton['max']}), {gap}, "
+            f"tolerance {worst} of {tolerance['requested']:.2e} m/s{drift}",
+            f"written to {directory}",
+        ]
+    )
+
+
+def _check(arguments) -> int:
+    from abd.check import initial_intersections, summary
+
+    _, model = _load(arguments)
+    print("\n".join(summary(model)))
+    problems = initial_intersections(model)
+    if problems:
+        return _refuse(SceneError(problems))
+    print("no problems")
+    return 0
+
+
+def _refuse(error: SceneError) -> int:
+    """Print all problems of a scene."""
+    print(error, file=sys.stderr)
+    count = len(error.problems)
+    print(f"{count} problem{'s' if count != 1 else ''}", file=sys.stderr)
+    return error.exit_status
+
+
+def _plot(arguments) -> int:
+    from abd.io.plots import FIGURES, draw
+    from abd.io.trajectory import Trajectory, trajectory_path
+
+    path = trajectory_path(arguments.run)
+    folder = Path(arguments.out) if arguments.out else path.parent
+    with Trajectory(path) as trajectory:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FIGURES:
+            target = folder / f"{name}.{arguments.format}"
+            draw(trajectory, name, target)
+            print(target)
+    return 0
+
+
+def _doctor(_) -> int:
+    from abd.doctor import text
+
+    print(text())
+    return 0
+
+
+def _schema(arguments) -> int:
+    from abd.scene.documentation import schema_json, schema_markdown
+
+    print(schema_json() if arguments.json else schema_markdown())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""report.json: one page of numbers about a run, summed up step by step."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import math
+import platform
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import numpy as np
+
+from abd.errors import StepFailure
+from abd.io.layout import ENERGIES
+from abd.model import Model
+
+_PACKAGES = ("abd", "numpy", "scipy", "warp-lang", "h5py")
+_WORK = ("external_work", "friction_work")
+
+
+@dataclass
+class Tally:
+    """Sums and extremes over the steps of a run; survives a checkpoint.
+
+    ``initial_energy``, ``energy`` and ``external_work`` [J] are the total at the start, the total at the end (kinetic,
+    gravity, elastic, contact and joint) and the work of external forces since the start.
+    """
+
+    steps: int = 0
+    converged_steps: int = 0
+    newton_total: int = 0
+    newton_max: int = 0
+    linear_total: int = 0
+    linear_max: int = 0
+    wall_seconds: float = 0.0
+    time: float = 0.0
+    min_gap: float = math.inf
+    max_joint_residual: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    max_orthogonality_error: float = 0.0
+    worst_tolerance: float = 0.0
+    initial_energy: float = 0.0
+    energy: float = 0.0
+    external_work: float = 0.0
+    largest_kinetic_energy: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+
+    def begin(self, report) -> None:
+        """Take in the report of the initial state."""
+        self.initial_energy = self.energy = total_energy(report.energy)
+        self.largest_kinetic_energy = report.energy["kinetic"]
+        self._errors(report)
+
+    def add(self, report, wall_seconds: float) -> None:
+        """Take in the `StepReport` of a step that took `wall_seconds`, reading it out included."""
+        self.steps += 1
+        self.converged_steps += bool(report.converged)
+        self.newton_total += report.newton_iterations
+        self.newton_max = max(self.newton_max, report.newton_iterations)
+        self.linear_total += report.linear_iterations
+        self.linear_max = max(self.linear_max, report.linear_iterations)
+        self.wall_seconds += wall_seconds
+        self.time = report.time
+        self.min_gap = float(np.minimum(self.min_gap, report.min_gap))
+        self.worst_tolerance = float(np.maximum(self.worst_tolerance, report.tolerance_achieved))
+        self._errors(report)
+        self.energy = total_energy(report.energy)
+        self.external_work = report.energy["external_work"]
+        self.largest_kinetic_energy = max(self.largest_kinetic_energy, report.energy["kinetic"])
+        for name, seconds in report.stages.items():
+            self.stages[name] = self.stages.get(name, 0.0) + seconds
+
+    def _errors(self, report) -> None:
+        self.max_joint_residual = np.maximum(self.max_joint_residual, report.max_joint_residual)
+        self.max_orthogonality_error = float(np.maximum(self.max_orthogonality_error, report.max_orthogonality_error))
+
+    @property
+    def energy_drift(self) -> float | None:
+        """(total - external work - initial total) / largest kinetic energy [-]; None where nothing ever moved."""
+        if self.largest_kinetic_energy <= 0.0:
+            return None
+        return (self.energy - self.external_work - self.initial_energy) / self.largest_kinetic_energy
+
+    @classmethod
+    def restored(cls, saved: dict) -> Tally:
+        """The tally whose `asdict` a checkpoint holds."""
+        return cls(**{entry.name: saved[entry.name] for entry in fields(cls)})
+
+
+def total_energy(energy: dict[str, float]) -> float:
+    """Kinetic, gravity, elastic, contact and joint energy [J]: all but the two works."""
+    return sum(energy[name] for name in ENERGIES if name not in _WORK)
+
+
+def run_report(tally: Tally, model: Model, device: str, failure: StepFailure | None = None) -> dict:
+    """The content of report.json, ready for JSON: infinite and undefined numbers are None."""
+    steps = max(tally.steps, 1)
+    report = {
+        "scene": model.name,
+        "device": device,
+        "precision": "float64",
+        "versions": versions(),
+        "steps": tally.steps,
+        "converged_steps": tally.converged_steps,
+        "failed_step": failure.step if failure else None,
+        "simulated_seconds": tally.time,
+        "wall_seconds": tally.wall_seconds,
+        "steps_per_second": tally.steps / tally.wall_seconds if tally.wall_seconds > 0.0 else None,
+        "stages": tally.stages,
+        "min_gap": tally.min_gap,
+        "max_joint_residual": tally.max_joint_residual.tolist(),
+        "max_orthogonality_error": tally.max_orthogonality_error,
+        "energy_drift": tally.energy_drift,
+        "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
+        "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},
+        "tolerance": {"requested": model.settings.tolerance, "worst": tally.worst_tolerance},
+    }
+    if failure:
+        names = {"reason": failure.reason, "message": str(failure), "bodies": list(failure.bodies)}
+        report["failure"] = {**names, "step": failure.step, "time": failure.time}
+    return finite(report)
+
+
+def write_report(path: Path, report: dict) -> None:
+    """Write report.json."""
+    path.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def finite(value):
+    """The same value with every number that JSON cannot express replaced by None."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def versions() -> dict[str, str]:
+    """Versions of the interpreter and of the packages whose arithmetic enters a run; no package is imported."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,241 @@
+"""One run from start to end: simulation, trajectory, report, and what happens when it is stopped on the way."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields
+from enum import Enum
+from pathlib import Path
+from time import perf_counter
+
+from abd.errors import AbdError, StepFailure
+from abd.io.directory import RunDirectory
+from abd.io.fingerprint import model_digest
+from abd.io.initial import initial_report
+from abd.io.layout import SolverRow, frame_values
+from abd.io.report import Tally, run_report, write_report
+from abd.io.trajectory import Trajectory, TrajectoryWriter
+from abd.model import Model
+
+
+class ResumeError(AbdError):
+    """A run that cannot be continued with this scene."""
+
+    exit_status = 2
+
+
+class Status(Enum):
+    """How a run ended; the value is the exit status of `abd run`."""
+
+    DONE = 0
+    FAILED = 1
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """End of a run: the content of report.json, the directory, and the failure if there was one."""
+
+    status: Status
+    report: dict
+    directory: Path
+    failure: StepFailure | None = None
+
+
+class Observer:
+    """Hears of a run; every method may be left as it is."""
+
+    def begin(self, sim, first: int, last: int) -> None:
+        """Before step `first` + 1 of `last`."""
+
+    def step(self, report, tally: Tally) -> None:
+        """After every step."""
+
+    def note(self, text: str) -> None:
+        """Something the user should know."""
+
+    def end(self, outcome: Outcome) -> None:
+        """After the last file was written."""
+
+    def close(self) -> None:
+        """The run is over, however it ended, exceptions included."""
+
+
+class Interruption:
+    """Turns the first Ctrl-C (or SIGTERM) into a flag, so that the step at hand is finished; a second one is abrupt."""
+
+    def __init__(self):
+        self.requested = False
+        self._saved: dict[int, object] = {}
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._saved[number] = signal.signal(number, self._hear)
+        return self
+
+    def __exit__(self, *_) -> None:
+        for number, handler in self._saved.items():
+            signal.signal(number, handler)
+
+    def _hear(self, *_) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+
+class Recorder:
+    """What a run keeps beside the simulation: its trajectory, the tally of its report and the row being filled.
+
+    Frames are the states after every `every`-th step; steps beyond the last whole frame live in the checkpoint.
+    """
+
+    def __init__(self, sim, writer: TrajectoryWriter, tally: Tally, row: SolverRow, every: int):
+        self.sim, self.writer, self.tally, self.row, self.every = sim, writer, tally, row, every
+
+    @classmethod
+    def fresh(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
+        """Start a trajectory with the initial state."""
+        report = initial_report(sim.model, sim.host_state())
+        tally, row = Tally(), SolverRow()
+        tally.begin(report)
+        row.add(report)
+        first = {name: value[None] for name, value in frame_values(sim, report, row).items()}
+        row = SolverRow()
+        checkpoint = _checkpoint(sim, tally, row, 1)
+        options = {"frames": steps // every, "attributes": attributes}
+        return cls(sim, TrajectoryWriter(path, sim.model, [first], checkpoint, **options), tally, row, every)
+
+    @classmethod
+    def resumed(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
+        """Bring the simulation to the checkpoint of a trajectory, which goes on from there.
+
+        Raises:
+            ResumeError: the trajectory belongs to another scene.
+        """
+        with Trajectory(path) as old:
+            if old.attributes["digest"] != attributes["digest"] or old.attributes["every"] != every:
+                raise ResumeError(
+                    f"{path} was written by another scene, or by this one before it was changed "
+                    "(bodies, joints, materials, solver settings and output.every must be the same); "
+                    "undo the change, or start a new run with another --out"
+                )
+            saved = old.checkpoint()
+            sim.restore(saved["simulation"])
+            tally = Tally.restored(saved["tally"])
+            row = SolverRow(**{entry.name: saved["row"][entry.name] for entry in fields(SolverRow)})
+            options = {"frames": steps // every, "attributes": attributes}
+            writer = TrajectoryWriter(path, sim.model, old.blocks(saved["frames"]), saved, **options)
+        return cls(sim, writer, tally, row, every)
+
+    def step(self):
+        """Advance by one step and record it; returns the `StepReport`."""
+        begin = perf_counter()
+        report = self.sim.step()
+        self.tally.add(report, perf_counter() - begin)
+        self.row.add(report)
+        if report.step % self.every == 0:
+            self.writer.append(frame_values(self.sim, report, self.row))
+            self.row = SolverRow()
+        if self.writer.due:
+            self.flush()
+        return report
+
+    def flush(self) -> None:
+        """Bring everything so far to the disk."""
+        self.writer.flush(_checkpoint(self.sim, self.tally, self.row, len(self.writer)))
+
+
+def _checkpoint(sim, tally: Tally, row: SolverRow, frames: int) -> dict:
+    return {"simulation": sim.checkpoint(), "tally": asdict(tally), "row": asdict(row), "frames": frames}
+
+
+def run(
+    scene,
+    model: Model,
+    directory: str | Path,
+    *,
+    device: str = "auto",
+    steps: int | None = None,
+    resume: bool = False,
+    observers: Iterable[Observer] = (),
+    simulate: Callable | None = None,
+) -> Outcome:
+    """Run a scene and write its directory (architecture.md section 4).
+
+    Args:
+        scene: the `Scene`, written resolved to scene.toml.
+        model: the same scene, compiled.
+        directory: must not hold a run, unless `resume`.
+        device: see `abd.Simulation`.
+        steps: number of steps in all, those of a resumed run included; default: the scene's frames.
+        resume: continue from the checkpoint in the directory, bit for bit as if the run had never stopped.
+        observers: hear of every step.
+        simulate: makes the simulation from model and device; default `Simulation`.
+
+    Raises:
+        DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
+    """
+    if simulate is None:
+        from abd.simulation import Simulation as simulate
+    steps = model.settings.frames if steps is None else steps
+    every = scene.output.every
+    observers = list(observers)
+    with RunDirectory(directory, resume) as place, Interruption() as interruption, ExitStack() as at_the_end:
+        for observer in observers:
+            at_the_end.callback(observer.close)
+        sim = simulate(model, device)
+        attributes = {"scene": model.name, "device": sim.device, "digest": model_digest(model), "every": every}
+        start = Recorder.resumed if resume else Recorder.fresh
+        recorder = start(sim, place.trajectory, every, steps, attributes)
+        with recorder.writer:
+            scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
+            notes = _device_notes(device, sim.device)
+            for observer in observers:
+                for note in notes:
+                    observer.note(note)
+                observer.begin(sim, sim.frame, steps)
+            status, failure = _advance(recorder, steps, interruption, observers)
+            recorder.flush()
+        report = run_report(recorder.tally, model, sim.device, failure)
+        write_report(place.path / "report.json", report)
+        _draw_energy(place.trajectory)
+        outcome = Outcome(status, report, place.path, failure)
+        for observer in observers:
+            observer.end(outcome)
+    return outcome
+
+
+def _device_notes(asked: str, given: str) -> list[str]:
+    """Why `auto` did not take a GPU."""
+    if asked != "auto" or given != "cpu":
+        return []
+    from abd.backends.device import cuda_problem
+
+    return [f"running on the processor: {cuda_problem()}"]
+
+
+def _advance(
+    recorder: Recorder, steps: int, interruption: Interruption, observers: list[Observer]
+) -> tuple[Status, StepFailure | None]:
+    """Step until the end, an interruption or a failure."""
+    while recorder.sim.frame < steps:
+        if interruption.requested:
+            return Status.INTERRUPTED, None
+        try:
+            report = recorder.step()
+        except StepFailure as failure:
+            return Status.FAILED, failure
+        for observer in observers:
+            observer.step(report, recorder.tally)
+    return Status.DONE, None
+
+
+def _draw_energy(path: Path) -> None:
+    from abd.io.plots import draw
+
+    with Trajectory(path) as trajectory:
+        draw(trajectory, "energy", path.with_name("energy.svg"))
