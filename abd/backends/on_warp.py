@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
 from abd.backends.joint_rows import JointRows
 from abd.backends.linear import LinearSolver, choose
-from abd.backends.upload import body_boxes, new_path, new_pose, upload_bodies
+from abd.backends.upload import new_path, new_pose, upload_bodies
 from abd.model import Kind, Model
 from cuda_kernels import affine, bodies, integrators, paths, sums
 
@@ -26,7 +27,8 @@ class WarpBackend:
         d, n = self.device, len(model.bodies)
         self.n = n
         self.islands = Islands(d, model.bodies.world)
-        self.body = upload_bodies(model, d)
+        self.constants = BodyData.of(model)
+        self.body = upload_bodies(self.constants, d)
         self.contacts = Contacts(model, d)
         self.friction = Friction(model, d, self.contacts)
         self.joints = JointRows(model, d)

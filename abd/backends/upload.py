@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from abd.backends.body_data import BodyData
 from abd.backends.device import Device
-from abd.model import Elasticity, Kind, Model
+from abd.model import Model
+from cuda_kernels import bodies as body_kernels
 from cuda_kernels.affine import Path, Pose
-from cuda_kernels.bodies import AXIS, FREE, HELD, BodyData
-from cuda_kernels.broad_phase import Filters
 from cuda_kernels.broad_phase import Filters
 from cuda_kernels.surfaces import Surfaces
 
@@ -37,43 +37,12 @@ def new_path(device: Device, n: int) -> Path:
     return path
 
 
-def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Box of every body in its internal frame, (n, 3) each [m]; bodies without a surface get their radii of gyration."""
-    bodies = model.bodies
-    lower, upper = np.zeros((len(bodies), 3)), np.zeros((len(bodies), 3))
-    boxes = [(mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)) for mesh in model.meshes]
-    for b, mesh in enumerate(bodies.mesh):
-        if mesh >= 0:
-            lower[b], upper[b] = boxes[mesh]
-        elif bodies.mass[b] > 0:
-            upper[b] = np.sqrt(bodies.moment[b] / bodies.mass[b])
-            lower[b] = -upper[b]
-    return lower, upper
-
-
-def upload_bodies(model: Model, device: Device) -> BodyData:
+def upload_bodies(constants: BodyData, device: Device) -> body_kernels.BodyData:
     """Masses, stiffnesses, forces and fixed degrees of freedom."""
-    bodies = model.bodies
-    lower, upper = body_boxes(model)
-    radius = np.maximum(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)), axis=1), 1e-6)
-    dynamic = bodies.kind == Kind.DYNAMIC
-    typical = float(bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
-    A = bodies.q[:, 3:].reshape(-1, 3, 3)
-    rotation = np.select([bodies.free_rotation == 3, bodies.free_rotation == 1], [FREE, AXIS], HELD)
-    data = BodyData()
-    data.kind = device.upload(bodies.kind, wp.int32)
-    data.mass = device.upload(bodies.mass, wp.float64)
-    data.moment = device.upload(bodies.moment, wp.vec3d)
-    data.stiffness = device.upload(np.where(dynamic, bodies.kappa * bodies.volume, 0.0), wp.float64)
-    data.arap = device.upload(bodies.elasticity == Elasticity.ARAP, wp.int32)
-    data.force = device.upload(bodies.force, wp.vec3d)
-    data.torque = device.upload(bodies.torque, wp.vec3d)
-    data.weight = device.upload(np.where(bodies.mass > 0, bodies.mass, typical), wp.float64)
-    data.spread = device.upload(radius**2 / 5.0, wp.float64)
-    data.translation = device.upload(bodies.free_translation.astype(float), wp.vec3d)
-    data.rotation = device.upload(rotation, wp.int32)
-    data.axis = device.upload(bodies.rotation_axis, wp.vec3d)
-    data.rest_axis = device.upload(np.einsum("nrc,nr->nc", A, bodies.rotation_axis), wp.vec3d)
+    data = body_kernels.BodyData()
+    for name, values in vars(constants).items():
+        scalar = wp.int32 if values.dtype == np.int32 else wp.float64
+        setattr(data, name, device.upload(values, scalar if values.ndim == 1 else wp.vec3d))
     return data
 
 

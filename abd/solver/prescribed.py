@@ -60,7 +60,7 @@ class Prescribed:
                 return
             if (missing[open_ones] <= REACHED * travel[open_ones]).all():
                 return
-            weight, spread = backend.body.weight.numpy(), backend.body.spread.numpy()
+            weight, spread = backend.constants.weight, backend.constants.spread
             delta = q - goals
             lp[open_ones] -= (pull * weight)[open_ones, None] * delta[open_ones, :3]
             lA[open_ones] -= (pull * weight * spread)[open_ones, None, None] * delta[open_ones, 3:].reshape(-1, 3, 3)

@@ -1,0 +1,86 @@
+"""Constants of all bodies, as every backend reads them; the kernels' struct of the same name has the same fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from abd.model import Elasticity, Kind, Model
+
+
+class Turning(IntEnum):
+    """How a body may turn; the numbering of the kernels."""
+
+    FREE = 0
+    AXIS = 1
+    HELD = 2
+
+
+@dataclass(frozen=True)
+class BodyData:
+    """Constants of n bodies.
+
+    Attributes:
+        kind: (n,) of `Kind`; mass: (n,) [kg]; moment: (n, 3) diagonal of S [kg m^2].
+        stiffness: (n,) kappa vol [J], 0 for bodies that are not dynamic; arap: (n,) 1 for the arap energy.
+        force: (n, 3) [N]; torque: (n, 3) [N m].
+        weight: (n,) scale of the pull towards prescribed poses [kg]; spread: (n,) of its affine part [m^2].
+        translation: (n, 3) 1 for world axes the centre of mass may move along, else 0.
+        rotation: (n,) of `Turning`; axis: (n, 3) unit world axis; rest_axis: (n, 3) the same in the body's frame.
+    """
+
+    kind: np.ndarray
+    mass: np.ndarray
+    moment: np.ndarray
+    stiffness: np.ndarray
+    arap: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    weight: np.ndarray
+    spread: np.ndarray
+    translation: np.ndarray
+    rotation: np.ndarray
+    axis: np.ndarray
+    rest_axis: np.ndarray
+
+    @classmethod
+    def of(cls, model: Model) -> BodyData:
+        """The constants of a compiled scene."""
+        bodies = model.bodies
+        lower, upper = body_boxes(model)
+        radius = np.maximum(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)), axis=1), 1e-6)
+        dynamic = bodies.kind == Kind.DYNAMIC
+        typical = float(bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
+        A = bodies.q[:, 3:].reshape(-1, 3, 3)
+        free, one_axis = bodies.free_rotation == 3, bodies.free_rotation == 1
+        return cls(
+            kind=np.asarray(bodies.kind, dtype=np.int32),
+            mass=bodies.mass,
+            moment=bodies.moment,
+            stiffness=np.where(dynamic, bodies.kappa * bodies.volume, 0.0),
+            arap=(bodies.elasticity == Elasticity.ARAP).astype(np.int32),
+            force=bodies.force,
+            torque=bodies.torque,
+            weight=np.where(bodies.mass > 0, bodies.mass, typical),
+            spread=radius**2 / 5.0,
+            translation=bodies.free_translation.astype(float),
+            rotation=np.select([free, one_axis], [Turning.FREE, Turning.AXIS], Turning.HELD).astype(np.int32),
+            axis=bodies.rotation_axis,
+            rest_axis=np.einsum("nrc,nr->nc", A, bodies.rotation_axis),
+        )
+
+
+def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes of all bodies in their internal frames, (n, 3) each [m]; without a surface, their radii of gyration."""
+    bodies = model.bodies
+    lower, upper = np.zeros((len(bodies), 3)), np.zeros((len(bodies), 3))
+    boxes = [(mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)) for mesh in model.meshes]
+    for b, mesh in enumerate(bodies.mesh):
+        if mesh >= 0:
+            lower[b], upper[b] = boxes[mesh]
+        elif bodies.mass[b] > 0:
+            upper[b] = np.sqrt(bodies.moment[b] / bodies.mass[b])
+            lower[b] = -upper[b]
+    return lower, upper
