@@ -118,6 +118,14 @@ WRONG = {
         '[[body]]\nname = "b"\n[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0]]\nedges = [\n[0, 1],\n[0, 2]]\n',
         *(7, "body.b.surface.edges[1]", "no vertex 2: there are 2", ""),
     ),
+    "too many copies": (
+        f"{BALL}repeat = {{ count = [100000, 1000000, 1], step = [1, 1, 1] }}\n{JOINT}anchor = [0, 0, 0]\n",
+        *(4, "body.ball.repeat.count", "1000000 copies at most, not [100000, 1000000, 1]", ""),
+    ),
+    "misspelt kind": (
+        f'{BALL}kind = "kinematik"\nmotion = {{ velocity = [1, 0, 0] }}\n',
+        *(4, "body.ball.kind", "not 'kinematik'", "'kinematic'"),
+    ),
     "repeat in place": (
         f"{BALL}[body.repeat]\ncount = [2, 1, 1]\nstep = [0, 1, 1]\n",
         *(6, "body.ball.repeat.step", "0 along x", "distance along x"),

@@ -17,7 +17,6 @@ from abd.scene.suggestions import enumerated
 SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "half_space", "mesh", "surface", "proxy")
 SHAPES = ("box", "sphere", "capsule", "cylinder")
 MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
-MOST_COPIES = 1_000_000
 
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
     # surface key: keys that mean nothing beside it
@@ -160,10 +159,6 @@ def _check_repeat(body: BodySpec) -> Iterator[Finding]:
     if body.repeat is None:
         return
     count, step = body.repeat.count, body.repeat.step
-    if min(count) < 1:
-        yield Finding(("repeat", "count"), f"should be at least 1 along every axis, not {shown(count)}", count)
-    elif int(np.prod(count, dtype=object)) > MOST_COPIES:
-        yield Finding(("repeat", "count"), f"makes more than {MOST_COPIES} bodies: {shown(count)}", count)
     for axis, number, distance in zip("xyz", count, step):
         if number > 1 and distance == 0.0:
             message = f"is 0 along {axis}, where there are {number} copies: they would lie in each other"

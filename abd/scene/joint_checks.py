@@ -13,6 +13,8 @@ from abd.scene.suggestions import did_you_mean
 
 WORLD_NAME = "world"
 ANCHOR_KEYS = ("anchor", "parent_anchor", "child_anchor")
+NUMBER = re.compile(r"_\d+$")
+NUMBERS = re.compile(r"(_\d+)+$")
 AXIS_KEYS = ("axis", "parent_axis", "child_axis")
 
 
@@ -24,16 +26,18 @@ class BodyNames:
         bodies: every body of the expanded scene by name; None for one whose table could not be read.
         repeated: names that stand for copies, with the name of the first.
         split: names of bodies that are split into components, whose number is not known here.
+        unreadable: names of bodies whose own tables are wrong; they may stand for copies or components.
     """
 
     bodies: dict[str, BodySpec | None]
     repeated: dict[str, str]
     split: dict[str, BodySpec]
+    unreadable: list[str]
 
     @classmethod
     def of(cls, bodies: list[BodySpec], unreadable: list[str]) -> BodyNames:
         """Names of the bodies of a scene and of those that could not be read."""
-        names = cls(dict.fromkeys(unreadable), {}, {})
+        names = cls(dict.fromkeys(unreadable), {}, {}, unreadable)
         for body in bodies:
             copies = copy_names(body.name, body.repeat)
             names.bodies.update(dict.fromkeys(copies, body))
@@ -47,15 +51,11 @@ class BodyNames:
         """The body of a name, components of split bodies included; None if unknown or unreadable."""
         if name in self.bodies:
             return self.bodies[name]
-        return self.split.get(_without_component(name))
+        return self.split.get(NUMBER.sub("", name))
 
     def knows(self, name: str) -> bool:
         """Whether a joint may name this body."""
-        return name in self.bodies or _without_component(name) in self.split
-
-
-def _without_component(name: str) -> str:
-    return re.sub(r"_\d+$", "", name)
+        return name in self.bodies or NUMBER.sub("", name) in self.split or NUMBERS.sub("", name) in self.unreadable
 
 
 def check_joint(joint: JointSpec) -> Iterator[Finding]:

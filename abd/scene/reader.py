@@ -22,8 +22,8 @@ from abd.scene.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema import BodySpec, SceneSpec
 
 LISTS = ("material", "material_pair", "body", "joint")
-NEEDED = ("name", "type", "child", "between")
-"""Keys without which an item of these lists cannot be checked."""
+NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between")
+"""Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
 
 
 def read_scene(path: str | Path) -> SceneSpec:

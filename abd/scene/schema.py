@@ -16,6 +16,7 @@ from abd.errors import SceneError
 from abd.scene.findings import as_problem, schema_findings, unknown_key
 from abd.scene.values import (
     counts_value,
+    grid_value,
     inertia_value,
     matrix_value,
     names_value,
@@ -178,7 +179,9 @@ class MotionSpec(Spec):
 class RepeatSpec(Spec):
     """Copies of a body on a grid, named name_0_0_0, name_0_0_1 and so on."""
 
-    count: Triple = entry(..., "number of copies along x, y, z; each at least 1")
+    count: Annotated[Triple, BeforeValidator(grid_value)] = entry(
+        ..., "number of copies along x, y, z; each at least 1"
+    )
     step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")
 
 

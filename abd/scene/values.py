@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+MOST_COPIES = 1_000_000
 COUNTED = {2: "two", 3: "three", 4: "four"}
 
 
@@ -92,6 +93,14 @@ def counts_value(length: int) -> Callable[[Any], Any]:
         return tuple(int(item) for item in items)
 
     return validate
+
+
+def grid_value(value: Any) -> Any:
+    """Numbers of copies along three axes."""
+    count = counts_value(3)(value)
+    if min(count) < 1 or math.prod(count) > MOST_COPIES:
+        raise PydanticCustomError("grid", f"should be three integers of at least 1, {MOST_COPIES} copies at most")
+    return count
 
 
 def names_value(value: Any) -> Any:
