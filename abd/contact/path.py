@@ -104,3 +104,11 @@ def rotations(w: np.ndarray) -> np.ndarray:
     K = skew(w)
     half = np.sinc(angle / (2.0 * np.pi))
     return np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * half**2 * (K @ K)
+
+
+def rotation_vectors(R: np.ndarray) -> np.ndarray:
+    """(m, 3) rotation vectors [rad] of rotations R (m, 3, 3) by less than half a turn: the inverse of `rotations`."""
+    v = axial(R)
+    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
+    small = sine < 1e-9
+    return np.where(small, 1.0, np.arctan2(sine, cosine) / np.where(small, 1.0, sine))[:, None] * v

@@ -19,3 +19,10 @@ def gradient(weight, spread, pull, dp, dA, lp, lA) -> tuple[np.ndarray, np.ndarr
     """Gradients (n, 3) and (n, 3, 3)."""
     w = pull * weight
     return w[:, None] * dp - lp, (w * spread)[:, None, None] * dA - lA
+
+
+def hessian(weight, spread, pull) -> np.ndarray:
+    """(n, 12, 12), constant and diagonal."""
+    affine = np.repeat(np.asarray(spread)[:, None], 9, axis=1)
+    diagonal = np.concatenate([np.ones((len(affine), 3)), affine], axis=1)
+    return (pull * np.asarray(weight))[:, None, None] * diagonal[:, :, None] * np.eye(12)

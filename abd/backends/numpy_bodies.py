@@ -1,0 +1,142 @@
+"""Energies of single bodies in a step, put together from `abd.potentials`: inertia, external forces, near-rigidity and
+the pull of prescribed poses; and the projectors that keep fixed degrees of freedom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.backends.body_data import BodyData, Turning
+from abd.model import Kind
+from abd.potentials import arap, inertia, orthogonality, prescribed
+from abd.potentials.forces import generalised_force
+
+
+@dataclass
+class StepData:
+    """What a step holds fixed; the kernels' struct of the same name has the same fields.
+
+    Attributes:
+        pt, At: (n, 3) [m], (n, 3, 3) inertial target; pk, Ak: prescribed poses; lp, lA: their multipliers.
+        held: (n,) bodies that do not move any more in this step.
+        gravity: (3,) [m/s^2]; pull: stiffness of the pull towards prescribed poses [-]; ch2: c h^2 [s^2].
+    """
+
+    pt: np.ndarray
+    At: np.ndarray
+    pk: np.ndarray
+    Ak: np.ndarray
+    lp: np.ndarray
+    lA: np.ndarray
+    held: np.ndarray
+    gravity: np.ndarray
+    pull: float
+    ch2: float
+
+
+def positions(q: np.ndarray) -> np.ndarray:
+    """(n, 3) positions of the bodies' origins [m] in the state q (n, 12)."""
+    return q[:, :3]
+
+
+def maps(q: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) affine maps of the state q (n, 12)."""
+    return q[:, 3:].reshape(-1, 3, 3)
+
+
+def state(p: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(n, 12) state of positions p (n, 3) and affine maps A (n, 3, 3)."""
+    return np.concatenate([p, A.reshape(-1, 9)], axis=1)
+
+
+class BodyEnergies:
+    """Incremental energy of every body alone.
+
+    Args:
+        data: constants of the bodies.
+    """
+
+    def __init__(self, data: BodyData):
+        self.data = data
+        self.dynamic = data.kind == Kind.DYNAMIC
+        self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
+
+    def energy(self, step: StepData, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """(n,) energies in the state q (n, 12); external forces, taken at `reference` (n, 12), work from there."""
+        data, (free, goal) = self.data, self._movers(step)
+        energies = np.zeros(len(q))
+        work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
+        energies[free] = inertia.energy(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
+        energies[free] += step.ch2 * (self._elastic(arap.energy, orthogonality.energy, free, q) - work)
+        energies[goal] = prescribed.energy(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
+        return energies
+
+    def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n, 12) gradients."""
+        data, (free, goal) = self.data, self._movers(step)
+        gradient = np.zeros((len(q), 12))
+        gradient[free] = inertia.gradient(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
+        gradient[free] -= step.ch2 * self._external(step, free, q)
+        elastic = self._elastic(arap.gradient, orthogonality.gradient, free, q)
+        gradient[free, 3:] += step.ch2 * elastic.reshape(-1, 9)
+        pull = prescribed.gradient(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
+        gradient[goal] = state(*pull)
+        return gradient
+
+    def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out."""
+        data, (free, goal) = self.data, self._movers(step)
+        blocks = np.zeros((len(q), 12, 12))
+        blocks[free] = inertia.hessian(self.mass_matrix[free])
+        blocks[free, 3:, 3:] += step.ch2 * self._elastic(arap.hessian, _projected_orthogonality, free, q)
+        blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
+        return blocks
+
+    def _movers(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:
+        """Masks (n,) of the dynamic and of the prescribed bodies that are not held."""
+        moving = ~step.held
+        return moving & self.dynamic, moving & ~self.dynamic
+
+    def _external(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+        data = self.data
+        return generalised_force(data.mass[rows], step.gravity, data.force[rows], data.torque[rows], maps(q)[rows])
+
+    def _elastic(self, of_arap, of_orthogonality, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """One quantity of the near-rigidity energy, from the function that fits each of the bodies `rows`."""
+        stiffness, A = self.data.stiffness[rows], maps(q)[rows]
+        polar = self.data.arap[rows] != 0
+        values = of_orthogonality(stiffness, A)
+        values[polar] = of_arap(stiffness[polar], A[polar])
+        return values
+
+    def _pull(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Distances to the goals and multipliers of prescribed bodies."""
+        dp, dA = positions(q)[rows] - step.pk[rows], maps(q)[rows] - step.Ak[rows]
+        return dp, dA, step.lp[rows], step.lA[rows]
+
+
+def _projected_orthogonality(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
+    return orthogonality.hessian(stiffness, A, project=True)
+
+
+def projectors(data: BodyData, held: np.ndarray) -> np.ndarray:
+    """(n, 12, 12) projectors on the motions that the fixed degrees of freedom leave; zero for held bodies.
+
+    A body that may turn about one axis alone, with rest direction u, keeps ``A u``: u is removed from the rows of dA.
+    """
+    u = data.rest_axis
+    one_axis = np.eye(3) - np.einsum("ni,nj->nij", u, u)
+    kinds = [(data.rotation == kind)[:, None, None] for kind in (Turning.FREE, Turning.AXIS)]
+    row = np.select(kinds, [np.eye(3), one_axis], 0.0)
+    P = np.zeros((len(held), 12, 12))
+    P[:, :3, :3] = data.translation[:, :, None] * np.eye(3)
+    P[:, 3:, 3:] = np.einsum("rs,nij->nrisj", np.eye(3), row).reshape(-1, 9, 9)
+    P[held] = 0.0
+    return P
+
+
+def turning(data: BodyData) -> np.ndarray:
+    """(n, 3, 3) projectors on the rotation vectors that the bodies' arcs may follow: all, one axis, none."""
+    kinds = [(data.rotation == kind)[:, None, None] for kind in (Turning.FREE, Turning.AXIS)]
+    return np.select(kinds, [np.eye(3), np.einsum("ni,nj->nij", data.axis, data.axis)], 0.0)

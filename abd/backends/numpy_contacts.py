@@ -1,0 +1,111 @@
+"""Contacts and friction of the iterate, from the definitions in `abd.contact` and `abd.potentials`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from abd.contact import ccd
+from abd.contact.candidates import contacts, find_candidates
+from abd.contact.pairs import body_pairs
+from abd.contact.path import Path, standing
+from abd.contact.surfaces import Surfaces
+from abd.model import Model
+from abd.potentials import contact, friction
+from abd.potentials.contact import ContactParameters, Stencil
+from abd.potentials.elements import Elements
+
+
+class NumpyContacts:
+    """All contacts that can act on a path.
+
+    Attributes:
+        candidates: every contact that is active anywhere on the path last searched.
+        parameters: the law, its stiffness that of the incremental potential, kappa_c c h^2.
+    """
+
+    def __init__(self, model: Model):
+        self.model, self.settings = model, model.settings
+        self.surfaces, self.pairs = Surfaces.of(model), body_pairs(model)
+        self.set_stiffness(0.0)
+        self.search(standing(model.bodies.q))
+
+    def set_stiffness(self, kappa: float) -> None:
+        """Stiffness in the incremental potential."""
+        self.parameters = ContactParameters(kappa, self.settings.d_hat, self.settings.barrier)
+
+    def search(self, path: Path) -> None:
+        """Find the candidates of a path."""
+        found = find_candidates(self.model, self.surfaces, self.pairs, path, self.settings.d_hat)
+        self.candidates = contacts(self.model, self.surfaces, self.pairs, found)
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""
+        return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
+
+    def elements(self, q: np.ndarray) -> Elements:
+        """Elements of the active candidates."""
+        return contact.contact_elements(self.candidates.positions(q), self.candidates, self.parameters)
+
+    def gaps(self, q: np.ndarray) -> np.ndarray:
+        """(m,) distances beyond the separation [m]; negative below the surface of a half-space."""
+        candidates = self.candidates
+        x = candidates.positions(q)
+        distance = np.sqrt(contact.closest(x, candidates).D)
+        plane = candidates.stencil == Stencil.POINT_PLANE
+        distance[plane] = contact.heights(x[plane], candidates.plane[plane])
+        return distance - candidates.xi
+
+    def times_of_impact(self, path: Path) -> np.ndarray:
+        """(m,) fractions of the path that are proven free of collisions."""
+        return ccd.time_of_impact(path, self.candidates)
+
+
+class NumpyFriction:
+    """Friction of the contacts frozen in one state.
+
+    Attributes:
+        enabled: whether any pair of materials rubs.
+        candidates: (l,) the frozen contacts; lagged: what was frozen of them.
+    """
+
+    def __init__(self, model: Model, touching: NumpyContacts):
+        self.touching = touching
+        self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Freeze nothing."""
+        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[np.zeros(0, dtype=int)])
+
+    def lag(self, q: np.ndarray) -> None:
+        """Freeze the contacts that rub in the state q (n, 12)."""
+        if self.enabled:
+            candidates = self.touching.candidates
+            self._freeze(candidates.positions(q), candidates)
+
+    def _freeze(self, x: np.ndarray, candidates: contact.Contacts) -> None:
+        lagged = friction.lag(x, candidates, self.touching.parameters)
+        self.candidates = candidates[lagged.source]
+        self.lagged = replace(lagged, source=np.arange(len(lagged)))
+
+    def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
+        """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
+        return friction.energy(self.lagged, self.candidates.positions(moved), eps)
+
+    def elements(self, moved: np.ndarray, eps: float) -> Elements:
+        """Elements of the frozen contacts."""
+        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps)
+
+    def work(self, moved: np.ndarray, step: np.ndarray, eps: float) -> float:
+        """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
+        gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
+        return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
+
+
+def body_pair(candidates: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
+    """(e,) bodies i and j of every element."""
+    chosen = candidates[elements.source]
+    swap = chosen.flipped
+    return np.where(swap, chosen.second, chosen.first), np.where(swap, chosen.first, chosen.second)

@@ -1,0 +1,332 @@
+"""The backend that runs the definitions of `abd.potentials`, `abd.joints` and `abd.contact`: the reference.
+
+It does what the kernels do and in the same order, with whole arrays and one dense matrix; scenes of a few dozen bodies
+are what it is for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from abd.backends.body_data import BodyData, body_boxes
+from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
+from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
+from abd.contact.path import Path, axial, follow, rotation_vectors, standing
+from abd.errors import StepFailure
+from abd.joints import rows as joints
+from abd.model import Kind, Model
+
+STRAIN = 0.5
+"""Largest strain |alpha S| of a step."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where the arrays live."""
+
+    name: str = "numpy"
+
+
+class Islands:
+    """Groups of bodies that share one step length and one convergence test: the worlds.
+
+    Attributes:
+        count: number of islands; host: (n,) island of every body.
+    """
+
+    def __init__(self, labels: np.ndarray):
+        unique, self.host = np.unique(labels, return_inverse=True)
+        self.count = max(len(unique), 1)
+
+    def sums(self, values: np.ndarray, owners: np.ndarray) -> np.ndarray:
+        """(count,) sums of values (m,) that belong to the bodies owners (m,)."""
+        return np.bincount(self.host[owners], weights=values, minlength=self.count)
+
+    def minima(self, values: np.ndarray, owners: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """(count,) smallest values, at most `start` (count,)."""
+        smallest = start.copy()
+        np.minimum.at(smallest, self.host[owners], values)
+        return smallest
+
+
+class NumpyBackend:
+    """The definitions of one scene; see `abd.backends` for what each call means.
+
+    Attributes:
+        q: (n, 12) current iterate; trial: the state tried last.
+        now, before: states of the last two steps; velocity, earlier: their rates; rest: friction's reference xh.
+        terms: energies of the iterate term by term, of the bodies `owners`; external work counts from the iterate.
+    """
+
+    def __init__(self, model: Model):
+        self.model, self.device = model, Host()
+        self.n = n = len(model.bodies)
+        self.islands = Islands(model.bodies.world)
+        self.constants = BodyData.of(model)
+        self.energies = BodyEnergies(self.constants)
+        self.turning = turning(self.constants)
+        self.contacts = NumpyContacts(model)
+        self.friction = NumpyFriction(model, self.contacts)
+        self.rows = joints.compile_rows(model.joints)
+        self.joint_blocks = joints.hessian(self.rows, n)
+        lower, upper = body_boxes(model)
+        choice = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)])
+        self.corners = np.where(choice, upper[:, None], lower[:, None])
+        self.everybody = np.arange(n)
+        self.immobile = model.bodies.kind == Kind.STATIC
+        self.eps = self.kappa = 0.0
+        self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
+
+    # state -------------------------------------------------------------------------------------------------------
+
+    def load_state(self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray) -> None:
+        """Positions and velocities (n, 12) of the last two steps."""
+        self.q, self.trial, self.now, self.before = q.copy(), q.copy(), q.copy(), previous_q.copy()
+        self.velocity, self.earlier = qd.copy(), previous_qd.copy()
+
+    def read_positions(self) -> np.ndarray:
+        """(n, 12) of the current iterate."""
+        return self.q.copy()
+
+    def read_velocities(self) -> np.ndarray:
+        """(n, 12) of the last finished step."""
+        return self.velocity.copy()
+
+    def device_positions(self) -> np.ndarray:
+        """The array (n, 12) of the current state."""
+        return self.q
+
+    def begin(
+        self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray, held: np.ndarray, kappa: float
+    ) -> None:
+        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) and holds (n,) of prescribed
+        bodies, contact stiffness kappa_c."""
+        w, now, before = weights, self.now, self.before
+        target = w[0] * now + w[1] * before + w[2] * self.velocity + w[3] * self.earlier
+        self.rest = w[4] * now + w[5] * before
+        self.weights, self.eps, self.q = weights, float(eps), now.copy()
+        self.step = StepData(
+            pt=positions(target),
+            At=maps(target),
+            pk=positions(goals),
+            Ak=maps(goals),
+            lp=np.zeros((self.n, 3)),
+            lA=np.zeros((self.n, 3, 3)),
+            held=self.immobile,
+            gravity=self.model.settings.gravity,
+            pull=1.0,
+            ch2=float(ch2),
+        )
+        self.hold(held)
+        self.set_stiffness(kappa)
+        self.friction.forget()
+
+    def finish(self) -> None:
+        """Make the current iterate the new state."""
+        self._friction_work = self.friction.work(self.q - self.rest, self.q - self.now, self.eps)
+        velocity = self.weights[6] * (self.q - self.now) + self.weights[8] * (self.before - self.now)
+        self.velocity, self.earlier = velocity, self.velocity
+        self.now, self.before = self.q.copy(), self.now
+
+    def hold(self, held: np.ndarray) -> None:
+        """Bodies (n,) that do not move any more in this step, besides the static ones."""
+        self.step.held = self.immobile | (np.asarray(held) != 0)
+        self.projectors = projectors(self.constants, self.step.held)
+
+    def snap_to_goals(self, chosen: np.ndarray) -> None:
+        """Set the chosen prescribed bodies (n,) exactly to their goals."""
+        self.q = np.where(chosen[:, None], state(self.step.pk, self.step.Ak), self.q)
+        self._follow(standing(self.q))
+
+    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        """Stiffness and multipliers of the prescribed bodies' pull."""
+        self.step.pull, self.step.lp, self.step.lA = float(pull), lp.copy(), lA.copy()
+
+    def set_stiffness(self, kappa: float) -> None:
+        """Contact stiffness kappa_c."""
+        self.kappa = float(kappa)
+        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+
+    # steps along arcs --------------------------------------------------------------------------------------------
+
+    def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to the rotated start for the moving bodies; returns the largest alpha per island.
+
+        Dynamic bodies: ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; prescribed ones: to their goals.
+        """
+        data, step, p, A = self.constants, self.step, positions(self.q), maps(self.q)
+        inverse = np.linalg.inv(A)
+        massive = (data.mass > 0.0)[:, None]
+        pushed = step.ch2 * (step.gravity + data.force / np.where(massive, data.mass[:, None], 1.0))
+        fall = data.translation * (step.pt + np.where(massive, pushed, 0.0) - p)
+        turn = h * np.einsum("nij,nj->ni", self.turning, axial(maps(self.velocity) @ inverse))
+        dynamic = (data.kind == Kind.DYNAMIC)[:, None]
+        dp = np.where(dynamic, fall, step.pk - p)
+        w = np.where(dynamic, turn, rotation_vectors(step.Ak @ inverse))
+        goes = (moving & ~step.held)[:, None]
+        path = Path(p, A, np.where(goes, dp, 0.0), np.where(goes, w, 0.0), np.zeros_like(A), self._radii())
+        return self._collision_free(path, np.ones(self.islands.count))
+
+    def follow_direction(self, allowed: np.ndarray) -> np.ndarray:
+        """Set the path along the last direction; returns the largest safe alpha per island, at most `allowed`."""
+        path = follow(self.q, self.direction, self.turning, self._radii())
+        strain = np.linalg.norm(path.S, 2, axis=(1, 2))
+        limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
+        return self._collision_free(path, self.islands.minima(limits, self.everybody, allowed))
+
+    def _radii(self) -> np.ndarray:
+        """(n,) largest deformed radii |A X| over the bodies' boxes [m]."""
+        return np.linalg.norm(self.corners @ maps(self.q).transpose(0, 2, 1), axis=2).max(axis=1)
+
+    def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
+        self._follow(path)
+        return self.islands.minima(self.contacts.times_of_impact(path), self.contacts.candidates.first, limit)
+
+    def _follow(self, path: Path) -> None:
+        """Go on along a path: its candidates, and the energies of the iterate with them."""
+        self.path = path
+        self.contacts.search(path)
+        self.evaluate()
+
+    def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
+        at = alpha[self.islands.host]
+        self.trial = state(self.path.origins(self.everybody, at), self.path.maps(self.everybody, at))
+        self.trial_terms = self._terms(self.trial)
+        change, size = self.trial_terms - self.terms, np.abs(self.trial_terms) + np.abs(self.terms)
+        finite = np.where(np.isfinite(size), size, 0.0)
+        return self.islands.sums(change, self.owners), self.islands.sums(finite, self.owners)
+
+    def accept(self) -> None:
+        """The trial becomes the current iterate."""
+        self.q, self.trial = self.trial, self.q
+        self.evaluate()
+
+    def evaluate(self) -> None:
+        """Energies at the current iterate."""
+        self.owners = np.concatenate(
+            [self.everybody, self.rows.child, self.contacts.candidates.first, self.friction.candidates.first]
+        )
+        self.terms = self._terms(self.q)
+
+    def _terms(self, q: np.ndarray) -> np.ndarray:
+        """All energies in the state q side by side: bodies, joint rows, contacts, friction."""
+        return np.concatenate(
+            [
+                self.energies.energy(self.step, q, self.q),
+                joints.energy(self.rows, q),
+                self.contacts.energy(q),
+                self.friction.energy(q - self.rest, self.eps),
+            ]
+        )
+
+    # linear system -----------------------------------------------------------------------------------------------
+
+    def lag_friction(self) -> None:
+        """Freeze friction's contacts at the current iterate."""
+        self.friction.lag(self.q)
+        self.evaluate()
+
+    def linearize(self) -> None:
+        """Gradient (n, 12) and blocks (n, n, 12, 12) at the current iterate, fixed degrees of freedom projected out."""
+        self._assemble_other()
+        self._assemble_contacts()
+        P = self.projectors
+        self.gradient = np.einsum("nij,nj->ni", P, self.gradient)
+        self.blocks = np.einsum("mir,mnrs,nsj->mnij", P, self.blocks, P, optimize=True)
+        self.blocks[self.everybody, self.everybody] += np.eye(12) - P
+
+    def _assemble_other(self) -> None:
+        """All but the contacts."""
+        n, q, everybody = self.n, self.q, self.everybody
+        self.gradient = self.energies.gradient(self.step, q) + joints.gradient(self.rows, q)
+        self.blocks = np.zeros((n, n, 12, 12))
+        diagonal, pairs, blocks = self.joint_blocks
+        self.blocks[everybody, everybody] = self.energies.hessian(self.step, q) + diagonal
+        self.blocks[pairs[:, 0], pairs[:, 1]] += blocks
+        self.blocks[pairs[:, 1], pairs[:, 0]] += blocks.transpose(0, 2, 1)
+        self._add(self.friction.candidates, self.friction.elements(q - self.rest, self.eps))
+
+    def _assemble_contacts(self) -> None:
+        elements = self.contacts.elements(self.q)
+        self.active = body_pair(self.contacts.candidates, elements)
+        self._add(self.contacts.candidates, elements)
+
+    def _add(self, candidates, elements) -> None:
+        """Add elements to gradient and blocks."""
+        i, j = body_pair(candidates, elements)
+        g_i, g_j = elements.gradients()
+        np.add.at(self.gradient, i, g_i)
+        np.add.at(self.gradient, j, g_j)
+        H_ii, H_ij, H_jj = elements.blocks()
+        np.add.at(self.blocks, (i, i), H_ii)
+        np.add.at(self.blocks, (i, j), H_ij)
+        np.add.at(self.blocks, (j, i), H_ij.transpose(0, 2, 1))
+        np.add.at(self.blocks, (j, j), H_jj)
+
+    def stiffness_balance(self) -> tuple[float, float]:
+        """(g_other . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1).
+
+        Leaves the iterate linearised.
+        """
+        self._assemble_other()
+        other = np.einsum("nij,nj->ni", self.projectors, self.gradient)
+        self.linearize()
+        share = (self.gradient - other) / (self.kappa * self.step.ch2)
+        return float(np.sum(other * share)), float(np.sum(share * share))
+
+    def solve(self) -> tuple[np.ndarray, int]:
+        """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations (0).
+
+        Raises:
+            StepFailure: the matrix is not positive definite or not finite.
+        """
+        H = self.blocks.transpose(0, 2, 1, 3).reshape(12 * self.n, 12 * self.n)
+        try:
+            step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), -self.gradient.ravel())
+        except (scipy.linalg.LinAlgError, ValueError) as error:
+            raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
+        self.direction = step.reshape(self.n, 12)
+        dp, dA = positions(self.direction), maps(self.direction)
+        farthest = np.linalg.norm(dp[:, None] + self.corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
+        return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count)), 0
+
+    def descent(self) -> np.ndarray:
+        """g . d per island."""
+        return self.islands.sums(np.sum(self.gradient * self.direction, axis=1), self.everybody)
+
+    # read-outs ---------------------------------------------------------------------------------------------------
+
+    def smallest_gap(self) -> float:
+        """Smallest gap among the candidates at the current iterate [m]; infinity without any."""
+        return float(self.contacts.gaps(self.q).min(initial=np.inf))
+
+    def contact_count(self) -> int:
+        """Active contacts at the last linearisation (elements)."""
+        return len(self.active[0])
+
+    def touching(self) -> np.ndarray:
+        """(n,) 1 for bodies with an active contact at the last linearisation."""
+        flags = np.zeros(self.n, dtype=np.int32)
+        flags[np.concatenate(self.active)] = 1
+        return flags
+
+    def residual_force(self) -> float:
+        """Largest force left on a body's centre of mass at the last linearisation [N]."""
+        return float(np.abs(self.gradient[:, :3]).max(initial=0.0) / self.step.ch2)
+
+    def strain(self) -> float:
+        """Largest |A A^T - 1|_F."""
+        A = maps(self.q)
+        return float(np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2)).max(initial=0.0))
+
+    def contact_energy(self) -> float:
+        """Barrier energy at the current iterate [J]."""
+        return float(self.contacts.energy(self.q).sum() / self.step.ch2)
+
+    def friction_work(self) -> float:
+        """Work of friction in the last (sub)step, times c h^2; not positive."""
+        return self._friction_work
