@@ -27,7 +27,8 @@ class BodyData:
         stiffness: (n,) kappa vol [J], 0 for bodies that are not dynamic; arap: (n,) 1 for the arap energy.
         force: (n, 3) [N]; torque: (n, 3) [N m].
         weight: (n,) scale of the pull towards prescribed poses [kg]; spread: (n,) of its affine part [m^2].
-        translation: (n, 3) 1 for world axes the centre of mass may move along, else 0.
+        translation: (n, 3) 1 for world axes the centre of mass may move along, else 0. Prescribed bodies are free here:
+            they follow their pull.
         rotation: (n,) of `Turning`; axis: (n, 3) unit world axis; rest_axis: (n, 3) the same in the body's frame.
     """
 
@@ -54,7 +55,8 @@ class BodyData:
         dynamic = bodies.kind == Kind.DYNAMIC
         typical = float(bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
         A = bodies.q[:, 3:].reshape(-1, 3, 3)
-        free, one_axis = bodies.free_rotation == 3, bodies.free_rotation == 1
+        prescribed = bodies.kind == Kind.KINEMATIC
+        free, one_axis = prescribed | (bodies.free_rotation == 3), bodies.free_rotation == 1
         return cls(
             kind=np.asarray(bodies.kind, dtype=np.int32),
             mass=bodies.mass,
@@ -65,7 +67,7 @@ class BodyData:
             torque=bodies.torque,
             weight=np.where(bodies.mass > 0, bodies.mass, typical),
             spread=radius**2 / 5.0,
-            translation=bodies.free_translation.astype(float),
+            translation=(prescribed[:, None] | bodies.free_translation).astype(float),
             rotation=np.select([free, one_axis], [Turning.FREE, Turning.AXIS], Turning.HELD).astype(np.int32),
             axis=bodies.rotation_axis,
             rest_axis=np.einsum("nrc,nr->nc", A, bodies.rotation_axis),
