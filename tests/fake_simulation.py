@@ -52,7 +52,7 @@ def model_of(
     meshes: list[Mesh],
     mesh: list[int],
     *,
-    frames: np.ndarray | None = None,
+    body_frames: np.ndarray | None = None,
     kind: list[Kind] | None = None,
     plane: np.ndarray | None = None,
     joints: list[Joint] | None = None,
@@ -64,7 +64,7 @@ def model_of(
 ) -> Model:
     """A model with bodies at the given (4, 4) poses of their mesh frames."""
     n = len(placements)
-    frames = np.tile(np.eye(4), (n, 1, 1)) if frames is None else frames
+    frames = np.tile(np.eye(4), (n, 1, 1)) if body_frames is None else body_frames
     bodies = Bodies(
         names=[f"body{k}" for k in range(n)],
         kind=np.array(kind or [Kind.DYNAMIC] * n, dtype=np.int32),
@@ -110,7 +110,7 @@ def two_boxes_over_a_plane(**settings) -> Model:
         [pose(z=2.0), pose(x=1.5, z=2.0), pose()],
         [mesh_of(internal, BOX_TRIANGLES)],
         [0, 0, -1],
-        frames=frames,
+        body_frames=frames,
         kind=[Kind.DYNAMIC, Kind.DYNAMIC, Kind.STATIC],
         plane=plane,
         joints=[joint],

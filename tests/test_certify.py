@@ -74,7 +74,7 @@ def test_intersection(tmp_path, turned):
     frames = np.array([body_frame(), np.eye(4), np.eye(4)]) if turned else None
     inner = BOX @ body_frame()[:3, :3].T + body_frame()[:3, 3] if turned else BOX
     meshes = [mesh_of(inner, BOX_TRIANGLES), mesh_of(BOX, BOX_TRIANGLES)]
-    model = model_of([pose(), pose(1.0 - 1e-9, 0.3, 0.2), pose(9.0)], meshes, [0, 1, 1], frames=frames)
+    model = model_of([pose(), pose(1.0 - 1e-9, 0.3, 0.2), pose(9.0)], meshes, [0, 1, 1], body_frames=frames)
     write_run(tmp_path, model, steps=1)
     assert kinds(certify(tmp_path)) == [("intersection", frame, ("body0", "body1")) for frame in (0, 1)]
 

@@ -98,7 +98,7 @@ def test_reader(tmp_path):
 
 def test_meshes_of_one_surface_need_one_frame(tmp_path):
     frames = np.array([np.eye(4), body_frame()])
-    model = model_of([pose(), pose(3.0)], [mesh_of(BOX, BOX_TRIANGLES)], [0, 0], frames=frames)
+    model = model_of([pose(), pose(3.0)], [mesh_of(BOX, BOX_TRIANGLES)], [0, 0], body_frames=frames)
     with pytest.raises(ValueError, match="different body frames"):
         write_run(tmp_path / "trajectory.h5", 1, model)
 
