@@ -8,7 +8,7 @@ apart as long as every point of one stays ahead of every point of the other alon
 
 import warp as wp
 
-from cuda_kernels.affine import TWO, ZERO, Path, arc, arc_rate
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, arc_rate
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -23,6 +23,10 @@ from cuda_kernels.surfaces import (
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
+ENOUGH = wp.constant(wp.float64(0.1))
+"""Share of the initial gap at which the march ends."""
+LEFT = wp.constant(wp.float64(0.099))
+"""Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 
 
 @wp.struct
@@ -133,7 +137,7 @@ def times_of_impact(
 ):
     """Largest proven-safe alpha of every candidate, up to the limit of its island.
 
-    Each advance keeps a tenth of the gap it starts from; the march ends when a tenth of the initial gap is left, or at
+    Each advance keeps about a tenth of the gap it starts from; the march ends when a tenth of the initial gap is left, or at
     its cap of advances, with the alpha proven so far.
     """
     k = wp.tid() + first
@@ -151,7 +155,7 @@ def times_of_impact(
     if gap > (wp.length(path.dp[i] - path.dp[j]) + path.reach[i] + path.reach[j]) * end:
         return
     bend = path.bend[i] + path.bend[j]
-    stop = wp.float64(0.1) * gap
+    stop = ENOUGH * gap
     t = wp.float64(0.0)
     marching = gap > ZERO
     advances = wp.int32(0)
@@ -159,7 +163,7 @@ def times_of_impact(
         rate_i = arc_rate(path, i, t)
         rate_j = arc_rate(path, j, t)
         v = corners(kind, prim, path.dp[i], rate_i, path.dp[j], rate_j)
-        room = wp.float64(0.9) * gap
+        room = (ONE - LEFT) * gap
         tau = advance_within(room, relative_speed(kind, v), bend)
         if t + tau < end:
             n = near.r / distance
@@ -173,7 +177,7 @@ def times_of_impact(
                 path.p[j] + t * path.dp[j],
                 arc(path, j, t),
             )
-            tau = wp.max(tau, normal_advance(kind, n, room, x, v, bend, xi + wp.float64(0.1) * gap))
+            tau = wp.max(tau, normal_advance(kind, n, room, x, v, bend, xi + LEFT * gap))
         if t + tau >= end:
             t = end
             marching = False

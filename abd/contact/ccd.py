@@ -21,8 +21,10 @@ import numpy as np
 from abd.contact.path import Path
 from abd.potentials.contact import FIRST, Contacts, Stencil, closest, heights
 
-LEFT = 0.1
-"""Share of the initial gap at which the march ends, and share of the current gap that an advance leaves."""
+ENOUGH = 0.1
+"""Share of the initial gap at which the march ends."""
+LEFT = 0.099
+"""Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 
 
 def time_of_impact(path: Path, contacts: Contacts, iterations: int = 1000) -> np.ndarray:
@@ -47,7 +49,7 @@ def time_of_impact(path: Path, contacts: Contacts, iterations: int = 1000) -> np
         near = closest(x, here)
         gap = np.sqrt(near.D) - here.xi
         if advance == 0:
-            stop = np.maximum(LEFT * gap, 0.0)
+            stop = np.maximum(ENOUGH * gap, 0.0)
         going = gap > stop[rows]
         if advance == iterations or not np.any(going):
             break
@@ -87,7 +89,7 @@ def _sides(contacts: Contacts) -> np.ndarray:
 def _along_normal(
     x: np.ndarray, v: np.ndarray, r: np.ndarray, contacts: Contacts, gap: np.ndarray, bends: np.ndarray
 ) -> np.ndarray:
-    """(m,) tau until a tenth of the gap is left between some two points, measured along the normal."""
+    """(m,) tau until `LEFT` of the gap is left between some two points, measured along the normal."""
     n = r / np.linalg.norm(r, axis=1)[:, None]
     place = np.einsum("mi,mki->mk", n, x - x[:, :1])
     speed = np.einsum("mi,mki->mk", n, v)
