@@ -75,6 +75,11 @@ class NumpyFriction:
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
         self.forget()
 
+    @property
+    def count(self) -> int:
+        """Number of frozen contacts."""
+        return len(self.lagged)
+
     def forget(self) -> None:
         """Freeze nothing."""
         self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[np.zeros(0, dtype=int)])

@@ -153,20 +153,21 @@ class NumpyBackend:
     # steps along arcs --------------------------------------------------------------------------------------------
 
     def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to the rotated start for the moving bodies; returns the largest alpha per island.
+        """Set the path from q_n to the rotated start; returns the largest alpha per island.
 
-        Dynamic bodies: ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; prescribed ones: to their goals.
+        Dynamic bodies: ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; prescribed ones: to their goals. `moving` (n,):
+        0 stays, 1 moves, 2 moves without the force term.
         """
         data, step, p, A = self.constants, self.step, positions(self.q), maps(self.q)
         inverse = np.linalg.inv(A)
-        massive = (data.mass > 0.0)[:, None]
-        pushed = step.ch2 * (step.gravity + data.force / np.where(massive, data.mass[:, None], 1.0))
-        fall = data.translation * (step.pt + np.where(massive, pushed, 0.0) - p)
+        pushed = ((data.mass > 0.0) & (moving == 1))[:, None]
+        push = step.ch2 * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
+        fall = data.translation * (step.pt + np.where(pushed, push, 0.0) - p)
         turn = h * np.einsum("nij,nj->ni", self.turning, axial(maps(self.velocity) @ inverse))
         dynamic = (data.kind == Kind.DYNAMIC)[:, None]
         dp = np.where(dynamic, fall, step.pk - p)
         w = np.where(dynamic, turn, rotation_vectors(step.Ak @ inverse))
-        goes = (moving & ~step.held)[:, None]
+        goes = ((moving != 0) & ~step.held)[:, None]
         path = Path(p, A, np.where(goes, dp, 0.0), np.where(goes, w, 0.0), np.zeros_like(A), self._radii())
         return self._collision_free(path, np.ones(self.islands.count))
 
