@@ -6,79 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, edges_of, scenes
+from contact_models import (
+    ARRANGEMENTS,
+    BOX_MESH,
+    D_HAT,
+    MESHES,
+    NO_MESH,
+    TETRAHEDRON_MESH,
+    WIRE_MESH,
+    as_model,
+    bodies_over_a_plane,
+    random_path,
+    scene,
+    states,
+)
 
 from abd.contact import candidates as broad_phase
 from abd.contact.candidates import VERTEX_PLANE, contacts, find_candidates
 from abd.contact.pairs import body_pairs
-from abd.contact.path import follow, standing
+from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces, targets
-from abd.model import WORLD, Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_matrices
+from abd.model import WORLD, Joint, Kind, Model, affine_matrices
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters
-
-D_HAT = 0.02
-NO_EDGES, NO_POINTS = np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
-
-
-def solid(name: str, vertices: np.ndarray, triangles: np.ndarray) -> Mesh:
-    return Mesh(name, vertices, triangles.astype(np.int32), edges_of(triangles).astype(np.int32), NO_EDGES, NO_POINTS)
-
-
-def wire() -> Mesh:
-    """A triangle, a loose edge and two loose points."""
-    vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.2], [0.5, 1.4, 0], [0.4, 0.4, 0.3], [1.3, 0.2, 0]])
-    triangles = np.array([[0, 1, 2]], np.int32)
-    loose = np.array([[3, 4]], np.int32)
-    edges = np.concatenate([edges_of(triangles), loose]).astype(np.int32)
-    return Mesh("wire", vertices, triangles, edges, loose, np.array([5, 6], np.int32), closed=False)
-
-
-MESHES = [solid("box", BOX, BOX_TRIANGLES), solid("tetrahedron", TETRAHEDRON, TETRAHEDRON_TRIANGLES), wire()]
-BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH = 0, 1, 2, -1
-
-
-def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
-    """A model of bodies with these meshes and states; `changes` replace fields of the bodies."""
-    n = len(mesh)
-    ones, zeros = np.ones(n), np.zeros(n, np.int32)
-    bodies = Bodies(
-        names=[f"body {k}" for k in range(n)],
-        kind=np.full(n, Kind.DYNAMIC, np.int32),
-        mesh=np.array(mesh, np.int32),
-        plane=np.full((n, 4), np.nan),
-        mass=ones,
-        moment=np.ones((n, 3)),
-        volume=ones,
-        kappa=1e9 * ones,
-        elasticity=zeros,
-        body_frame=np.tile(np.eye(4), (n, 1, 1)),
-        q=q,
-        qd=np.zeros((n, 12)),
-        force=np.zeros((n, 3)),
-        torque=np.zeros((n, 3)),
-        free_translation=np.ones((n, 3), bool),
-        rotation_axis=np.zeros((n, 3)),
-        free_rotation=np.full(n, 3, np.int32),
-        material=zeros,
-        group=np.full(n, -1, np.int32),
-        world=zeros,
-        radius=np.zeros(n),
-    )
-    materials = Materials(
-        ["soft", "slick"],
-        mu=np.array([[0.5, 0.2], [0.2, 0.0]]),
-        stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
-        enabled=np.array([[True, True], [True, False]]),
-    )
-    return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT), {})
-
-
-def states(count: int, seed: int, spread: float) -> np.ndarray:
-    """(count, 12) states of turned bodies within a cube."""
-    rng = np.random.default_rng(seed)
-    turns = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
-    return np.concatenate([spread * rng.uniform(-1, 1, size=(count, 3)), turns.reshape(-1, 9)], axis=1)
 
 
 def pair_set(model: Model) -> set[tuple[int, int]]:
@@ -163,18 +113,9 @@ def test_tables_larger_than_one_block_give_the_same_list(monkeypatch):
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_near_is_missed_along_a_path(seed):
     """Whatever comes within d_hat anywhere on an arc is on the list; a half-space is among the bodies."""
-    rng = np.random.default_rng(seed)
-    q = states(4, seed + 10, 0.9)
-    q[3] = np.concatenate([np.zeros(3), np.eye(3).ravel()])
-    plane = np.full((4, 4), np.nan)
-    plane[3] = [0, 0.6, 0.8, -1.2]
-    kinds = np.array([Kind.DYNAMIC, Kind.DYNAMIC, Kind.DYNAMIC, Kind.STATIC])
-    radius = np.array([0.0, 0.01, 0.02, 0.0])
-    model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH], q, kind=kinds, plane=plane, radius=radius)
-    surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    direction = np.concatenate([0.4 * rng.normal(size=(4, 3)), 0.8 * rng.normal(size=(4, 9))], axis=1)
-    direction[3] = 0.0
-    path = follow(q, direction, np.tile(np.eye(3), (4, 1, 1)), surfaces.radii(q))
+    model = bodies_over_a_plane(seed)
+    surfaces, pairs, q = Surfaces.of(model), body_pairs(model), model.bodies.q
+    path = random_path(model, seed, shift=0.4, turn=0.8)
     listed = set(rows(find_candidates(model, surfaces, pairs, path, D_HAT)))
     everything = find_candidates(model, surfaces, pairs, standing(q), 1e6)
     complete = contacts(model, surfaces, pairs, everything)
@@ -229,28 +170,14 @@ def test_no_pairs_give_no_candidates():
     assert len(found) == 0 and len(contact.energy(x.positions(model.bodies.q), x, ContactParameters(1.0, D_HAT))) == 0
 
 
-def as_model(arrangement) -> Model:
-    """An arrangement of two solids as two bodies, at rest in the world frame."""
-    split, meshes = arrangement.split, []
-    for start, stop in ((0, split), (split, len(arrangement.vertices))):
-        inside = (arrangement.triangles[:, 0] >= start) & (arrangement.triangles[:, 0] < stop)
-        meshes.append(solid("part", arrangement.vertices[start:stop], arrangement.triangles[inside] - start))
-    q = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1))
-    model = scene([0, 1], q)
-    settings = replace(model.settings, minimum_separation=arrangement.xi)
-    return replace(model, meshes=meshes, settings=settings)
-
-
 # the loose points of "rods and points" are left out by ipctk's broad phase
-ARRANGEMENTS = {
-    name: value for name, value in scenes(D_HAT).items() if name not in ("deformed tetrahedra", "rods and points")
-}
+SOLIDS = {name: value for name, value in ARRANGEMENTS.items() if name not in ("deformed tetrahedra", "rods and points")}
 
 
-@pytest.mark.parametrize("name", ARRANGEMENTS)
+@pytest.mark.parametrize("name", SOLIDS)
 def test_energy_equals_ipctk_with_its_own_broad_phase(name):
     ipctk = pytest.importorskip("ipctk")
-    arrangement = ARRANGEMENTS[name]
+    arrangement = SOLIDS[name]
     model = as_model(arrangement)
     surfaces, pairs, q = Surfaces.of(model), body_pairs(model), model.bodies.q
     found = contacts(model, surfaces, pairs, find_candidates(model, surfaces, pairs, standing(q), D_HAT))
