@@ -131,8 +131,7 @@ class FakeSimulation:
     def __init__(self, model: Model, device: str = "auto", fail_at: int | None = None):
         self.model, self.fail_at = model, fail_at
         self._state = State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy())
-        view = SimpleNamespace(coordinates=np.empty(0), rates=np.empty(0), residual=(1e-4, 2e-4))
-        self.joints = {joint.name: view for joint in model.joints}
+        self.ch2 = model.settings.dt**2
 
     @property
     def frame(self) -> int:
@@ -184,9 +183,6 @@ class FakeSimulation:
 
     def host_state(self) -> State:
         return self._state.copy()
-
-    def joint_wrenches(self) -> np.ndarray:
-        return np.arange(6.0 * len(self.model.joints)).reshape(-1, 6) + self._state.step
 
     def checkpoint(self) -> dict:
         state = self._state

@@ -12,8 +12,8 @@ import pytest
 from fake_simulation import BOX, BOX_TRIANGLES, FakeSimulation, body_frame, mesh_of, model_of, pose
 from fake_simulation import two_boxes_over_a_plane as two_boxes
 
+from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
-from abd.io.layout import SolverRow, frame_values
 from abd.io.trajectory import TrajectoryWriter
 from abd.model import Joint, Kind, Mesh
 
@@ -38,7 +38,7 @@ def write_run(folder, model, steps: int = 2):
     path = folder / "trajectory.h5"
     report, row = initial_report(model, sim.host_state()), SolverRow()
     row.add(report)
-    block = {name: np.asarray(value)[None] for name, value in frame_values(sim, report, row).items()}
+    block = {name: np.asarray(value)[None] for name, value in FrameReader(sim).values(report, row).items()}
     with TrajectoryWriter(path, model, [block], sim.checkpoint()) as writer:
         for step in range(1, steps + 1):
             values = {name: value[0] for name, value in block.items()}

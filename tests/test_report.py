@@ -11,8 +11,8 @@ from fake_simulation import two_boxes_over_a_plane as two_boxes
 
 from abd.energies import kinetic_energy
 from abd.errors import StepFailure
+from abd.io.frame import SolverRow
 from abd.io.initial import initial_report
-from abd.io.layout import SolverRow
 from abd.io.report import Tally, finite, run_report, total_energy, write_report
 from abd.joints.rows import compile_rows, residual
 from abd.model import affine_state

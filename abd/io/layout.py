@@ -1,6 +1,6 @@
-"""What stands in a trajectory file: the constant part, and the values of one frame.
+"""The constant part of a trajectory file; `abd.io.frame` has what is written for every frame.
 
-The constant part makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say
+It makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say
 which bodies may touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
 `/bodies/{radius,world,material}`, `/materials/{name,enabled}`, `/solver/{substeps,contacts}`, `@collide` of a joint and
 the attributes of `/solver`, which a certificate needs.
@@ -8,48 +8,11 @@ the attributes of `/solver`, which a certificate needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-
 import numpy as np
 
 from abd.model import WORLD, Kind, Mesh, Model
 
 FORMAT = "abd trajectory 1"
-
-ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
-
-
-@dataclass
-class SolverRow:
-    """What the solver did since the frame before: the row of `/solver`, over several steps where not all are written.
-
-    Counts and times add up, errors are the largest, `min_gap` [m] is the smallest, and `contacts` is the last one.
-    """
-
-    newton_iterations: int = 0
-    linear_iterations: int = 0
-    line_search_trials: int = 0
-    substeps: int = 0
-    contacts: int = 0
-    min_gap: float = np.inf
-    max_joint_residual: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    max_orthogonality_error: float = 0.0
-    tolerance_achieved: float = 0.0
-    residual_force: float = 0.0
-    wall_seconds: float = 0.0
-    converged: bool = True
-
-    def add(self, report) -> None:
-        """Take in the `StepReport` of one more step."""
-        for name in ("newton_iterations", "linear_iterations", "line_search_trials", "substeps", "wall_seconds"):
-            setattr(self, name, getattr(self, name) + getattr(report, name))
-        for name in ("max_orthogonality_error", "tolerance_achieved", "residual_force"):
-            # numpy's extremes pass NaN on, where Python's may hide it.
-            setattr(self, name, float(np.maximum(getattr(self, name), getattr(report, name))))
-        self.contacts = int(report.contacts)
-        self.min_gap = float(np.minimum(self.min_gap, report.min_gap))
-        self.max_joint_residual = np.maximum(self.max_joint_residual, report.max_joint_residual)
-        self.converged = bool(self.converged and report.converged)
 
 
 def write_constants(file, model: Model, attributes: dict) -> None:
@@ -77,37 +40,6 @@ def write_constants(file, model: Model, attributes: dict) -> None:
         ends = [name_of(model, joint.parent), name_of(model, joint.child)]
         group.attrs.update({"name": joint.name, "type": joint.type, "uid": joint.uid, "collide": joint.collide})
         group.attrs["bodies"] = _strings(ends)
-
-
-def frame_values(sim, report, row: SolverRow) -> dict[str, np.ndarray]:
-    """Path in the file -> value, for the present state of a simulation.
-
-    Args:
-        sim: a `Simulation` (or anything with its `model`, `host_state()`, `joints` and `joint_wrenches()`).
-        report: the `StepReport` of the last step.
-        row: the work since the frame before.
-    """
-    state, model = sim.host_state(), sim.model
-    values = {
-        "/time": np.float64(state.time),
-        "/step": np.int64(report.step),
-        "/bodies/transform": model.user_transform(state.q),
-        "/bodies/velocity": model.user_velocity(state.qd),
-    }
-    for name in ENERGIES:
-        values[f"/energy/{name}"] = np.float64(report.energy[name])
-    for name in ("linear", "angular"):
-        values[f"/momentum/{name}"] = np.asarray(report.momentum[name], dtype=float)
-    for entry in fields(row):
-        values[f"/solver/{entry.name}"] = np.asarray(getattr(row, entry.name))
-    wrenches = sim.joint_wrenches()
-    for joint, wrench in zip(model.joints, wrenches, strict=True):
-        path, view = joint_path(joint.name), sim.joints[joint.name]
-        values[f"{path}/coordinates"] = np.asarray(view.coordinates, dtype=float)
-        values[f"{path}/rates"] = np.asarray(view.rates, dtype=float)
-        values[f"{path}/residual"] = np.asarray(view.residual, dtype=float)
-        values[f"{path}/wrench"] = wrench
-    return values
 
 
 def joint_path(name: str) -> str:

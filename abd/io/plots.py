@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from abd.io.layout import ENERGIES
+from abd.io.frame import ENERGIES
 from abd.io.trajectory import Trajectory
 
 _STYLE = {"linewidth": 1.2}

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import StepFailure
-from abd.io.layout import ENERGIES
+from abd.io.frame import ENERGIES
 from abd.model import Model
 
 _PACKAGES = ("abd", "numpy", "scipy", "warp-lang", "h5py")

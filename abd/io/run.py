@@ -14,8 +14,8 @@ from time import perf_counter
 from abd.errors import AbdError, StepFailure
 from abd.io.directory import RunDirectory
 from abd.io.fingerprint import model_digest
+from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
-from abd.io.layout import SolverRow, frame_values
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory, TrajectoryWriter
 from abd.model import Model
@@ -93,21 +93,22 @@ class Recorder:
     Frames are the states after every `every`-th step; steps beyond the last whole frame live in the checkpoint.
     """
 
-    def __init__(self, sim, writer: TrajectoryWriter, tally: Tally, row: SolverRow, every: int):
-        self.sim, self.writer, self.tally, self.row, self.every = sim, writer, tally, row, every
+    def __init__(self, frame: FrameReader, writer: TrajectoryWriter, tally: Tally, row: SolverRow, every: int):
+        self.sim, self.frame = frame.sim, frame
+        self.writer, self.tally, self.row, self.every = writer, tally, row, every
 
     @classmethod
     def fresh(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
         """Start a trajectory with the initial state."""
         report = initial_report(sim.model, sim.host_state())
-        tally, row = Tally(), SolverRow()
+        frame, tally, row = FrameReader(sim), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)
-        first = {name: value[None] for name, value in frame_values(sim, report, row).items()}
+        first = {name: value[None] for name, value in frame.values(report, row).items()}
         row = SolverRow()
         checkpoint = _checkpoint(sim, tally, row, 1)
         options = {"frames": steps // every, "attributes": attributes}
-        return cls(sim, TrajectoryWriter(path, sim.model, [first], checkpoint, **options), tally, row, every)
+        return cls(frame, TrajectoryWriter(path, sim.model, [first], checkpoint, **options), tally, row, every)
 
     @classmethod
     def resumed(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
@@ -129,7 +130,7 @@ class Recorder:
             row = SolverRow(**{entry.name: saved["row"][entry.name] for entry in fields(SolverRow)})
             options = {"frames": steps // every, "attributes": attributes}
             writer = TrajectoryWriter(path, sim.model, old.blocks(saved["frames"]), saved, **options)
-        return cls(sim, writer, tally, row, every)
+        return cls(FrameReader(sim), writer, tally, row, every)
 
     def step(self):
         """Advance by one step and record it; returns the `StepReport`."""
@@ -138,7 +139,7 @@ class Recorder:
         self.tally.add(report, perf_counter() - begin)
         self.row.add(report)
         if report.step % self.every == 0:
-            self.writer.append(frame_values(self.sim, report, self.row))
+            self.writer.append(self.frame.values(report, self.row))
             self.row = SolverRow()
         if self.writer.due:
             self.flush()

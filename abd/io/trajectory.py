@@ -1,4 +1,5 @@
-"""trajectory.h5: `TrajectoryWriter` appends frames, `Trajectory` reads them. `abd.io.layout` says what stands where.
+"""trajectory.h5: `TrajectoryWriter` appends frames, `Trajectory` reads them. `abd.io.layout` and
+`abd.io.frame` say what stands where.
 
 A process may be killed at any moment. Three rules keep the file readable up to the frames that were announced:
 
@@ -84,7 +85,7 @@ class TrajectoryWriter:
         return len(self._series["/time"]) + len(self._waiting)
 
     def append(self, values: dict[str, np.ndarray]) -> None:
-        """Add one frame: path -> value, see `abd.io.layout.frame_values`."""
+        """Add one frame: path -> value, see `abd.io.frame.FrameReader`."""
         if values.keys() != self._series.keys():
             raise ValueError(f"frame lacks or adds {sorted(values.keys() ^ self._series.keys())}")
         self._waiting.append(values)

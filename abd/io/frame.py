@@ -1,0 +1,87 @@
+"""The values of one frame of a trajectory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from abd.io.layout import joint_path
+from abd.joints.readings import JointReader
+
+ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
+
+
+@dataclass
+class SolverRow:
+    """What the solver did since the frame before: the row of `/solver`, over several steps where not all are written.
+
+    Counts and times add up, errors are the largest, `min_gap` [m] is the smallest, and `contacts` is the last one.
+    """
+
+    newton_iterations: int = 0
+    linear_iterations: int = 0
+    line_search_trials: int = 0
+    substeps: int = 0
+    contacts: int = 0
+    min_gap: float = np.inf
+    max_joint_residual: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    max_orthogonality_error: float = 0.0
+    tolerance_achieved: float = 0.0
+    residual_force: float = 0.0
+    wall_seconds: float = 0.0
+    converged: bool = True
+
+    def add(self, report) -> None:
+        """Take in the `StepReport` of one more step."""
+        for name in ("newton_iterations", "linear_iterations", "line_search_trials", "substeps", "wall_seconds"):
+            setattr(self, name, getattr(self, name) + getattr(report, name))
+        for name in ("max_orthogonality_error", "tolerance_achieved", "residual_force"):
+            # numpy's extremes pass NaN on, where Python's may hide it.
+            setattr(self, name, float(np.maximum(getattr(self, name), getattr(report, name))))
+        self.contacts = int(report.contacts)
+        self.min_gap = float(np.minimum(self.min_gap, report.min_gap))
+        self.max_joint_residual = np.maximum(self.max_joint_residual, report.max_joint_residual)
+        self.converged = bool(self.converged and report.converged)
+
+
+class FrameReader:
+    """Reads frames from a simulation.
+
+    Args:
+        sim: a `Simulation`, or anything with its `model`, `host_state()` and `ch2`.
+    """
+
+    def __init__(self, sim):
+        self.sim = sim
+        self.joints = JointReader(sim.model)
+        self.paths = [joint_path(joint.name) for joint in sim.model.joints]
+
+    def values(self, report, row: SolverRow) -> dict[str, np.ndarray]:
+        """Path in the file -> value, for the present state.
+
+        Args:
+            report: the `StepReport` of the last step.
+            row: the work since the frame before.
+        """
+        state, model = self.sim.host_state(), self.sim.model
+        values = {
+            "/time": np.float64(state.time),
+            "/step": np.int64(report.step),
+            "/bodies/transform": model.user_transform(state.q),
+            "/bodies/velocity": model.user_velocity(state.qd),
+        }
+        for name in ENERGIES:
+            values[f"/energy/{name}"] = np.float64(report.energy[name])
+        for name in ("linear", "angular"):
+            values[f"/momentum/{name}"] = np.asarray(report.momentum[name], dtype=float)
+        for entry in fields(row):
+            values[f"/solver/{entry.name}"] = np.asarray(getattr(row, entry.name))
+        read = self.joints.read(state.q, state.qd, self.sim.ch2)
+        none = np.empty(0)
+        for path, residual, wrench in zip(self.paths, read.residual, read.wrench, strict=True):
+            values[f"{path}/coordinates"] = values[f"{path}/rates"] = none
+            values[f"{path}/residual"], values[f"{path}/wrench"] = residual, wrench
+        for hinge, angle, rate in zip(self.joints.hinges, read.angle[:, None], read.rate[:, None], strict=True):
+            values[f"{self.paths[hinge]}/coordinates"], values[f"{self.paths[hinge]}/rates"] = angle, rate
+        return values
