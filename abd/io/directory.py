@@ -60,7 +60,9 @@ class RunDirectory:
         self._handle = _locked(self.path)
 
     def release(self) -> None:
-        """Let others write."""
+        """Let others write; a directory into which nothing was written is removed again."""
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
