@@ -1,7 +1,6 @@
 """Linear joint rows: ``F = Q_child Y_child - Q_parent Y_parent`` (3,), with Q = [p | A] and constant 4-vectors Y.
 
-Point rows have Y = (1, X), direction rows Y = (0, u); a row to the world carries its constant vector instead of a
-parent. Every row adds ``K/2 |F|^2`` to the incremental potential. Mirrors ``abd/joints/rows.py``.
+Point rows have Y = (1, X), direction rows Y = (0, u); joined to the world, the parent's term is X or u itself. Every row adds ``K/2 |F|^2`` to the incremental potential. Mirrors ``abd/joints/rows.py``.
 """
 
 import warp as wp
@@ -13,13 +12,12 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Rows:
-    """All rows (m,): bodies (parent -1 = world), 4-vectors, the world's constant vector, stiffness K [kg]."""
+    """All rows (m,): bodies (parent -1 = world), 4-vectors, stiffness K [kg]."""
 
     parent: wp.array(dtype=wp.int32)
     child: wp.array(dtype=wp.int32)
     Yp: wp.array(dtype=wp.vec4d)
     Yc: wp.array(dtype=wp.vec4d)
-    fixed: wp.array(dtype=wp.vec3d)
     K: wp.array(dtype=wp.float64)
 
 
@@ -33,9 +31,10 @@ def carried(pose: Pose, b: wp.int32, Y: wp.vec4d) -> wp.vec3d:
 def residual(rows: Rows, e: wp.int32, pose: Pose) -> wp.vec3d:
     """F of a row."""
     F = carried(pose, rows.child[e], rows.Yc[e])
+    Y = rows.Yp[e]
     if rows.parent[e] < 0:
-        return F - rows.fixed[e]
-    return F - carried(pose, rows.parent[e], rows.Yp[e])
+        return F - wp.vec3d(Y[1], Y[2], Y[3])
+    return F - carried(pose, rows.parent[e], Y)
 
 
 @wp.kernel
@@ -75,5 +74,3 @@ def row_gradients(
             gradient[b, r] = gradient[b, r] + f[r] * Y[0]
             for c in range(3):
                 gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] + f[r] * Y[1 + c]
-
-

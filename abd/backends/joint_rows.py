@@ -30,7 +30,6 @@ class JointRows:
         self.rows.parent = device.upload(rows.parent, wp.int32)
         self.rows.child = device.upload(rows.child, wp.int32)
         self.rows.Yp, self.rows.Yc = device.upload(rows.Yp, wp.vec4d), device.upload(rows.Yc, wp.vec4d)
-        self.rows.fixed = device.upload(rows.Yp[:, 1:], wp.vec3d)
         self.rows.K = device.upload(rows.K, wp.float64)
         diagonal, pairs, blocks = hessian(rows, n)
         self.diagonal = device.upload(diagonal, wp.float64)
