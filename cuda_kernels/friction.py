@@ -6,14 +6,15 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.barrier import barrier
 from cuda_kernels.contact import ContactLaw, Elements, homogeneous
-from cuda_kernels.surfaces import Surfaces, primitives, proximity, separation
+from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, normal n, contact points Yi, Yj, and mu times the normal force (times c h^2)."""
+    """Lagged contacts (m,): bodies, normal n, contact points Yi, Yj (0 on a half-space), mu times the normal force
+    (times c h^2)."""
 
     pair: wp.array(dtype=wp.vec2i)
     n: wp.array(dtype=wp.vec3d)
@@ -52,6 +53,8 @@ def lag_contacts(
     out.n[e] = near.r / d
     out.Yi[e] = homogeneous(near.Xi, ONE)
     out.Yj[e] = homogeneous(near.Xj, ONE)
+    if c[1] == VERTEX_PLANE:
+        out.Yj[e] = wp.vec4d()
     out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]
 
 
@@ -82,8 +85,8 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     Yj = l.Yj[e]
     Xi = wp.vec3d(Yi[1], Yi[2], Yi[3])
     Xj = wp.vec3d(Yj[1], Yj[2], Yj[3])
-    u = (pose.p[i] - rest.p[i]) + (pose.A[i] - rest.A[i]) * Xi
-    u = u - (pose.p[j] - rest.p[j]) - (pose.A[j] - rest.A[j]) * Xj
+    u = Yi[0] * (pose.p[i] - rest.p[i]) + (pose.A[i] - rest.A[i]) * Xi
+    u = u - Yj[0] * (pose.p[j] - rest.p[j]) - (pose.A[j] - rest.A[j]) * Xj
     n = l.n[e]
     return u - wp.dot(u, n) * n
 
