@@ -1,0 +1,308 @@
+"""Contact kernels against the definitions: candidates, energies, blocks, friction, times of impact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import warp as wp
+from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, random_path, scene, states
+
+from abd.backends.contacts import Contacts, Friction
+from abd.backends.device import Device
+from abd.backends.numpy_contacts import NumpyContacts, body_pair
+from abd.backends.upload import new_path, new_pose
+from abd.contact.candidates import Candidates, contacts, find_candidates
+from abd.contact.ccd import time_of_impact
+from abd.contact.pairs import body_pairs
+from abd.contact.path import Path, standing
+from abd.contact.surfaces import Surfaces
+from abd.model import Model
+from abd.potentials import contact, friction
+from abd.potentials.barrier import BARRIERS
+from abd.potentials.elements import Elements
+from cuda_kernels import integrators
+from cuda_kernels.ccd import times_of_impact
+
+DEVICE = Device("cpu")
+KAPPA = 1e6
+EPS = 1e-5
+
+
+class Kernels:
+    """The contact kernels of one model, with its candidates for one path."""
+
+    def __init__(self, model: Model, path: Path):
+        self.model, self.n = model, len(model.bodies)
+        self.contacts = Contacts(model, DEVICE)
+        self.contacts.set_stiffness(KAPPA)
+        self.friction = Friction(model, DEVICE, self.contacts)
+        self.path = new_path(DEVICE, self.n)
+        for name in ("p", "A", "dp", "w", "S", "bend", "reach"):
+            DEVICE.write(getattr(self.path, name), np.ascontiguousarray(getattr(path, name)))
+        self.contacts.candidates.build(self.path)
+
+    def pose(self, q: np.ndarray):
+        pose = new_pose(DEVICE, self.n)
+        DEVICE.launch(integrators.unpack, self.n, DEVICE.upload(q, wp.float64), pose)
+        return pose
+
+    def candidates(self) -> Candidates:
+        """The candidates, pairs numbered as `body_pairs` does."""
+        found = self.contacts.candidates
+        pairs = body_pairs(self.model)
+        number = {pair: k for k, pair in enumerate(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))}
+        numbers = np.array([number[tuple(pair)] for pair in found.pair_list().tolist()], dtype=int)
+        items = DEVICE.read(found.items, found.count).reshape(-1, 4).astype(int)
+        return Candidates(numbers[items[:, 0]], *items[:, 1:].T)
+
+    def listed(self) -> contact.Contacts:
+        """The candidates as the definitions take them, in the kernels' order."""
+        return contacts(self.model, Surfaces.of(self.model), body_pairs(self.model), self.candidates())
+
+    def energies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Energies and gaps of the candidates."""
+        self.contacts.evaluate(self.pose(q), "current")
+        energy, _, gap = self.contacts.arrays("current")
+        count = self.contacts.candidates.count
+        return DEVICE.read(energy, count), DEVICE.read(gap, count)
+
+    def assembled(self, reduction) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (n, 12) and blocks (n, n, 12, 12) of a reduction that was given its elements."""
+        gradient, diagonal = DEVICE.zeros((self.n, 12), wp.float64), DEVICE.zeros((self.n, 12, 12), wp.float64)
+        reduction.reduce(gradient, diagonal)
+        blocks, everybody = np.zeros((self.n, self.n, 12, 12)), np.arange(self.n)
+        blocks[everybody, everybody] = DEVICE.read(diagonal)
+        if reduction.pairs:
+            row, column, B = (
+                DEVICE.read(getattr(reduction.coupling, name), reduction.pairs) for name in ("row", "column", "blocks")
+            )
+            blocks[row, column], blocks[column, row] = B, B.transpose(0, 2, 1)
+        return DEVICE.read(gradient), blocks
+
+    def linearized(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and blocks of the contacts."""
+        self.energies(q)
+        self.contacts.linearize(self.pose(q))
+        return self.assembled(self.contacts.reduction)
+
+    def times_of_impact(self, limit: float = 1.0) -> np.ndarray:
+        found = self.contacts.candidates
+        island, limits = DEVICE.zeros(self.n, wp.int32), DEVICE.upload(np.array([limit]), wp.float64)
+        toi = DEVICE.zeros(max(found.count, 1), wp.float64)
+        law = self.contacts.law
+        DEVICE.launch(
+            times_of_impact,
+            *(found.count, self.contacts.surfaces, self.path, found.pairs, found.items, law.minimum),
+            *(island, limits, toi),
+        )
+        return DEVICE.read(toi, found.count)
+
+
+def assembled(n: int, listed: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient (n, 12) and blocks (n, n, 12, 12) of elements."""
+    i, j = body_pair(listed, elements)
+    gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
+    for body, part in zip((i, j), elements.gradients(), strict=True):
+        np.add.at(gradient, body, part)
+    ii, ij, jj = elements.blocks()
+    for place, part in (((i, i), ii), ((i, j), ij), ((j, i), ij.transpose(0, 2, 1)), ((j, j), jj)):
+        np.add.at(blocks, place, part)
+    return gradient, blocks
+
+
+def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> None:
+    """Equal in every entry to `relative` of the largest entry."""
+    assert value.shape == expected.shape
+    assert np.max(np.abs(value - expected), initial=0.0) <= relative * np.max(np.abs(expected), initial=1e-300)
+
+
+def clear_of_the_plane(seed: int, **settings) -> Model:
+    """Three bodies that reach into one another, a little above the half-space; many contacts of every kind."""
+    model = bodies_over_a_plane(seed, d_hat=0.2, **settings)
+    q, plane, surfaces = model.bodies.q, model.bodies.plane.copy(), Surfaces.of(model)
+    heights = []
+    for b in range(3):
+        x = q[b, :3] + surfaces.vertices[surfaces.vertex_range(b)] @ q[b, 3:].reshape(3, 3).T
+        heights.append((x @ plane[3, :3]).min() - model.bodies.radius[b])
+    plane[3, 3] = min(heights) - 0.1
+    return replace(model, bodies=replace(model.bodies, plane=plane))
+
+
+SCENES = {name: as_model(arrangement) for name, arrangement in ARRANGEMENTS.items()}
+SCENES |= {f"crowd {seed}": clear_of_the_plane(seed) for seed in range(3)}
+SCENES |= {f"crowd, {kind}": clear_of_the_plane(3, barrier=kind) for kind in BARRIERS[1:]}
+SCENES |= {"crowd with separation": clear_of_the_plane(4, minimum_separation=0.005)}
+
+
+def law(model: Model) -> contact.ContactParameters:
+    return contact.ContactParameters(KAPPA, model.settings.d_hat, model.settings.barrier)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_energies_gradients_and_blocks_equal_the_definition(name):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q))
+    listed = kernels.listed()
+    x = listed.positions(q)
+    energy, gap = kernels.energies(q)
+    expected = contact.energy(x, listed, law(model))
+    inside = np.isfinite(expected)
+    assert np.count_nonzero(expected[inside]) > 0
+    assert_close(energy[inside], expected[inside])
+    assert (energy[~inside] >= 1e300).all() and (gap[~inside] <= 0.0).all()
+    definition = assembled(len(q), listed, contact.contact_elements(x, listed, law(model)))
+    for value, reference in zip(kernels.linearized(q), definition, strict=True):
+        assert_close(value, reference)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_active_is_missed_at_rest(name):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q))
+    everything = contacts_of(model, model.settings.d_hat)
+    total = contact.energy(everything.positions(q), everything, law(model))
+    energy, _ = kernels.energies(q)
+    assert energy[energy < 1e300].sum() == pytest.approx(total[np.isfinite(total)].sum(), rel=1e-10)
+    assert np.count_nonzero(energy >= 1e300) == np.count_nonzero(~np.isfinite(total))
+
+
+def contacts_of(model: Model, reach: float) -> contact.Contacts:
+    """All candidates within `reach` [m] of one another at the model's state."""
+    touching = NumpyContacts(replace(model, settings=replace(model.settings, d_hat=reach)))
+    return touching.candidates
+
+
+@pytest.mark.parametrize("name", ["boxes shifted both ways", "boxes turned by 0.01", "rods and points", "crowd 1"])
+def test_gradient_agrees_with_finite_differences(name):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels, rng = Kernels(model, standing(q)), np.random.default_rng(0)
+    gradient, _ = kernels.linearized(q)
+    inside = kernels.energies(q)[0] < 1e300
+    h = 1e-8
+    for _ in range(6):
+        d = rng.normal(size=q.shape) * (model.bodies.kind == 0)[:, None]
+        up, down = (kernels.energies(q + s * h * d)[0][inside] for s in (1, -1))
+        slope = (up - down).sum() / (2 * h)
+        assert slope == pytest.approx(np.sum(gradient * d), rel=1e-5, abs=1e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_internal_forces_and_torques_sum_to_zero(name):
+    """Contact between bodies; a half-space, which takes no force, is left out."""
+    model, q = SCENES[name], SCENES[name].bodies.q.copy()
+    if "crowd" in name:
+        plane = model.bodies.plane.copy()
+        plane[3, 3] = -1e3
+        model = replace(model, bodies=replace(model.bodies, plane=plane))
+    gradient, _ = Kernels(model, standing(q)).linearized(q)
+    assert np.abs(gradient).max() > 0.0
+    assert np.abs(net_force(gradient)).max() <= 1e-9 * np.abs(gradient).max()
+    assert np.abs(net_torque(q, gradient)).max() <= 1e-9 * np.abs(gradient).max()
+
+
+def net_force(gradient: np.ndarray) -> np.ndarray:
+    """(3,) sum of all forces."""
+    return gradient[:, :3].sum(axis=0)
+
+
+def net_torque(q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """(3,) moment of all generalised forces about the origin: change of the energy under a common rotation."""
+    A, G = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
+    spin = np.cross(A.transpose(0, 2, 1), G.transpose(0, 2, 1)).sum(axis=(0, 1))
+    return np.cross(q[:, :3], gradient[:, :3]).sum(axis=0) + spin
+
+
+@pytest.mark.parametrize("slide", [0.3 * EPS, 3.0 * EPS])
+@pytest.mark.parametrize("name", [*list(SCENES)[:4], "boxes turned by 0.0001", "rods and points", "crowd 0"])
+def test_friction_equals_its_definition(name, slide):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q))
+    listed = kernels.listed()
+    kernels.energies(q)
+    kernels.friction.lag(kernels.pose(q))
+    lagged = friction.lag(listed.positions(q), listed, law(model))
+    assert kernels.friction.count == len(lagged) > 0
+    rest = q + slide * np.random.default_rng(1).normal(size=q.shape)
+    now = q + slide * np.random.default_rng(2).normal(size=q.shape)
+    moved = listed[lagged.source].positions(q - rest)
+    poses = kernels.pose(q), kernels.pose(rest)
+    kernels.friction.evaluate(*poses, EPS, "current")
+    energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
+    assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
+    kernels.friction.linearize(*poses, EPS)
+    gradient, blocks = kernels.assembled(kernels.friction.reduction)
+    definition = assembled(len(q), listed, friction.friction_elements(lagged, moved, EPS))
+    assert_close(gradient, definition[0])
+    assert_close(blocks, definition[1])
+    step = listed[lagged.source].positions(q - now).reshape(-1, 12)
+    work = -np.sum(friction.gradient(lagged, moved, EPS) * step)
+    assert kernels.friction.work(*poses, kernels.pose(now), EPS) == pytest.approx(work, rel=1e-10)
+
+
+def test_friction_between_bodies_makes_no_net_force():
+    """The two contact points of a pair lie a gap apart, so a moment of force times gap remains; no force does."""
+    model, q = SCENES["boxes shifted both ways"], SCENES["boxes shifted both ways"].bodies.q
+    kernels = Kernels(model, standing(q))
+    kernels.energies(q)
+    kernels.friction.lag(kernels.pose(q))
+    rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
+    kernels.friction.linearize(kernels.pose(q), kernels.pose(rest), EPS)
+    gradient, _ = kernels.assembled(kernels.friction.reduction)
+    force = np.abs(gradient[0, :3]).max()
+    assert force > 0.0 and np.abs(net_force(gradient)).max() <= 1e-9 * force
+    assert np.abs(net_torque(q, gradient)).max() <= D_HAT * 2.0 * np.linalg.norm(gradient[0, :3])
+
+
+MOTIONS = {"slow": (0.05, 0.05), "turning": (0.1, 1.0), "fast": (1.0, 0.5), "spinning": (0.05, 4.0)}
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_times_of_impact_equal_the_definition(motion):
+    stopped = []
+    for seed in range(3):
+        model = clear_of_the_plane(seed)
+        path = random_path(model, seed, *MOTIONS[motion])
+        kernels = Kernels(model, path)
+        expected = time_of_impact(path, kernels.listed(), iterations=256)
+        for limit in (1.0, 0.4):
+            np.testing.assert_allclose(kernels.times_of_impact(limit), np.minimum(expected, limit), rtol=0, atol=1e-9)
+        stopped.append(np.mean(expected < 1.0))
+    assert 0.0 < np.mean(stopped) < 1.0
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_nothing_near_is_missed_on_arcs(motion):
+    """Whatever comes within d_hat anywhere on a path is listed, once; among bodies of which some share a mesh."""
+    count = 0
+    for seed in range(4):
+        model = bodies_over_a_plane(seed)
+        if seed % 2:
+            model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
+        path = random_path(model, seed, *MOTIONS[motion])
+        found = Kernels(model, path).candidates()
+        names = set(zip(found.pair.tolist(), found.kind.tolist(), found.a.tolist(), found.b.tolist(), strict=True))
+        assert len(names) == len(found)
+        surfaces, pairs = Surfaces.of(model), body_pairs(model)
+        everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
+        complete = contacts(model, surfaces, pairs, everything)
+        near = np.zeros(len(everything), bool)
+        for alpha in np.linspace(0.0, 1.0, 40):
+            D = contact.closest(complete.positions(path.state(alpha)), complete).D
+            near |= np.sqrt(D) < complete.xi + D_HAT
+        rows = np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
+        assert {tuple(row) for row in rows.tolist()} <= names
+        count += len(rows)
+    assert count > 20
+
+
+def test_a_list_stays_complete_while_its_slack_lasts():
+    """Small motions after a build are covered by its margin; one that is too large asks for a new list."""
+    model = clear_of_the_plane(0)
+    found = Kernels(model, standing(model.bodies.q)).contacts.candidates
+    path = new_path(DEVICE, len(model.bodies))
+    builds = found.builds
+    assert not found.cover(path, 0.2 * found.margin) and found.builds == builds
+    assert not found.cover(path, 0.3 * found.margin) and found.slack == pytest.approx(0.0, abs=1e-12)
+    assert found.cover(path, 0.1 * found.margin) and found.builds == builds + 1

@@ -1,0 +1,438 @@
+"""Kernels of single bodies, joints, barriers and arcs against their definitions and against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import warp as wp
+from contact_models import bodies_over_a_plane, random_path
+
+from abd.backends import body_data, numpy_bodies
+from abd.backends.device import Device
+from abd.backends.joint_rows import JointRows
+from abd.backends.numpy_bodies import BodyEnergies, maps, projectors, state
+from abd.backends.upload import new_path, new_pose, upload_bodies
+from abd.contact import path as paths_definition
+from abd.contact import surfaces as surfaces_definition
+from abd.joints import rows as joint_rows
+from abd.model import WORLD, Elasticity, Joint, Kind
+from abd.potentials import arap, elements, inertia, orthogonality, prescribed
+from abd.potentials.barrier import BARRIERS, barrier
+from abd.potentials.forces import generalised_force
+from cuda_kernels import affine, bodies, contact, integrators, paths, rows, surfaces
+from cuda_kernels import barrier as barrier_kernels
+
+DEVICE = Device("cpu")
+N = 24
+CH2 = 4e-4
+
+
+def random_states(seed: int, strain: float = 0.05, count: int = N) -> np.ndarray:
+    """(count, 12) states: rotations, strained."""
+    rng = np.random.default_rng(seed)
+    turns = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
+    turns *= np.sign(np.linalg.det(turns))[:, None, None]
+    return state(rng.normal(size=(count, 3)), (np.eye(3) + strain * rng.normal(size=(count, 3, 3))) @ turns)
+
+
+def body_constants(seed: int, **changes) -> body_data.BodyData:
+    """Random constants of N free dynamic bodies."""
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=(N, 3))
+    axis /= np.linalg.norm(axis, axis=1)[:, None]
+    data = body_data.BodyData(
+        kind=np.full(N, Kind.DYNAMIC, np.int32),
+        mass=rng.uniform(1, 2, N),
+        moment=rng.uniform(0.1, 1, (N, 3)),
+        stiffness=rng.uniform(1e3, 1e4, N),
+        arap=np.zeros(N, np.int32),
+        force=rng.normal(size=(N, 3)),
+        torque=rng.normal(size=(N, 3)),
+        weight=rng.uniform(1, 2, N),
+        spread=rng.uniform(0.1, 1, N),
+        translation=np.ones((N, 3)),
+        rotation=np.zeros(N, np.int32),
+        axis=axis,
+        rest_axis=axis,
+    )
+    return replace(data, **changes)
+
+
+def step_data(seed: int) -> numpy_bodies.StepData:
+    """A random step in which nobody is held."""
+    rng = np.random.default_rng(seed)
+    target, goal = random_states(seed + 1), random_states(seed + 2)
+    return numpy_bodies.StepData(
+        pt=target[:, :3],
+        At=maps(target),
+        pk=goal[:, :3],
+        Ak=maps(goal),
+        lp=rng.normal(size=(N, 3)),
+        lA=rng.normal(size=(N, 3, 3)),
+        held=np.zeros(N, bool),
+        gravity=np.array([0.3, -0.2, -9.81]),
+        pull=3.0,
+        ch2=CH2,
+    )
+
+
+def pose_of(q: np.ndarray):
+    """The state q (n, 12) on the device."""
+    pose = new_pose(DEVICE, len(q))
+    DEVICE.launch(integrators.unpack, len(q), DEVICE.upload(q, wp.float64), pose)
+    return pose
+
+
+class BodyKernels:
+    """The kernels of single bodies, with the calls of `BodyEnergies`."""
+
+    def __init__(self, data: body_data.BodyData):
+        self.data = upload_bodies(data, DEVICE)
+
+    def step(self, step: numpy_bodies.StepData) -> bodies.StepData:
+        out = bodies.StepData()
+        for name in ("pt", "pk", "lp"):
+            setattr(out, name, DEVICE.upload(getattr(step, name), wp.vec3d))
+        for name in ("At", "Ak", "lA"):
+            setattr(out, name, DEVICE.upload(getattr(step, name), wp.mat33d))
+        out.held = DEVICE.upload(step.held, wp.int32)
+        out.gravity, out.pull, out.ch2 = wp.vec3d(*step.gravity), step.pull, step.ch2
+        return out
+
+    def energy(self, step, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        out = DEVICE.zeros(N, wp.float64)
+        DEVICE.launch(bodies.body_energies, N, self.data, self.step(step), pose_of(reference), pose_of(q), out)
+        return DEVICE.read(out)
+
+    def linearized(self, step, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        zero, gradient = DEVICE.zeros((N, 12, 12), wp.float64), DEVICE.zeros((N, 12), wp.float64)
+        blocks = DEVICE.zeros((N, 12, 12), wp.float64)
+        DEVICE.launch(bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), zero, gradient, blocks)
+        return DEVICE.read(gradient), DEVICE.read(blocks)
+
+
+def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> None:
+    """Equal in every entry to `relative` of the largest entry."""
+    assert value.shape == expected.shape
+    assert np.max(np.abs(value - expected), initial=0.0) <= relative * np.max(np.abs(expected), initial=1e-300)
+
+
+NOTHING = {
+    "mass": np.zeros(N),
+    "moment": np.zeros((N, 3)),
+    "stiffness": np.zeros(N),
+    "force": np.zeros((N, 3)),
+    "torque": np.zeros((N, 3)),
+}
+
+
+def only(*names: str, seed: int = 0, **changes) -> body_data.BodyData:
+    """Random constants of which all that make an energy vanish, but `names`."""
+    return body_constants(seed, **{key: value for key, value in NOTHING.items() if key not in names}, **changes)
+
+
+def of_inertia(data, step, q, reference):
+    mass, target = BodyEnergies(data).mass_matrix, state(step.pt, step.At)
+    weight = -CH2 * data.mass[:, None] * step.gravity
+    force = np.pad(weight, ((0, 0), (0, 9)))
+    return (
+        inertia.energy(mass, q, target) + np.sum(force * (q - reference), axis=1),
+        inertia.gradient(mass, q, target) + force,
+        inertia.hessian(mass),
+    )
+
+
+def of_elasticity(energy):
+    def evaluate(data, step, q, reference):
+        k, A = CH2 * data.stiffness, maps(q)
+        H = energy.hessian(k, A, project=True) if energy is orthogonality else energy.hessian(k, A)
+        blocks = np.zeros((N, 12, 12))
+        blocks[:, 3:, 3:] = H
+        return energy.energy(k, A), state(np.zeros((N, 3)), energy.gradient(k, A)), blocks
+
+    return evaluate
+
+
+def of_forces(data, step, q, reference):
+    at_reference = generalised_force(data.mass, step.gravity, data.force, data.torque, maps(reference))
+    now = generalised_force(data.mass, step.gravity, data.force, data.torque, maps(q))
+    work = np.sum(at_reference * (q - reference), axis=1)
+    return -CH2 * work, -CH2 * now, np.zeros((N, 12, 12))
+
+
+def of_pull(data, step, q, reference):
+    weights = data.weight, data.spread, step.pull
+    distances = q[:, :3] - step.pk, maps(q) - step.Ak, step.lp, step.lA
+    blocks = prescribed.hessian(*weights)
+    return prescribed.energy(*weights, *distances), state(*prescribed.gradient(*weights, *distances)), blocks
+
+
+ENERGIES = {
+    "inertia": (only("mass", "moment"), of_inertia),
+    "orthogonality": (only("stiffness"), of_elasticity(orthogonality)),
+    "arap": (only("stiffness", arap=np.full(N, Elasticity.ARAP, np.int32)), of_elasticity(arap)),
+    "forces": (only("force"), of_forces),
+    "couples": (only("torque"), of_forces),
+    "prescribed": (only(kind=np.full(N, Kind.KINEMATIC, np.int32)), of_pull),
+}
+
+
+@pytest.mark.parametrize("name", ENERGIES)
+def test_body_energies_equal_their_definitions(name):
+    data, definition = ENERGIES[name]
+    step, q, reference = step_data(3), random_states(4), random_states(5)
+    energy, gradient, blocks = definition(data, step, q, reference)
+    kernels = BodyKernels(data)
+    assert_close(kernels.energy(step, q, reference), energy)
+    for value, expected in zip(kernels.linearized(step, q), (gradient, blocks), strict=True):
+        assert_close(value, expected)
+
+
+@pytest.mark.parametrize("name", ENERGIES)
+def test_body_kernels_agree_with_finite_differences(name):
+    data, _ = ENERGIES[name]
+    kernels, step, q = BodyKernels(data), step_data(3), random_states(4)
+    gradient, _ = kernels.linearized(step, q)
+    h = 1e-6
+    differences = np.zeros((N, 12))
+    for k in range(12):
+        up, down = q + h * np.eye(12)[k], q - h * np.eye(12)[k]
+        differences[:, k] = (kernels.energy(step, up, q) - kernels.energy(step, down, q)) / (2 * h)
+    assert_close(gradient, differences, 1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name in ENERGIES if name != "couples"])
+def test_body_blocks_are_the_derivatives_of_the_gradients(name):
+    """Near-rigidity: at rotations, where the projected blocks are the Hessians themselves."""
+    data, _ = ENERGIES[name]
+    kernels, step, q = BodyKernels(data), step_data(3), random_states(4, strain=0.0)
+    h = 1e-6
+    differences = np.zeros((N, 12, 12))
+    for k in range(12):
+        up, down = kernels.linearized(step, q + h * np.eye(12)[k]), kernels.linearized(step, q - h * np.eye(12)[k])
+        differences[:, :, k] = (up[0] - down[0]) / (2 * h)
+    assert_close(kernels.linearized(step, q)[1], differences, 1e-6)
+
+
+def test_all_body_energies_together():
+    """Every kind of body and energy at once, against the energies of the NumPy backend; some bodies are held."""
+    rng = np.random.default_rng(8)
+    data = body_constants(7, kind=rng.integers(0, 2, N).astype(np.int32), arap=rng.integers(0, 2, N).astype(np.int32))
+    data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
+    step, q, reference = step_data(9), random_states(10), random_states(11)
+    step.held = rng.random(N) < 0.2
+    kernels, definition = BodyKernels(data), BodyEnergies(data)
+    assert_close(kernels.energy(step, q, reference), definition.energy(step, q, reference))
+    gradient, blocks = kernels.linearized(step, q)
+    assert_close(gradient, definition.gradient(step, q))
+    assert_close(blocks, definition.hessian(step, q))
+
+
+@pytest.mark.parametrize("name", ["orthogonality", "arap"])
+def test_near_rigidity_makes_no_torque(name):
+    kernels, q = BodyKernels(ENERGIES[name][0]), random_states(4)
+    gradient, _ = kernels.linearized(step_data(3), q)
+    torque = np.cross(maps(q).transpose(0, 2, 1), maps(gradient).transpose(0, 2, 1)).sum(axis=1)
+    assert np.abs(torque).max() <= 1e-9 * np.abs(gradient).max()
+    assert not gradient[:, :3].any()
+
+
+def test_projection_equals_its_definition():
+    """P v, P_i B P_j and, on the diagonal, + 1 - P, for every kind of fixed degree of freedom."""
+    rng = np.random.default_rng(0)
+    translation = rng.integers(0, 2, (N, 3)).astype(float)
+    data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3, translation=translation)
+    step = step_data(2)
+    step.held = np.arange(N) % 7 == 0
+    P, kernels = projectors(data, step.held), BodyKernels(data)
+    v = rng.normal(size=(N, 12))
+    vectors = DEVICE.upload(v, wp.float64)
+    DEVICE.launch(bodies.project_vectors, N, kernels.data, kernels.step(step), vectors)
+    assert_close(DEVICE.read(vectors), np.einsum("nij,nj->ni", P, v))
+    row, column = np.arange(N), rng.permutation(N)
+    for other, diagonal in ((column, 0), (row, 1)):
+        B = rng.normal(size=(N, 12, 12))
+        blocks, scratch = DEVICE.upload(B, wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
+        DEVICE.launch(
+            bodies.project_blocks,
+            *(N, kernels.data, kernels.step(step), DEVICE.upload(row, wp.int32), DEVICE.upload(other, wp.int32)),
+            *(scratch, blocks, diagonal),
+        )
+        assert_close(DEVICE.read(blocks), P @ B @ P[other] + diagonal * (np.eye(12) - P))
+
+
+def jointed(seed: int) -> list[Joint]:
+    """Joints of every type between bodies and to the world, in no particular order."""
+    rng = np.random.default_rng(seed)
+    frames = np.tile(np.eye(4), (N, 2, 1, 1))
+    frames[:, 0, :3, :3], frames[:, 1, :3, :3] = (maps(random_states(seed + k, strain=0.0)) for k in (1, 2))
+    frames[:, :, :3, 3] = rng.normal(size=(N, 2, 3))
+    types, joints = ("spherical", "fixed", "hinge", "pin"), []
+    for k in range(N):
+        parent, child = rng.choice(N, 2, replace=False)
+        parent = WORLD if k % 5 == 0 else int(parent)
+        kwargs = {"strength_ratio": 100.0, "stiffness_mass": float(rng.uniform(1, 3)), "length": 0.3}
+        joints.append(Joint(f"joint {k}", types[k % 4], 0, parent, int(child), *frames[k], **kwargs))
+    return joints
+
+
+class JointKernels:
+    """The kernels of joint rows, with the calls of `abd.joints.rows`."""
+
+    def __init__(self, seed: int):
+        model = bodies_over_a_plane(0)
+        bodies_of_joints = replace(model.bodies, names=["body"] * N)
+        self.device_rows = JointRows(replace(model, bodies=bodies_of_joints, joints=jointed(seed)), DEVICE)
+        self.rows = self.device_rows.host
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        self.device_rows.evaluate(pose_of(q), "current")
+        count = self.device_rows.count
+        return DEVICE.read(self.device_rows.pool.get("energy_current", count, wp.float64), count)
+
+    def gradient(self, q: np.ndarray) -> np.ndarray:
+        out = DEVICE.zeros((N, 12), wp.float64)
+        self.device_rows.add_gradient(pose_of(q), out)
+        return DEVICE.read(out)
+
+
+def test_joint_rows_equal_their_definition():
+    kernels, q = JointKernels(0), random_states(1)
+    assert_close(kernels.device_rows.residuals(pose_of(q)), joint_rows.residual(kernels.rows, q))
+    assert_close(kernels.energy(q), joint_rows.energy(kernels.rows, q))
+    assert_close(kernels.gradient(q), joint_rows.gradient(kernels.rows, q))
+
+
+def test_joint_gradient_and_blocks_agree_with_finite_differences():
+    """The energy is a quadratic form: central differences with a large step are exact up to rounding."""
+    kernels, q = JointKernels(0), random_states(1)
+    diagonal, pairs, blocks = joint_rows.hessian(kernels.rows, N)
+    H = np.zeros((N, N, 12, 12))
+    H[np.arange(N), np.arange(N)] = diagonal
+    H[pairs[:, 0], pairs[:, 1]], H[pairs[:, 1], pairs[:, 0]] = blocks, blocks.transpose(0, 2, 1)
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        d = rng.normal(size=(N, 12))
+        slope = kernels.energy(q + d).sum() - kernels.energy(q - d).sum()
+        assert slope == pytest.approx(2.0 * np.sum(kernels.gradient(q) * d), rel=1e-9)
+        turn = 0.5 * (kernels.gradient(q + d) - kernels.gradient(q - d))
+        assert_close(np.einsum("mnij,nj->mi", H, d), turn)
+
+
+def test_joints_between_bodies_make_no_net_force_or_torque():
+    kernels, q = JointKernels(0), random_states(1)
+    inner = np.flatnonzero(kernels.rows.parent != WORLD)
+    chosen = joint_rows.Rows(*(getattr(kernels.rows, field.name)[inner] for field in fields(joint_rows.Rows)))
+    g = kernels.gradient(q)
+    world = kernels.rows.parent == WORLD
+    held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[world] for field in fields(joint_rows.Rows)))
+    g = g - joint_rows.gradient(held, q)
+    assert len(chosen) > 20
+    assert np.abs(g[:, :3].sum(axis=0)).max() <= 1e-9 * np.abs(g).max()
+    spin = np.cross(maps(q).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=(0, 1))
+    assert np.abs(np.cross(q[:, :3], g[:, :3]).sum(axis=0) + spin).max() <= 1e-9 * np.abs(g).max()
+
+
+@wp.kernel
+def evaluate_barriers(
+    first: wp.int32,
+    kind: wp.int32,
+    D: wp.array(dtype=wp.float64),
+    d_hat: wp.float64,
+    xi: wp.float64,
+    out: wp.array(dtype=wp.vec3d),
+):
+    k = wp.tid() + first
+    out[k] = barrier_kernels.barrier(kind, D[k], d_hat, xi)
+
+
+@pytest.mark.parametrize("xi", [0.0, 5e-3])
+@pytest.mark.parametrize("kind", BARRIERS)
+def test_barriers_equal_their_definition(kind, xi):
+    d_hat = 1e-2
+    d = xi + d_hat * np.concatenate([np.logspace(-6, 0, 200), np.linspace(0.01, 1.5, 200)])
+    out = DEVICE.zeros(len(d), wp.vec3d)
+    squares = DEVICE.upload(d**2, wp.float64)
+    DEVICE.launch(evaluate_barriers, len(d), BARRIERS.index(kind), squares, d_hat, xi, out)
+    for value, expected in zip(DEVICE.read(out).T, barrier(kind, d**2, d_hat, xi), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.1, 2.0])
+def test_arcs_equal_their_definition(turn):
+    """Positions on the arc, and the kernel that lays an arc along a direction with its bounds."""
+    data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3)
+    rng = np.random.default_rng(2)
+    q, direction = random_states(3), np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1)
+    half = rng.uniform(0.5, 1.0, (N, 3))
+    path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
+    boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)
+    moves = DEVICE.upload(direction, wp.float64)
+    DEVICE.launch(paths.direction_paths, N, upload_bodies(data, DEVICE), *boxes, pose_of(q), moves, path, speed, limit)
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    corners = signs * half[:, None]
+    radius = np.linalg.norm(np.einsum("nij,nkj->nki", maps(q), corners), axis=2).max(axis=1)
+    expected = paths_definition.follow(q, direction, numpy_bodies.turning(data), radius)
+    for name in ("p", "A", "dp", "w", "S"):
+        assert_close(DEVICE.read(getattr(path, name)), getattr(expected, name))
+    moved = direction[:, None, :3] + np.einsum("nij,nkj->nki", maps(direction), corners)
+    assert_close(DEVICE.read(speed), np.linalg.norm(moved, axis=2).max(axis=1))
+    for name in ("bend", "reach"):
+        bound, exact = DEVICE.read(getattr(path, name)), getattr(expected, name)
+        assert (bound >= exact * (1 - 1e-12)).all() and (bound <= 3.0 * exact + 1e-12).all()
+    strain = np.linalg.norm(expected.S, 2, axis=(1, 2))
+    assert (DEVICE.read(limit) * strain <= 0.5 + 1e-12).all()
+    island, trial = DEVICE.upload(np.arange(N), wp.int32), new_pose(DEVICE, N)
+    alpha = rng.random(N)
+    DEVICE.launch(affine.advance, N, path, island, DEVICE.upload(alpha, wp.float64), trial)
+    assert_close(DEVICE.read(trial.p), expected.origins(np.arange(N), alpha))
+    assert_close(DEVICE.read(trial.A), expected.maps(np.arange(N), alpha))
+
+
+def test_bounds_hold_along_arcs():
+    """`bend` bounds second, `reach` first derivatives of every point, by differences along random arcs."""
+    model = bodies_over_a_plane(0)
+    path = random_path(model, 1, shift=0.3, turn=1.0)
+    shapes = surfaces_definition.Surfaces.of(model)
+    h, everybody = 1e-4, np.arange(4)
+    for alpha in np.linspace(h, 1 - h, 20):
+        low, mid, high = (path.maps(everybody, np.full(4, alpha + k * h)) for k in (-1, 0, 1))
+        for b in range(3):
+            X = shapes.vertices[shapes.vertex_range(b)]
+            second = np.linalg.norm(X @ (high + low - 2 * mid)[b].T, axis=1).max() / h**2
+            first = np.linalg.norm(X @ (high - low)[b].T, axis=1).max() / (2 * h)
+            assert second <= path.bend[b] * (1 + 1e-5) and first <= path.reach[b] * (1 + 1e-5)
+
+
+STRUCTS = {
+    "bodies": (body_data.BodyData, bodies.BodyData, set(), set()),
+    "step": (numpy_bodies.StepData, bodies.StepData, set(), set()),
+    "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point"}, set()),
+    "elements": (elements.Elements, contact.Elements, {"source"}, set()),
+    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"bend", "reach"}),
+    "surfaces": (
+        surfaces_definition.Surfaces,
+        surfaces.Surfaces,
+        {"target_dimension"},
+        {"lower", "upper", "target_bvh", "edge_bvh", "plane", "radius", "material"},
+    ),
+}
+"""Dataclass and struct of one thing, with the fields that only the one or only the other has."""
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_dataclasses_and_structs_have_equal_field_names(name):
+    definition, struct, only_definition, only_struct = STRUCTS[name]
+    assert {field.name for field in fields(definition)} - only_definition == set(struct.vars) - only_struct
+
+
+def test_numberings_are_shared():
+    assert list(body_data.Turning) == [bodies.FREE, bodies.AXIS, bodies.HELD]
+    assert list(Kind) == [bodies.DYNAMIC, bodies.KINEMATIC, bodies.STATIC]
+    assert [BARRIERS.index(name) for name in ("log", "log_sq", "cubic")] == [
+        barrier_kernels.LOG,
+        barrier_kernels.LOG_SQ,
+        barrier_kernels.CUBIC,
+    ]
