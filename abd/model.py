@@ -167,6 +167,7 @@ class Settings:
         eps_v: speed below which friction counts as static [m/s].
         friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
         tolerance: largest vertex speed of the last Newton step [m/s].
+        friction_tolerance: the same while friction acts [m/s]; well below eps_v, or a block near its threshold sticks.
         max_newton: Newton iterations per (sub)step.
         retries: how often a failed step is halved before the run stops.
         linear_solver: "auto", "direct" or "pcg".
@@ -186,6 +187,7 @@ class Settings:
     eps_v: float = 1e-3
     friction_iterations: int = 1
     tolerance: float = 1e-3
+    friction_tolerance: float = 5e-5
     max_newton: int = 100
     retries: int = 4
     linear_solver: str = "auto"

@@ -259,9 +259,8 @@ def _largest(values: np.ndarray) -> float:
 
 
 def _compiled(scene) -> Model:
-    from abd.scene.compile import compile_scene
-    from abd.scene.scene import load
+    from abd.scene.scene import Scene, load
 
     if isinstance(scene, str | Path):
         scene = load(scene)
-    return compile_scene(scene)
+    return scene.compile() if isinstance(scene, Scene) else Scene.from_spec(scene).compile()

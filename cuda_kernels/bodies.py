@@ -202,7 +202,9 @@ def linearize_bodies(
         M = wp.transpose(A) * A
         k4 = wp.float64(4.0) * k
         G = G + k4 * (E * A)
-        P = positive_part(E)
+        P = wp.mat33d()
+        if body.rotation[b] == HELD:
+            P = positive_part(E)
         for r in range(3):
             for s2 in range(3):
                 for a in range(3):
@@ -218,6 +220,65 @@ def linearize_bodies(
     for r in range(3):
         for c in range(3):
             gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] + G[r, c]
+
+
+@wp.kernel
+def stiffen_rotations(
+    first: wp.int32,
+    body: BodyData,
+    step: StepData,
+    pose: Pose,
+    gradient: wp.array2d(dtype=wp.float64),
+    diagonal: wp.array3d(dtype=wp.float64),
+):
+    """Add to every turning body's block what its arc adds to the straight Hessian.
+
+    Along ``A(alpha) = exp(alpha W) A`` the energy's second derivative gains ``G : W^2 A = w . (sym P - tr P 1) w`` with
+    ``P = G A^T``. Near-rigidity does not change under rotation, so G is the gradient of everything else (`gradient`
+    holds all of it); the positive part goes to the rotational directions ``w = axial(D A^-1)``.
+    """
+    b = wp.tid() + first
+    if step.held[b] != 0 or body.rotation[b] == HELD:
+        return
+    A = pose.A[b]
+    G = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            G[r, c] = gradient[b, 3 + 3 * r + c]
+    k = step.ch2 * body.stiffness[b]
+    if body.arap[b] != 0:
+        G = G - TWO * k * (A - polar(A))
+    else:
+        E = A * wp.transpose(A) - identity3()
+        G = G - wp.float64(4.0) * k * (E * A)
+    P = G * wp.transpose(A)
+    M = HALF * (P + wp.transpose(P)) - wp.trace(P) * identity3()
+    if body.rotation[b] == AXIS:
+        e = body.axis[b]
+        M = wp.max(ZERO, wp.dot(e, M * e)) * wp.outer(e, e)
+    else:
+        M = positive_part(M)
+    if frobenius(M) == ZERO:
+        return
+    B = wp.inverse(A)
+    for i in range(3):
+        for a in range(3):
+            wi = half_cross(i, B, a)
+            Mw = M * wi
+            for j in range(3):
+                for c in range(3):
+                    wj = half_cross(j, B, c)
+                    p = 3 + 3 * i + a
+                    q = 3 + 3 * j + c
+                    diagonal[b, p, q] = diagonal[b, p, q] + wp.dot(Mw, wj)
+
+
+@wp.func
+def half_cross(i: wp.int32, B: wp.mat33d, a: wp.int32) -> wp.vec3d:
+    """Axial vector of ``D B`` for the unit change D of entry (i, a): ``1/2 b x e_i`` with b the row a of B."""
+    e = wp.vec3d()
+    e[i] = ONE
+    return HALF * wp.cross(wp.vec3d(B[a, 0], B[a, 1], B[a, 2]), e)
 
 
 @wp.func

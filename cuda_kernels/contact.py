@@ -9,23 +9,39 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose, identity3
 from cuda_kernels.barrier import barrier
-from cuda_kernels.surfaces import EDGE_EDGE, VERTEX_PLANE, Primitives, Surfaces, primitives, proximity, separation
+from cuda_kernels.surfaces import (
+    CORNERS,
+    EDGE_EDGE,
+    EDGE_OF_I,
+    EDGES,
+    FACE_OF_I,
+    VERTEX_PLANE,
+    Primitives,
+    Proximity,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 PARALLEL = 1.0e-3
+TRANSIENT = wp.constant(wp.float64(0.05))
+"""Share of a body's inertia that force times edge length must exceed for the curvature of the distance to count."""
 
 
 @wp.struct
 class ContactLaw:
     """Barrier kind, activation d_hat [m], minimum separation [m], stiffness in the incremental potential
-    (kappa_c c h^2), and its multiplier per pair of materials."""
+    (kappa_c c h^2), its multiplier per pair of materials, and the smallest moment of every body [kg m^2]."""
 
     kind: wp.int32
     d_hat: wp.float64
     minimum: wp.float64
     kappa: wp.array(dtype=wp.float64)
     stiffness: wp.array2d(dtype=wp.float64)
+    inertia: wp.array(dtype=wp.float64)
 
 
 @wp.struct
@@ -76,6 +92,56 @@ def mollifier(kind: wp.int32, c: Primitives, Ai: wp.mat33d, Aj: wp.mat33d) -> Mo
     return out
 
 
+@wp.struct
+class Turning:
+    """Positive part of ``dE/dd`` times the curvature of d, for a contact whose force outweighs its bodies' inertia.
+
+    `count` extra elements; `tangential` joins the plain element's block; `normal` = |dE/dd| length is the stiffness
+    of the extra elements along n, which act through the unit rest vectors E0, E1; `cosine` is the edges' angle.
+    """
+
+    count: wp.int32
+    tangential: wp.mat33d
+    normal: wp.float64
+    cosine: wp.float64
+    E0: wp.vec3d
+    E1: wp.vec3d
+
+
+@wp.func
+def turning(near: Proximity, force: wp.float64, least: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d) -> Turning:
+    """Bound of the curvature: ``t N^T + N t^T <= t t^T / l + l N N^T`` per tangent direction t, with N = n (x) E how
+    the feature's edge E tips out of the tangent plane, and l the edge's length [m]."""
+    out = Turning()
+    out.count = 0
+    if near.feature == CORNERS:
+        return out
+    first = wp.length(near.E0)
+    length = first
+    if near.feature >= EDGES:
+        length = wp.sqrt(first * wp.length(near.E1))
+    if force * length <= TRANSIENT * least:
+        return out
+    out.count = 1
+    out.E0 = near.E0 / first
+    out.normal = force * length
+    if near.feature < EDGES:
+        A = Aj
+        if near.feature == EDGE_OF_I:
+            A = Ai
+        e = wp.normalize(A * out.E0)
+        out.tangential = (force / length) * wp.outer(e, e)
+        return out
+    out.tangential = (force / length) * (identity3() - wp.outer(n, n))
+    if near.feature == EDGES:
+        out.E1 = near.E1 / wp.length(near.E1)
+        out.cosine = wp.dot(wp.normalize(Ai * out.E0), wp.normalize(Aj * out.E1))
+        return out
+    out.E1 = wp.normalize(near.E1 - wp.dot(near.E1, out.E0) * out.E0)
+    out.count = 2
+    return out
+
+
 @wp.func
 def homogeneous(x: wp.vec3d, w: wp.float64) -> wp.vec4d:
     return wp.vec4d(w, x[0], x[1], x[2])
@@ -117,7 +183,44 @@ def contact_energies(
     m = mollifier(c[1], prim, pose.A[i], pose.A[j])
     b = barrier(law.kind, D, law.d_hat, xi)
     energy[k] = kappa * m.m * b[0]
-    elements[k] = 1 + m.active
+    extra = m.active
+    if extra == 0:
+        force = -kappa * TWO * d * b[1]
+        n = near.r / d
+        least = wp.min(law.inertia[i], law.inertia[j])
+        extra = turning(near, force, least, n, pose.A[i], pose.A[j]).count
+    elements[k] = 1 + extra
+
+
+@wp.func
+def tip_over(feature: wp.int32, turn: Turning, n: wp.vec3d, e: wp.int32, out: Elements):
+    """The extra elements of a turning contact, from slot e on: ``normal n n^T`` through (0, E)."""
+    N = turn.normal * wp.outer(n, n)
+    zero = wp.mat33d()
+    for k in range(turn.count):
+        out.fi[e + k] = wp.vec3d()
+        out.fj[e + k] = wp.vec3d()
+        out.Kii[e + k] = zero
+        out.Kij[e + k] = zero
+        out.Kjj[e + k] = zero
+        out.Yi[e + k] = wp.vec4d()
+        out.Yj[e + k] = wp.vec4d()
+        E = turn.E0
+        if k == 1:
+            E = turn.E1
+        if feature == EDGES:
+            scale = ONE / wp.max(ONE - turn.cosine * turn.cosine, wp.float64(PARALLEL))
+            out.Kii[e] = scale * N
+            out.Kjj[e] = scale * N
+            out.Kij[e] = -(turn.cosine * scale) * N
+            out.Yi[e] = homogeneous(turn.E0, ZERO)
+            out.Yj[e] = homogeneous(turn.E1, ZERO)
+        elif feature == EDGE_OF_I or feature == FACE_OF_I:
+            out.Kii[e + k] = N
+            out.Yi[e + k] = homogeneous(E, ZERO)
+        else:
+            out.Kjj[e + k] = N
+            out.Yj[e + k] = homogeneous(E, ZERO)
 
 
 @wp.kernel
@@ -133,8 +236,8 @@ def contact_elements(
 ):
     """Elements of the active candidates, behind the exclusive sum `offset` (candidates + 1,) of their numbers.
 
-    With the distance d and unit normal n the block is the Gauss-Newton one, ``max(0, E_dd) n n^T``: the barrier falls,
-    so the curvature of d itself only lowers it, up to terms of relative size d / edge length. The mollifier adds
+    With the distance d and unit normal n the block is the Gauss-Newton one, ``max(0, E_dd) n n^T``, plus a bound of the
+    positive part of ``dE/dd`` times the curvature of d where it matters (`turning`). The mollifier adds
     ``kappa b m' 2 J^T J`` with J the Jacobian of ea x eb.
     """
     k = wp.tid() + first
@@ -156,6 +259,11 @@ def contact_elements(
     g = kappa * m.m * TWO * d * b[1]
     stiff = wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1]))
     K = stiff * wp.outer(n, n)
+    if m.active == 0 and offset[k + 1] - e > 1:
+        least = wp.min(law.inertia[i], law.inertia[j])
+        turn = turning(near, -g, least, n, pose.A[i], pose.A[j])
+        K = K + turn.tangential
+        tip_over(near.feature, turn, n, e + 1, out)
     out.fi[e] = g * n
     out.fj[e] = -g * n
     out.Kii[e] = K

@@ -5,7 +5,7 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.barrier import barrier
-from cuda_kernels.contact import ContactLaw, Elements, homogeneous
+from cuda_kernels.contact import ContactLaw, Elements, homogeneous, mollifier
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -65,15 +65,20 @@ def rubbing(
     material: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
+    surfaces: Surfaces,
+    pose: Pose,
     elements: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges (two elements), as in ipctk."""
+    """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk."""
     k = wp.tid() + first
-    p = pairs[candidates[k][0]]
+    c = candidates[k]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
     count[k] = 0
-    if elements[k] == 1 and mu[material[p[0]], material[p[1]]] > ZERO:
-        count[k] = 1
+    if elements[k] > 0 and mu[material[i], material[j]] > ZERO:
+        prim = primitives(surfaces, i, j, c[1], c[2], c[3])
+        count[k] = 1 - mollifier(c[1], prim, pose.A[i], pose.A[j]).active
 
 
 @wp.func

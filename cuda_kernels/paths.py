@@ -107,7 +107,7 @@ def start_paths(
 ):
     """The arc from q_n to where the rotation leads: p = pt + ch2 f/m, A = exp(h [w]) A_n; prescribed bodies to their pose.
 
-    Bodies with `moving` = 0 stay.
+    Bodies with `moving` = 0 stay, those with 2 leave out the force term.
     """
     b = wp.tid() + first
     A = pose.A[b]
@@ -116,7 +116,7 @@ def start_paths(
     if moving[b] != 0 and step.held[b] == 0:
         if body.kind[b] == DYNAMIC:
             target = step.pt[b]
-            if body.mass[b] > ZERO:
+            if body.mass[b] > ZERO and moving[b] == 1:
                 target = target + step.ch2 * (step.gravity + body.force[b] / body.mass[b])
             dp = wp.cw_mul(target - pose.p[b], body.translation[b])
             D = wp.mat33d()

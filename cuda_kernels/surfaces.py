@@ -21,6 +21,13 @@ TARGET_VERTEX = 1
 EDGE_EDGE = 2
 VERTEX_PLANE = 3
 
+CORNERS = 0
+EDGE_OF_I = 1
+EDGE_OF_J = 2
+EDGES = 3
+FACE_OF_I = 4
+FACE_OF_J = 5
+
 
 @wp.struct
 class Surfaces:
@@ -57,13 +64,18 @@ class Primitives:
 class Proximity:
     """Closest points of a candidate: rest positions on both bodies and r = x_i - x_j in the world [m].
 
-    `side` is -1 below the surface of a half-space, 1 otherwise.
+    `side` is -1 below the surface of a half-space, 1 otherwise. `feature` tells where the closest points lie: on two
+    vertices (0), a vertex and an edge of i (1) or of j (2), two edges (3), a vertex and a face of i (4) or of j (5);
+    E0, E1 are the rest vectors of that edge, of both edges (i, j), or of two edges of the face.
     """
 
     Xi: wp.vec3d
     Xj: wp.vec3d
     r: wp.vec3d
     side: wp.float64
+    feature: wp.int32
+    E0: wp.vec3d
+    E1: wp.vec3d
 
 
 @wp.func
@@ -104,6 +116,7 @@ def proximity(
     """Closest points of the candidate with rest points c at the given poses of its two bodies."""
     out = Proximity()
     out.side = ONE
+    out.feature = CORNERS
     if kind == VERTEX_PLANE:
         n = wp.vec3d(plane[0], plane[1], plane[2])
         height = wp.dot(n, pi + Ai * c.x0) - plane[3]
@@ -121,7 +134,17 @@ def proximity(
         out.Xi = c.x0 + st[0] * (c.x1 - c.x0)
         out.Xj = c.x2 + st[1] * (c.x3 - c.x2)
         r = (a0 - b0) + st[0] * (a1 - a0) - st[1] * (b1 - b0)
-        if st[0] > ZERO and st[0] < ONE and st[1] > ZERO and st[1] < ONE:
+        out.E0 = c.x1 - c.x0
+        out.E1 = c.x3 - c.x2
+        inside_i = st[0] > ZERO and st[0] < ONE
+        inside_j = st[1] > ZERO and st[1] < ONE
+        if inside_i and not inside_j:
+            out.feature = EDGE_OF_I
+        if inside_j and not inside_i:
+            out.feature = EDGE_OF_J
+            out.E0 = out.E1
+        if inside_i and inside_j:
+            out.feature = EDGES
             # inside both edges the distance is the one between their lines, free of the rounding of the parameters
             n = wp.cross(a1 - a0, b1 - b0)
             if wp.dot(n, n) > PARALLEL * wp.dot(a1 - a0, a1 - a0) * wp.dot(b1 - b0, b1 - b0):
@@ -145,7 +168,22 @@ def proximity(
     w = point_triangle(x, a, b, t)
     Xt = c.x1 + w[1] * (c.x2 - c.x1) + w[2] * (c.x3 - c.x1)
     r = (x - a) - w[1] * (b - a) - w[2] * (t - a)
+    on_target = wp.int32(0)
+    if kind == VERTEX_TARGET:
+        on_target = 1
+    if w[0] > ZERO and w[1] > ZERO:
+        out.feature = EDGE_OF_I + on_target
+        out.E0 = c.x2 - c.x1
+    if w[0] > ZERO and w[2] > ZERO:
+        out.feature = EDGE_OF_I + on_target
+        out.E0 = c.x3 - c.x1
+    if w[1] > ZERO and w[2] > ZERO:
+        out.feature = EDGE_OF_I + on_target
+        out.E0 = c.x3 - c.x2
     if w[0] > ZERO and w[1] > ZERO and w[2] > ZERO:
+        out.feature = FACE_OF_I + on_target
+        out.E0 = c.x2 - c.x1
+        out.E1 = c.x3 - c.x1
         # inside the face the distance is the one to its plane, free of the rounding of the weights
         n = wp.normalize(wp.cross(b - a, t - a))
         r = wp.dot(n, x - a) * n

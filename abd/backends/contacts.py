@@ -7,7 +7,7 @@ import warp as wp
 
 from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
-from abd.model import Model
+from abd.model import Kind, Model
 from cuda_kernels import barrier, blocks, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
@@ -85,6 +85,12 @@ class Reduction:
         )  # fmt: skip
 
 
+def smallest_moments(model: Model) -> np.ndarray:
+    """(n,) smallest non-zero entry of S of every dynamic body [kg m^2]; a huge number for the others."""
+    moment = np.where(model.bodies.moment > 0.0, model.bodies.moment, np.inf).min(axis=1)
+    return np.where((model.bodies.kind == Kind.DYNAMIC) & np.isfinite(moment), moment, 1e300)
+
+
 class Contacts:
     """Barrier energy of all candidates at two poses: the current one and a trial."""
 
@@ -99,6 +105,7 @@ class Contacts:
         self.law.minimum = settings.minimum_separation
         self.law.kappa = device.zeros(1, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
+        self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.reduction = Reduction(device, self.n)
         self.element_count = 0
 
@@ -178,7 +185,7 @@ class Friction:
         device, get, surfaces = self.device, self.pool.get, self.contacts.surfaces
         marks, offset = get("marks", c.count + 1, wp.int32), get("offset", c.count + 1, wp.int32)
         numbers = self.contacts.arrays("current")[1]
-        device.launch(friction.rubbing, c.count, self.mu, surfaces.material, c.pairs, c.items, numbers, marks)
+        device.launch(friction.rubbing, c.count, self.mu, surfaces.material, c.pairs, c.items, surfaces, pose, numbers, marks)
         self.count = device.scan(marks, offset, c.count)
         lagged = self.lagged
         lagged.pair = get("pair", self.count, wp.vec2i)

@@ -233,6 +233,9 @@ class WarpBackend:
     def _assemble_contacts(self) -> None:
         self.contacts.linearize(self.pose)
         self.contacts.reduction.reduce(self.gradient, self.diagonal)
+        self.device.launch(
+            bodies.stiffen_rotations, self.n, self.body, self.step, self.pose, self.gradient, self.diagonal, grain=256
+        )
         if self.has_constraints:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
 

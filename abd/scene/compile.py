@@ -219,6 +219,9 @@ def _settings(spec: SceneSpec, diagonal: float) -> Settings:
         # A duration of 0.3 s at dt = 0.1 s is three frames, although 0.3 / 0.1 rounds to above 3.
         frames = max(1, math.ceil(output.duration / solver.dt - 1e-9))
     tolerance = solver.tolerance if solver.tolerance_relative is None else solver.tolerance_relative * diagonal
+    friction_tolerance = solver.friction_tolerance
+    if friction_tolerance is None:
+        friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
     return Settings(
         dt=solver.dt,
         integrator=solver.integrator,
@@ -230,6 +233,7 @@ def _settings(spec: SceneSpec, diagonal: float) -> Settings:
         eps_v=solver.eps_v,
         friction_iterations=solver.friction_iterations,
         tolerance=tolerance,
+        friction_tolerance=friction_tolerance,
         max_newton=solver.max_newton,
         retries=solver.retries,
         linear_solver=solver.linear_solver,

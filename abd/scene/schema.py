@@ -319,6 +319,12 @@ class SolverSpec(Spec):
     tolerance_relative: Number | None = entry(
         None, "tolerance as a multiple of the scene's bounding-box diagonal, instead of `tolerance`", unit="1/s", gt=0
     )
+    friction_tolerance: Number | None = entry(
+        None,
+        "the same while friction acts; default: at most 0.05 eps_v, or the scene's own where it is relative",
+        unit="m/s",
+        gt=0,
+    )
     max_newton: Count = entry(100, "Newton iterations per step", ge=1)
     retries: Count = entry(4, "how often a failed step is halved before the run stops", ge=0, le=20)
     linear_solver: Literal["auto", "direct", "pcg"] = entry(

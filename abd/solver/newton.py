@@ -61,6 +61,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     islands = backend.islands.count
+    tolerance = settings.friction_tolerance if backend.friction.count else settings.tolerance
     converged = np.zeros(islands, dtype=bool)
     linearized = False
     for _ in range(settings.max_newton):
@@ -90,7 +91,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None
     raise StepFailure(
         "not_converged",
         f"{settings.max_newton} Newton iterations left a vertex speed of {progress.tolerance:.3g} m/s "
-        f"(tolerance {settings.tolerance:.3g})",
+        f"(tolerance {tolerance:.3g})",
     )
 
 

@@ -1,14 +1,16 @@
 """Where a step starts: on the arc that the velocities lead along, as far as collisions allow.
 
 A stiff body's energy is a narrow curved valley; Newton from q_n, or from the stretched inertial target, crawls along
-it (formulation.md section 2). Bodies without contact start at ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; bodies in
-contact, and those joined to them, would be squeezed against their support by the force term, so the start is kept only
-where it lowers the energy, first for all bodies, then for those that touch nothing.
+it (formulation.md section 2). Bodies start at ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``, where that lowers the
+energy. Bodies in contact, and those joined to them, would often be squeezed against their support by the force term:
+they are tried without it, and then left where they are.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 
 
 def start(backend, h: float, touching: np.ndarray) -> np.ndarray:
@@ -20,20 +22,24 @@ def start(backend, h: float, touching: np.ndarray) -> np.ndarray:
     Returns:
         (islands,) the fraction of the first path that was free of collisions.
     """
-    everybody = np.ones(len(touching), dtype=bool)
-    alpha = free = backend.follow_velocity(h, everybody)
+    everything = np.full(len(touching), WITH_FORCES)
+    alpha = free = backend.follow_velocity(h, everything)
     backend.evaluate()
     backend.lag_friction()
-    change, size = backend.try_step(alpha)
-    falls = change <= 1e-15 * size
-    if falls.all():
-        backend.accept()
-        return free
-    if touching.any() and not touching.all():
-        chosen = ~touching | falls[backend.islands.host]
+    falls = _falls(backend, alpha)
+    for gentler in (WITHOUT_FORCES, STAY):
+        if falls.all() or not touching.any():
+            break
+        chosen = np.where(touching & ~falls[backend.islands.host], gentler, WITH_FORCES)
         alpha = backend.follow_velocity(h, chosen)
-        change, size = backend.try_step(alpha)
-        falls = change <= 1e-15 * size
-    backend.try_step(np.where(falls, alpha, 0.0))
+        falls = _falls(backend, alpha)
+    if not falls.all():
+        backend.try_step(np.where(falls, alpha, 0.0))
     backend.accept()
     return free
+
+
+def _falls(backend, alpha: np.ndarray) -> np.ndarray:
+    """(islands,) whether the energy at path(alpha) is no higher than at q_n."""
+    change, size = backend.try_step(alpha)
+    return change <= 1e-15 * size
