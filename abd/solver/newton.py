@@ -77,7 +77,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None
             raise StepFailure("not_finite", "the Newton direction is not finite")
         with progress.time("collision"):
             free = backend.follow_direction(np.where(converged, 0.0, 1.0))
-        small = speed <= settings.tolerance
+        small = speed <= tolerance
         with progress.time("line search"):
             alpha, trials, linearized = search(backend, free, small)
         progress.trials += trials
