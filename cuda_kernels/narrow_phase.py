@@ -9,6 +9,7 @@ built once, serves every instance and every step.
 import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
+from cuda_kernels.broad_phase import absolute
 from cuda_kernels.ccd import corners, relative_speed
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
@@ -60,22 +61,16 @@ def relative_frames(
     reach: wp.float64,
     minimum: wp.float64,
     frames: Frames,
-    items: wp.array(dtype=wp.int32),
 ):
-    """Relative maps of every body pair, both ways (entries 2k and 2k + 1), and the number of its items.
+    """Relative maps of every body pair, both ways (entries 2k and 2k + 1).
 
     With r = x_i - p_j and y = A_j^-1 r: ``y'' = A_j^-1 (r'' - A_j'' y - 2 A_j' y')``, each factor bounded over the step.
     """
     k = wp.tid() + first
     i0 = pairs[k][0]
     j0 = pairs[k][1]
-    mi = s.mesh[i0]
-    mj = s.mesh[j0]
-    if mj < 0:
-        items[k] = s.vertex_start[mi + 1] - s.vertex_start[mi]
+    if s.mesh[j0] < 0:
         return
-    vertices = s.vertex_start[mi + 1] - s.vertex_start[mi] + s.vertex_start[mj + 1] - s.vertex_start[mj]
-    items[k] = vertices + s.edge_start[mi + 1] - s.edge_start[mi]
     xi = separation(s, i0, j0, minimum)
     for side in range(2):
         i = i0
@@ -113,20 +108,6 @@ def relative_frames(
         frames.grow[e] = inverse * (reach + xi) + second / wp.float64(8.0)
 
 
-@wp.func
-def find_pair(start: wp.array(dtype=wp.int32), count: wp.int32, item: wp.int32) -> wp.int32:
-    """Index of the pair an item belongs to: the last k with start[k] <= item."""
-    lo = wp.int32(0)
-    hi = count
-    while hi - lo > 1:
-        mid = (lo + hi) // 2
-        if start[mid] <= item:
-            lo = mid
-        else:
-            hi = mid
-    return lo
-
-
 @wp.struct
 class Item:
     """One primitive carried into the other body's rest frame: kind, index, its swept box there, and whose tree to ask."""
@@ -140,39 +121,30 @@ class Item:
 
 
 @wp.func
-def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32, local: wp.int32) -> Item:
-    """The item with index `local` of a body pair."""
+def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32, kind: wp.int32, a: wp.int32) -> Item:
+    """Primitive a of a body pair as an item; `alive` tells whether its box meets the other mesh's box."""
     item = Item()
+    item.kind = kind
+    item.a = a
+    item.alive = 1
+    if kind == VERTEX_PLANE:
+        return item
     mi = s.mesh[i]
     mj = s.mesh[j]
-    item.alive = 0
-    if mj < 0:
-        item.kind = VERTEX_PLANE
-        item.a = local
-        item.alive = 1
-        return item
-    ni = s.vertex_start[mi + 1] - s.vertex_start[mi]
-    nj = s.vertex_start[mj + 1] - s.vertex_start[mj]
     e = 2 * pair
     mesh = mj
     x = wp.vec3d()
     z = wp.vec3d()
-    if local < ni:
-        item.kind = VERTEX_TARGET
-        item.a = local
-        x = s.vertices[s.vertex_start[mi] + local]
+    if kind == VERTEX_TARGET:
+        x = s.vertices[s.vertex_start[mi] + a]
         z = x
-    elif local < ni + nj:
-        item.kind = TARGET_VERTEX
-        item.a = local - ni
+    elif kind == TARGET_VERTEX:
         e = 2 * pair + 1
         mesh = mi
-        x = s.vertices[s.vertex_start[mj] + item.a]
+        x = s.vertices[s.vertex_start[mj] + a]
         z = x
     else:
-        item.kind = EDGE_EDGE
-        item.a = local - ni - nj
-        edge = s.edges[s.edge_start[mi] + item.a]
+        edge = s.edges[s.edge_start[mi] + a]
         x = s.vertices[s.vertex_start[mi] + edge[0]]
         z = s.vertices[s.vertex_start[mi] + edge[1]]
     R0 = frames.R0[e]
@@ -185,7 +157,7 @@ def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32,
     a1 = R1 * x + t1
     lo = wp.min(a0, a1)
     hi = wp.max(a0, a1)
-    if item.kind == EDGE_EDGE:
+    if kind == EDGE_EDGE:
         b0 = R0 * z + t0
         b1 = R1 * z + t1
         lo = wp.min(lo, wp.min(b0, b1))
@@ -195,46 +167,97 @@ def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32,
     item.upper = hi + g
     l = s.lower[mesh]
     u = s.upper[mesh]
-    if (
-        item.lower[0] <= u[0]
-        and item.lower[1] <= u[1]
-        and item.lower[2] <= u[2]
-        and item.upper[0] >= l[0]
-        and item.upper[1] >= l[1]
-        and item.upper[2] >= l[2]
-    ):
-        item.alive = 1
+    for r in range(3):
+        if item.lower[r] > u[r] or item.upper[r] < l[r]:
+            item.alive = 0
     return item
 
 
+@wp.func
+def rounded_down(v: wp.vec3d) -> wp.vec3:
+    """Single precision, outwards for a lower corner."""
+    s = wp.float64(2.0e-7)
+    return wp.vec3(
+        wp.float32(v[0] - s * wp.abs(v[0])), wp.float32(v[1] - s * wp.abs(v[1])), wp.float32(v[2] - s * wp.abs(v[2]))
+    )
+
+
+@wp.func
+def rounded_up(v: wp.vec3d) -> wp.vec3:
+    """Single precision, outwards for an upper corner."""
+    return -rounded_down(-v)
+
+
+@wp.func
+def collect(
+    s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32, kind: wp.int32, tree: wp.uint64,
+    own: wp.int32, other: wp.int32, e: wp.int32, base: wp.int32, write: wp.int32, items: wp.array(dtype=wp.vec3i),
+) -> wp.int32:
+    """Items of one kind: the primitives in mesh `own` whose tree meets the box of mesh `other`, carried by frame e."""
+    lo = s.lower[other]
+    hi = s.upper[other]
+    centre = wp.float64(0.5) * (lo + hi)
+    half = wp.float64(0.5) * (hi - lo)
+    c0 = frames.R0[e] * centre + frames.t0[e]
+    c1 = frames.R1[e] * centre + frames.t1[e]
+    h0 = absolute(frames.R0[e]) * half
+    h1 = absolute(frames.R1[e]) * half
+    g = frames.grow[e]
+    grow = wp.vec3d(g, g, g)
+    query = wp.bvh_query_aabb(
+        tree, rounded_down(wp.min(c0 - h0, c1 - h1) - grow), rounded_up(wp.max(c0 + h0, c1 + h1) + grow)
+    )
+    found = wp.int32(0)
+    a = wp.int32(0)
+    while wp.bvh_query_next(query, a):
+        if carry(s, frames, i, j, pair, kind, a).alive != 0:
+            if write != 0:
+                items[base + found] = wp.vec3i(pair, kind, a)
+            found = found + 1
+    return found
+
+
 @wp.kernel
-def cull_items(
+def collect_items(
     first: wp.int32,
     s: Surfaces,
     pairs: wp.array(dtype=wp.vec2i),
-    pair_count: wp.int32,
     frames: Frames,
-    item_start: wp.array(dtype=wp.int32),
-    alive: wp.array(dtype=wp.int32),
-):
-    """Whether an item's box meets the box of the other body's mesh."""
-    t = wp.tid() + first
-    k = find_pair(item_start, pair_count, t)
-    item = carry(s, frames, pairs[k][0], pairs[k][1], k, t - item_start[k])
-    alive[t] = item.alive
-
-
-@wp.kernel
-def keep_items(
-    first: wp.int32,
-    alive: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
-    kept: wp.array(dtype=wp.int32),
+    write: wp.int32,
+    count: wp.array(dtype=wp.int32),
+    items: wp.array(dtype=wp.vec3i),
 ):
-    """Indices of the items alive, in order; `offset` is the exclusive sum of `alive`."""
-    t = wp.tid() + first
-    if alive[t] != 0:
-        kept[offset[t]] = t
+    """Items (pair, kind, index) of every body pair: counted where ``write == 0``, written behind its offset otherwise.
+
+    Frame 2k carries i into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the
+    primitives of i.
+    """
+    k = wp.tid() + first
+    i = pairs[k][0]
+    j = pairs[k][1]
+    mi = s.mesh[i]
+    mj = s.mesh[j]
+    base = wp.int32(0)
+    if write != 0:
+        base = offset[k]
+    found = wp.int32(0)
+    if mj < 0:
+        found = s.vertex_start[mi + 1] - s.vertex_start[mi]
+        if write != 0:
+            for a in range(found):
+                items[base + a] = wp.vec3i(k, VERTEX_PLANE, a)
+    else:
+        e = 2 * k
+        found = collect(s, frames, i, j, k, VERTEX_TARGET, s.vertex_bvh[mi], mi, mj, e + 1, base, write, items)
+        found = found + collect(
+            s, frames, i, j, k, TARGET_VERTEX, s.vertex_bvh[mj], mj, mi, e, base + found, write, items
+        )
+        found = found + collect(
+            s, frames, i, j, k, EDGE_EDGE, s.edge_bvh[mi], mi, mj, e + 1, base + found, write, items
+        )
+    if write == 0:
+        count[k] = found
 
 
 @wp.func
@@ -295,18 +318,7 @@ def visit(
     tree = s.target_bvh[item.mesh]
     if item.kind == EDGE_EDGE:
         tree = s.edge_bvh[item.mesh]
-    lo = item.lower
-    hi = item.upper
-    # outward rounding to single precision
-    scale = wp.float64(2.0e-7)
-    for r in range(3):
-        lo[r] = lo[r] - wp.abs(lo[r]) * scale
-        hi[r] = hi[r] + wp.abs(hi[r]) * scale
-    query = wp.bvh_query_aabb(
-        tree,
-        wp.vec3(wp.float32(lo[0]), wp.float32(lo[1]), wp.float32(lo[2])),
-        wp.vec3(wp.float32(hi[0]), wp.float32(hi[1]), wp.float32(hi[2])),
-    )
+    query = wp.bvh_query_aabb(tree, rounded_down(item.lower), rounded_up(item.upper))
     b = wp.int32(0)
     swapped = wp.int32(0)
     mv = s.mesh[i]
@@ -331,21 +343,19 @@ def find_candidates(
     s: Surfaces,
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
-    pair_count: wp.int32,
     frames: Frames,
-    item_start: wp.array(dtype=wp.int32),
-    kept: wp.array(dtype=wp.int32),
+    items: wp.array(dtype=wp.vec3i),
     reach: wp.float64,
     minimum: wp.float64,
     slots: wp.array(dtype=wp.vec4i),
     count: wp.array(dtype=wp.int32),
 ):
-    """Candidates of every kept item: the first `SLOTS` into its slots, and their number."""
+    """Candidates of every item: the first `SLOTS` into its slots, and their number."""
     t = wp.tid() + first
-    k = find_pair(item_start, pair_count, kept[t])
+    k = items[t][0]
     i = pairs[k][0]
     j = pairs[k][1]
-    item = carry(s, frames, i, j, k, kept[t] - item_start[k])
+    item = carry(s, frames, i, j, k, items[t][1], items[t][2])
     count[t] = visit(s, path, i, j, k, item, reach, minimum, SLOTS * t, SLOTS, slots)
 
 
@@ -355,10 +365,8 @@ def gather_candidates(
     s: Surfaces,
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
-    pair_count: wp.int32,
     frames: Frames,
-    item_start: wp.array(dtype=wp.int32),
-    kept: wp.array(dtype=wp.int32),
+    items: wp.array(dtype=wp.vec3i),
     reach: wp.float64,
     minimum: wp.float64,
     slots: wp.array(dtype=wp.vec4i),
@@ -372,10 +380,10 @@ def gather_candidates(
         for m in range(n):
             candidates[offset[t] + m] = slots[SLOTS * t + m]
     else:
-        k = find_pair(item_start, pair_count, kept[t])
+        k = items[t][0]
         i = pairs[k][0]
         j = pairs[k][1]
-        item = carry(s, frames, i, j, k, kept[t] - item_start[k])
+        item = carry(s, frames, i, j, k, items[t][1], items[t][2])
         visit(s, path, i, j, k, item, reach, minimum, offset[t], n, candidates)
 
 
@@ -383,11 +391,9 @@ def gather_candidates(
 def segment_starts(
     first: wp.int32,
     item_start: wp.array(dtype=wp.int32),
-    kept_offset: wp.array(dtype=wp.int32),
     candidate_offset: wp.array(dtype=wp.int32),
-    pair_count: wp.int32,
     starts: wp.array(dtype=wp.int32),
 ):
-    """First candidate of every body pair (pairs + 1,): items -> kept items -> candidates."""
+    """First candidate of every body pair (pairs + 1,): pairs -> items -> candidates."""
     k = wp.tid() + first
-    starts[k] = candidate_offset[kept_offset[item_start[k]]]
+    starts[k] = candidate_offset[item_start[k]]

@@ -43,6 +43,7 @@ class Surfaces:
     edges: wp.array(dtype=wp.vec2i)
     target_bvh: wp.array(dtype=wp.uint64)
     edge_bvh: wp.array(dtype=wp.uint64)
+    vertex_bvh: wp.array(dtype=wp.uint64)
     lower: wp.array(dtype=wp.vec3d)
     upper: wp.array(dtype=wp.vec3d)
     plane: wp.array(dtype=wp.vec4d)

@@ -16,6 +16,21 @@ from cuda_kernels import broad_phase, narrow_phase
 from cuda_kernels.affine import Path
 
 
+MARGIN = 0.05
+"""How much further than d_hat the list reaches, in typical edge lengths: it survives most Newton steps, and on meshes
+coarser than the reach its length hardly grows."""
+
+
+def typical_edge(model: Model) -> float:
+    """Median edge length of the scene's meshes, each counted once [m]; 0 without any."""
+    lengths = [
+        np.median(np.linalg.norm(mesh.vertices[mesh.edges[:, 0]] - mesh.vertices[mesh.edges[:, 1]], axis=1))
+        for mesh in model.meshes
+        if len(mesh.edges)
+    ]
+    return float(np.median(lengths)) if lengths else 0.0
+
+
 class Candidates:
     """Candidates of all body pairs, grouped by pair; pairs grouped by the body that emits them.
 
@@ -34,7 +49,7 @@ class Candidates:
         self.filters = upload_filters(model, device)
         self.minimum = model.settings.minimum_separation
         self.d_hat = model.settings.d_hat
-        self.margin = model.settings.d_hat
+        self.margin = max(self.d_hat, MARGIN * typical_edge(model))
         self.lower = device.zeros(max(self.n, 1), wp.vec3)
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
@@ -88,28 +103,25 @@ class Candidates:
         frames.t0 = pool.get("t0", 2 * pairs, wp.vec3d)
         frames.t1 = pool.get("t1", 2 * pairs, wp.vec3d)
         frames.grow = pool.get("grow", 2 * pairs, wp.float64)
-        sizes = pool.get("sizes", pairs + 1, wp.int32)
-        start = pool.get("item_start", pairs + 1, wp.int32)
         device.launch(
-            narrow_phase.relative_frames, pairs, surfaces, path, self.pairs, reach, self.minimum, frames, sizes, grain=256
+            narrow_phase.relative_frames, pairs, surfaces, path, self.pairs, reach, self.minimum, frames, grain=256
         )
+        sizes, start = pool.get("sizes", pairs + 1, wp.int32), pool.get("start", pairs + 1, wp.int32)
+        carried = pool.get("carried", 1, wp.vec3i)
+        query = (surfaces, self.pairs, frames, start)
+        device.launch(narrow_phase.collect_items, pairs, *query, 0, sizes, carried, grain=64)
         total = device.scan(sizes, start, pairs)
-        alive = pool.get("alive", total + 1, wp.int32)
-        offset = pool.get("offset", total + 1, wp.int32)
-        device.launch(narrow_phase.cull_items, total, surfaces, self.pairs, pairs, frames, start, alive)
-        kept_count = device.scan(alive, offset, total)
-        kept = pool.get("kept", kept_count, wp.int32)
-        device.launch(narrow_phase.keep_items, total, alive, offset, kept, grain=16384)
-        slots = pool.get("slots", narrow_phase.SLOTS * kept_count, wp.vec4i)
-        hits = pool.get("hits", kept_count + 1, wp.int32)
-        begin = pool.get("begin", kept_count + 1, wp.int32)
-        query = (surfaces, path, self.pairs, pairs, frames, start, kept, reach, self.minimum, slots)
-        device.launch(narrow_phase.find_candidates, kept_count, *query, hits, grain=128)
-        self.count = device.scan(hits, begin, kept_count)
+        carried = pool.get("carried", total, wp.vec3i)
+        device.launch(narrow_phase.collect_items, pairs, *query, 1, sizes, carried, grain=64)
+        slots = pool.get("slots", narrow_phase.SLOTS * total, wp.vec4i)
+        hits, begin = pool.get("hits", total + 1, wp.int32), pool.get("begin", total + 1, wp.int32)
+        query = (surfaces, path, self.pairs, frames, carried, reach, self.minimum, slots)
+        device.launch(narrow_phase.find_candidates, total, *query, hits, grain=128)
+        self.count = device.scan(hits, begin, total)
         self.items = pool.get("items", self.count, wp.vec4i)
-        device.launch(narrow_phase.gather_candidates, kept_count, *query, begin, self.items, grain=4096)
+        device.launch(narrow_phase.gather_candidates, total, *query, begin, self.items, grain=4096)
         self.segment = pool.get("segment", pairs + 1, wp.int32)
-        device.launch(narrow_phase.segment_starts, pairs + 1, start, offset, begin, pairs, self.segment, grain=16384)
+        device.launch(narrow_phase.segment_starts, pairs + 1, start, begin, self.segment, grain=16384)
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""

@@ -71,7 +71,7 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
         return corners.min(axis=1), corners.max(axis=1)
 
     meshes = model.meshes
-    targets, isolated, target_ids, edge_ids = [], [], [], []
+    targets, isolated, target_ids, edge_ids, vertex_ids = [], [], [], [], []
     for mesh in meshes:
         wire, points = mesh.codim_edges, mesh.points
         targets.append(np.concatenate([mesh.triangles, wire[:, [0, 1, 1]], np.repeat(points[:, None], 3, 1)]))
@@ -80,6 +80,7 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
         isolated.append(flags)
         target_ids.append(tree(boxes(mesh, targets[-1])))
         edge_ids.append(tree(boxes(mesh, mesh.edges)))
+        vertex_ids.append(tree((mesh.vertices, mesh.vertices)))
 
     def stacked(parts, width, dtype):
         return np.concatenate(parts) if parts else np.zeros((0, width) if width else 0, dtype=dtype)
@@ -98,6 +99,7 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
     data.edges = device.upload(stacked([m.edges for m in meshes], 2, np.int32), wp.vec2i)
     data.target_bvh = device.upload(np.array(target_ids, dtype=np.uint64), wp.uint64)
     data.edge_bvh = device.upload(np.array(edge_ids, dtype=np.uint64), wp.uint64)
+    data.vertex_bvh = device.upload(np.array(vertex_ids, dtype=np.uint64), wp.uint64)
     data.lower = device.upload(np.array([m.vertices.min(axis=0) for m in meshes]).reshape(-1, 3), wp.vec3d)
     data.upper = device.upload(np.array([m.vertices.max(axis=0) for m in meshes]).reshape(-1, 3), wp.vec3d)
     data.plane = device.upload(np.nan_to_num(model.bodies.plane), wp.vec4d)
