@@ -61,6 +61,7 @@ class WarpBackend:
         method = choose(model.settings.linear_solver, int(free.sum()), len(model.joints), d.is_cpu)
         self.linear = LinearSolver(d, method, slot, self.islands, model.settings.linear_tolerance)
         self.eps = self.kappa = 0.0
+        self.d_hat = model.settings.d_hat
 
     # state -------------------------------------------------------------------------------------------------------
 

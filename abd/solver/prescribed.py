@@ -88,16 +88,24 @@ class Prescribed:
         return np.where(self.mask, np.abs(q - goals).max(axis=1), 0.0)
 
     def _close(self, backend, goals: np.ndarray) -> None:
-        """Set bodies on their targets where the arc to them is free, and hold them there."""
+        """Set bodies on their targets where the arc to them is free, and hold them there.
+
+        A move that would take more than half of a tight gap is left to the next rounds: a barrier squeezed by a body
+        that is held has no way out.
+        """
         held = self.mask & (self._missing(goals, backend.read_positions()) <= 1e-9)
         if not held.all():
             far = self.mask & ~held
             if far.any():
                 alpha = backend.follow_velocity(1.0, far)
                 if (alpha == 1.0).all():
+                    roomy = 0.5 * min(backend.smallest_gap(), backend.d_hat)
                     backend.try_step(alpha)
                     backend.accept()
-                    held |= far
+                    if backend.smallest_gap() >= roomy:
+                        held |= far
+                    else:
+                        backend.accept()
         backend.snap_to_goals(held)
         backend.hold(held)
         backend.evaluate()

@@ -11,8 +11,8 @@ import numpy as np
 from abd.model import Kind, Model
 from abd.potentials.barrier import barrier
 
-TIGHT_GAP = 1e-9
-"""Gap, relative to the scene's diagonal, below which a contact that still closes stiffens the barrier."""
+TIGHT_GAP = 1e-2
+"""Gap, in d_hat, below which a contact that still closes stiffens the barrier: the logarithm grows too slowly there."""
 
 
 class ContactStiffness:
@@ -21,7 +21,7 @@ class ContactStiffness:
     def __init__(self, model: Model):
         settings = model.settings
         self.fixed = settings.contact_stiffness
-        self.diagonal = settings.diagonal
+        self.d_hat = settings.d_hat
         dynamic = model.bodies.kind == Kind.DYNAMIC
         mass = float(model.bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
         gap = min(1e-8 * settings.diagonal, np.sqrt(0.5) * settings.d_hat)
@@ -59,7 +59,7 @@ class ContactStiffness:
         if self.fixed is not None:
             return False
         gap = backend.smallest_gap()
-        tight = gap < TIGHT_GAP * self.diagonal and gap <= self.gap
+        tight = gap < TIGHT_GAP * self.d_hat and gap <= self.gap
         blocked = bool((alpha < 1e-6).any()) and np.isfinite(gap)
         self.gap = gap
         stiffest = 100.0 * self.lowest / self.scale
