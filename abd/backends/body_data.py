@@ -86,3 +86,9 @@ def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
             upper[b] = np.sqrt(bodies.moment[b] / bodies.mass[b])
             lower[b] = -upper[b]
     return lower, upper
+
+
+def smallest_moments(model: Model) -> np.ndarray:
+    """(n,) smallest non-zero entry of S of every dynamic body [kg m^2]; a huge number for the others."""
+    moment = np.where(model.bodies.moment > 0.0, model.bodies.moment, np.inf).min(axis=1)
+    return np.where((model.bodies.kind == Kind.DYNAMIC) & np.isfinite(moment), moment, 1e300)

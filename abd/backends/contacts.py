@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.body_data import smallest_moments
 from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
-from abd.model import Kind, Model
+from abd.model import Model
 from cuda_kernels import barrier, blocks, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
@@ -83,12 +84,6 @@ class Reduction:
             blocks.gather_bodies,
             12 * self.n, self.coupling.starts, self.coupling.entries, gi, gj, dii, djj, gradient, diagonal,
         )  # fmt: skip
-
-
-def smallest_moments(model: Model) -> np.ndarray:
-    """(n,) smallest non-zero entry of S of every dynamic body [kg m^2]; a huge number for the others."""
-    moment = np.where(model.bodies.moment > 0.0, model.bodies.moment, np.inf).min(axis=1)
-    return np.where((model.bodies.kind == Kind.DYNAMIC) & np.isfinite(moment), moment, 1e300)
 
 
 class Contacts:

@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.backends.body_data import BodyData, Turning
 from abd.model import Kind
-from abd.potentials import arap, inertia, orthogonality, prescribed
+from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.forces import generalised_force
 
 
@@ -85,12 +85,24 @@ class BodyEnergies:
         return gradient
 
     def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:
-        """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out."""
+        """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out.
+
+        Bodies that move straight keep the positive part of near-rigidity's curvature, those on arcs see none of it.
+        """
         data, (free, goal) = self.data, self._movers(step)
         blocks = np.zeros((len(q), 12, 12))
         blocks[free] = inertia.hessian(self.mass_matrix[free])
-        blocks[free, 3:, 3:] += step.ch2 * self._elastic(arap.hessian, _projected_orthogonality, free, q)
+        blocks[free, 3:, 3:] += step.ch2 * self._elastic_blocks(free, q)
         blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
+        return blocks
+
+    def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """(n, 12, 12) what the arcs of the bodies add to their blocks; gradient (n, 12) of all energies together."""
+        blocks, moving = np.zeros((len(q), 12, 12)), ~step.held
+        A, others = maps(q), maps(gradient).copy()
+        free, _ = self._movers(step)
+        others[free] -= step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, free, q)
+        blocks[moving, 3:, 3:] = arc_stiffness.hessian(A[moving], others[moving], turning(self.data)[moving])
         return blocks
 
     def _movers(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:
@@ -110,14 +122,19 @@ class BodyEnergies:
         values[polar] = of_arap(stiffness[polar], A[polar])
         return values
 
+    def _elastic_blocks(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """(k, 9, 9) blocks of near-rigidity of the bodies `rows`."""
+        stiffness, A = self.data.stiffness[rows], maps(q)[rows]
+        straight, polar = self.data.rotation[rows] == Turning.HELD, self.data.arap[rows] != 0
+        blocks = orthogonality.hessian(stiffness, A, keep="none")
+        blocks[straight] = orthogonality.hessian(stiffness[straight], A[straight], keep="positive")
+        blocks[polar] = arap.hessian(stiffness[polar], A[polar])
+        return blocks
+
     def _pull(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
         """Distances to the goals and multipliers of prescribed bodies."""
         dp, dA = positions(q)[rows] - step.pk[rows], maps(q)[rows] - step.Ak[rows]
         return dp, dA, step.lp[rows], step.lA[rows]
-
-
-def _projected_orthogonality(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
-    return orthogonality.hessian(stiffness, A, project=True)
 
 
 def projectors(data: BodyData, held: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pairs import body_pairs
@@ -28,6 +29,7 @@ class NumpyContacts:
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
         self.surfaces, self.pairs = Surfaces.of(model), body_pairs(model)
+        self.moments = smallest_moments(model)
         self.set_stiffness(0.0)
         self.search(standing(model.bodies.q))
 
@@ -46,7 +48,9 @@ class NumpyContacts:
 
     def elements(self, q: np.ndarray) -> Elements:
         """Elements of the active candidates."""
-        return contact.contact_elements(self.candidates.positions(q), self.candidates, self.parameters)
+        candidates = self.candidates
+        inertia = np.minimum(self.moments[candidates.first], self.moments[candidates.second])
+        return contact.contact_elements(candidates.positions(q), candidates, self.parameters, inertia)
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """(m,) distances beyond the separation [m]; negative below the surface of a half-space."""

@@ -235,6 +235,7 @@ class NumpyBackend:
         """Gradient (n, 12) and blocks (n, n, 12, 12) at the current iterate, fixed degrees of freedom projected out."""
         self._assemble_other()
         self._assemble_contacts()
+        self.blocks[self.everybody, self.everybody] += self.energies.arc_stiffness(self.step, self.q, self.gradient)
         P = self.projectors
         self.gradient = np.einsum("nij,nj->ni", P, self.gradient)
         self.blocks = np.einsum("mir,mnrs,nsj->mnij", P, self.blocks, P, optimize=True)

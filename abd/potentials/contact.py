@@ -12,8 +12,9 @@ Gauss-Newton form, per contact with unit normal n and distance d
 
     dE/dd n,    k n n^T    with  k = max(0, d2E/dd2) = max(0, kappa s m (4 D b'' + 2 b'))
 
-that is, d is taken as linear in the bodies (its curvature times dE/dd < 0 is left out), and for a nearly parallel
-pair, with ``e = u x v`` the cross product of its edge vectors, the same for ``c = |e|^2``:
+that is, d is taken as linear in the bodies; its curvature, times dE/dd < 0, is bounded by positive terms where it
+matters (`curvature.py`) and left out elsewhere. A nearly parallel pair adds, with ``e = u x v`` the cross product of
+its edge vectors, the same for ``c = |e|^2``:
 
     kappa s b m' dc/du, kappa s b m' dc/dv,    sigma (de)^T (de)    with  sigma = 2 kappa s b m' >= 0
 """
@@ -27,6 +28,7 @@ import numpy as np
 
 from abd.potentials import distance, mollifier
 from abd.potentials.barrier import barrier
+from abd.potentials.curvature import curvature
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements, concatenate
 
@@ -191,31 +193,41 @@ def _distance_hessian(x: np.ndarray, contacts: Contacts, near: Closest) -> np.nd
     return second
 
 
-def contact_elements(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Elements:
+def contact_elements(
+    x: np.ndarray, contacts: Contacts, parameters: ContactParameters, inertia: np.ndarray | float = np.inf
+) -> Elements:
     """Elements of the active contacts, in the solver's Gauss-Newton form (see the top of this file).
 
     Args:
         x: (m, 4, 3) positions [m]; contacts: m candidates of which the active ones are taken.
+        inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa that stands for kappa_c c h^2; inf
+            leaves the curvature of the distance out.
 
     Returns:
-        One element per active contact, in their order, followed by one for each nearly parallel edge-edge contact.
-        i and j are the bodies of the body pair (first and second exchanged where `Contacts.flipped`).
+        One element per active contact, in their order, followed by those of nearly parallel edge-edge contacts and of
+        contacts whose curvature counts. i and j are the bodies of the body pair (first and second exchanged where
+        `Contacts.flipped`).
     """
     near = closest(x, contacts)
     b, b1, b2 = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     kappa = parameters.kappa * contacts.stiffness
     c, dc, _ = mollifier.cross_squared(x)
-    m, m1, _ = mollifier.mollifier(c, thresholds(contacts))
+    eps_x = thresholds(contacts)
+    m, m1, _ = mollifier.mollifier(c, eps_x)
     active = (b > 0.0) & np.isfinite(b)
 
     d = np.sqrt(near.D)
+    n = near.r / np.where(active, d, 1.0)[:, None]
     by_distance = 2.0 * kappa * m * d * b1
     stiffness = np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
     by_angle = kappa * np.where(active, b, 0.0) * m1
+    force = np.where(active & (c >= eps_x), -by_distance, 0.0)
 
-    plain = _normal_elements(near, contacts, by_distance, stiffness, np.flatnonzero(active))
+    tangential, tipping = curvature(x, contacts.rest, FIRST[contacts.stencil], near.directions, n, force, inertia)
+    K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential
+    plain = _normal_elements(near, contacts, by_distance[:, None] * n, K, np.flatnonzero(active))
     parallel = _angle_elements(x, dc, contacts, by_angle, np.flatnonzero(active & (m1 > 0.0)))
-    elements = concatenate([plain, parallel])
+    elements = concatenate([plain, parallel, tipping])
     return elements.exchanged(contacts.flipped[elements.source])
 
 
@@ -226,14 +238,9 @@ def homogeneous(contacts: Contacts, w: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.einsum("mk,mki->mi", first * w, points), np.einsum("mk,mki->mi", (first - 1.0) * w, points)
 
 
-def _normal_elements(
-    near: Closest, contacts: Contacts, by_distance: np.ndarray, stiffness: np.ndarray, rows: np.ndarray
-) -> Elements:
-    """Force along the normal and rank-one stiffness of the contacts `rows`."""
-    r = near.r[rows]
-    n = r / np.linalg.norm(r, axis=1)[:, None]
-    f = by_distance[rows, None] * n
-    K = stiffness[rows, None, None] * np.einsum("mi,mj->mij", n, n)
+def _normal_elements(near: Closest, contacts: Contacts, f: np.ndarray, K: np.ndarray, rows: np.ndarray) -> Elements:
+    """Forces f (m, 3) and stiffnesses K (m, 3, 3) of the contacts `rows` between their closest points."""
+    f, K = f[rows], K[rows]
     two_sided = (contacts.stencil[rows] != Stencil.POINT_PLANE).astype(float)
     other = two_sided[:, None, None] * K
     Y_first, Y_second = homogeneous(contacts, near.w)
