@@ -1,0 +1,222 @@
+"""Joints: known loads give the violations and reactions of formulation.md section 4.
+
+A load f opens a penalty joint by ``c h^2 f / K`` (spherical, fixed) or ``c h^2 f / (2 K)`` (hinge at mid-axis), with
+``K = gamma (m_i + m_j)``, the world counting nothing, c = 1 (bdf1) or 4/9 (bdf2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import abd
+
+C = {"bdf1": 1.0, "bdf2": 4.0 / 9.0}
+GAMMA = 100.0
+G = 9.81
+H = 0.01
+INTEGRATORS = ("bdf1", "bdf2")
+TYPES = ("spherical", "fixed", "hinge")
+SETTLE = 60
+
+
+def empty(integrator: str, gravity=(0.0, 0.0, -G), h: float = H, **solver) -> abd.Scene:
+    """A scene without bodies."""
+    return abd.Scene(gravity=gravity, solver={"dt": h, "integrator": integrator, **solver})
+
+
+def run(scene: abd.Scene, steps: int) -> abd.Simulation:
+    """The simulation after `steps` frames on the processor."""
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(steps):
+        simulation.step()
+    return simulation
+
+
+def axis_of(type: str, *keys: str) -> dict:
+    """Arguments that only a hinge takes: the axis y under the names `keys`."""
+    return dict.fromkeys(keys, (0.0, 1.0, 0.0)) if type == "hinge" else {}
+
+
+def opening(type: str, integrator: str, load: float, stiffness: float) -> float:
+    """Violation [m] under a force through the joint's point."""
+    return C[integrator] * H * H * load / (stiffness * (2.0 if type == "hinge" else 1.0))
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("type", TYPES)
+def test_hanging_weights_open_joints_by_the_formula(type, integrator):
+    """Two bodies under each other: the world joint carries both, the one between them the lower."""
+    scene = empty(integrator)
+    scene.add_body("upper", box=(0.2, 0.3, 0.4), position=(0.0, 0.0, -0.3))
+    scene.add_body("lower", box=(0.1, 0.1, 0.3), position=(0.0, 0.0, -0.8))
+    scene.add_joint(type, "roof", abd.WORLD, "upper", anchor=(0.0, 0.0, 0.0), **axis_of(type, "axis"))
+    scene.add_joint(type, "link", "upper", "lower", anchor=(0.0, 0.0, -0.55), **axis_of(type, "axis"))
+    simulation = run(scene, SETTLE)
+    upper, lower = simulation.model.bodies.mass
+    for name, load, masses in (("roof", (upper + lower) * G, upper), ("link", lower * G, upper + lower)):
+        joint = simulation.joints[name]
+        assert joint.residual[0] == pytest.approx(opening(type, integrator, load, GAMMA * masses), rel=1e-6)
+        force, torque = joint.wrench()
+        np.testing.assert_allclose(force, (0.0, 0.0, load), rtol=1e-6, atol=1e-6 * load)
+        np.testing.assert_allclose(torque, 0.0, atol=1e-6 * load)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("parent", ["world", "body"])
+@pytest.mark.parametrize("type", TYPES)
+def test_anchors_that_start_apart_are_pulled_together(type, parent, integrator):
+    """Local anchors 0.1 m apart; a static parent counts no mass, like the world."""
+    scene = empty(integrator)
+    scene.add_body("hook", kind="static", box=(0.1, 0.1, 0.1), position=(1.0, 0.0, 0.3))
+    scene.add_body("weight", box=(0.2, 0.3, 0.4), position=(0.9, 0.0, -0.4))
+    ends = {
+        "parent_anchor": (1.0, 0.0, 0.1) if parent == "world" else (0.0, 0.0, -0.2),
+        "child_anchor": (0.1, 0.0, 0.4),
+    }
+    axes = axis_of(type, "parent_axis", "child_axis")
+    scene.add_joint(type, "joint", abd.WORLD if parent == "world" else "hook", "weight", **ends, **axes)
+    simulation = abd.Simulation(scene, device="cpu")
+    assert simulation.joints["joint"].residual[0] == pytest.approx(0.1)
+    simulation.step()
+    # pulled by a spring of stiffness K / (c h^2), gamma times the body's inertia per step
+    assert simulation.joints["joint"].residual[0] < 0.3 * 0.1
+    for _ in range(SETTLE):
+        simulation.step()
+    assert simulation.joints["joint"].residual[0] < 1e-3
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_spherical_joint_follows_its_linear_recursion(integrator):
+    """Held at its centre of mass a body is a mass on a spring: (m + K) x' = m xt + c h^2 m g, from rest."""
+    scene = empty(integrator)
+    scene.add_body("weight", box=(0.2, 0.3, 0.4))
+    scene.add_spherical("joint", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0))
+    simulation = abd.Simulation(scene, device="cpu")
+    m = simulation.bodies["weight"].mass
+    stiffness = GAMMA * m
+    x, v = [0.0], [0.0]
+    for n in range(5):
+        simulation.step()
+        if integrator == "bdf1" or n == 0:
+            c, target = 1.0, x[n] + H * v[n]
+        else:
+            c, target = 4.0 / 9.0, (4.0 * x[n] - x[n - 1]) / 3.0 + 2.0 * H / 9.0 * (4.0 * v[n] - v[n - 1])
+        x.append(m * (target - c * H * H * G) / (m + stiffness))
+        first_order = integrator == "bdf1" or n == 0
+        v.append((x[n + 1] - x[n]) / H if first_order else (3.0 * x[n + 1] - 4.0 * x[n] + x[n - 1]) / (2.0 * H))
+        assert simulation.bodies["weight"].transform[2, 3] == pytest.approx(x[-1], rel=1e-6)
+        force, _ = simulation.joints["joint"].wrench()
+        assert force[2] == pytest.approx(-stiffness * x[-1] / (c * H * H), rel=1e-6)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("length", [0.1, 0.3])
+def test_a_couple_across_a_hinge_tilts_it_by_the_formula(length, integrator):
+    """Points at +- L carry tau / (2 L) each: they open by c h^2 tau / (2 K L), the body tilts by that over L.
+
+    The tilt is also that of a stiff body only: the two forces shear it, by less than 1e-3 of the tilt at kappa 1e11.
+    """
+    tau = 5.0
+    scene = empty(integrator, gravity=(0.0, 0.0, 0.0))
+    scene.add_body("weight", box=(0.2, 0.3, 0.4), torque=(0.0, 0.0, tau), kappa=1e11)
+    scene.add_hinge("hinge", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0), axis=(0.0, 1.0, 0.0), length=length)
+    simulation = run(scene, SETTLE)
+    expected = opening("hinge", integrator, tau / length, GAMMA * simulation.bodies["weight"].mass)
+    hinge = simulation.joints["hinge"]
+    assert hinge.residual[0] == pytest.approx(expected, rel=1e-6)
+    A = simulation.bodies["weight"].transform[:3, :3]
+    assert np.arctan2(A[1, 0] - A[0, 1], A[0, 0] + A[1, 1]) == pytest.approx(expected / length, rel=1e-3)
+    force, torque = hinge.wrench()
+    np.testing.assert_allclose(torque, (0.0, 0.0, -tau), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(force, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_couple_on_a_fixed_joint_turns_it_by_the_formula(integrator):
+    """Three unit directions of weight K: 2 K sin(theta) = c h^2 tau; one across the axis moves by 2 sin(theta/2)."""
+    tau = np.array([0.0, 7.0, 0.0])
+    scene = empty(integrator, gravity=(0.0, 0.0, 0.0))
+    scene.add_body("weight", box=(0.2, 0.3, 0.4), torque=tuple(tau))
+    scene.add_fixed("weld", abd.WORLD, "weight", anchor=(0.1, 0.0, 0.0))
+    simulation = run(scene, SETTLE)
+    stiffness = GAMMA * simulation.bodies["weight"].mass
+    theta = np.arcsin(C[integrator] * H * H * 7.0 / (2.0 * stiffness))
+    weld = simulation.joints["weld"]
+    assert weld.residual[1] == pytest.approx(2.0 * np.sin(theta / 2.0), rel=1e-6)
+    force, torque = weld.wrench()
+    np.testing.assert_allclose(torque, -tau, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(force, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_weight_on_an_arm_loads_a_fixed_joint_with_force_and_moment(integrator):
+    scene = empty(integrator)
+    scene.add_body("weight", box=(0.2, 0.3, 0.4), position=(0.4, 0.0, 0.0))
+    scene.add_fixed("weld", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0))
+    simulation = run(scene, SETTLE)
+    m = simulation.bodies["weight"].mass
+    weld = simulation.joints["weld"]
+    assert weld.residual[0] == pytest.approx(opening("fixed", integrator, m * G, GAMMA * m), rel=1e-6)
+    force, torque = weld.wrench()
+    np.testing.assert_allclose(force, (0.0, 0.0, m * G), rtol=1e-6, atol=1e-6 * m * G)
+    np.testing.assert_allclose(torque, (0.0, -0.4 * m * G, 0.0), rtol=1e-5, atol=1e-6 * m * G)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_strength_ratio_scales_the_violation(type):
+    scene = empty("bdf1")
+    scene.add_body("weight", box=(0.2, 0.3, 0.4), position=(0.0, 0.0, -0.4))
+    ends = {"anchor": (0.0, 0.0, 0.0), "strength_ratio": 2500.0}
+    scene.add_joint(type, "joint", abd.WORLD, "weight", **ends, **axis_of(type, "axis"))
+    simulation = run(scene, SETTLE)
+    m = simulation.bodies["weight"].mass
+    assert simulation.joints["joint"].residual[0] == pytest.approx(opening(type, "bdf1", m * G, 2500.0 * m), rel=1e-6)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_angle_and_speed_of_a_hinge(integrator):
+    """A link spun about its hinge: the angle is counter-clockwise about the parent's axis, past half a turn too."""
+    scene = empty(integrator, gravity=(0.0, 0.0, 0.0), tolerance=1e-6)
+    scene.add_body("link", box=(0.4, 0.1, 0.1), angular_velocity=(0.0, 0.0, -5.0))
+    scene.add_hinge("hinge", abd.WORLD, "link", anchor=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 2.0))
+    simulation = abd.Simulation(scene, device="cpu")
+    assert simulation.joints["hinge"].coordinates == pytest.approx([0.0])
+    assert simulation.joints["hinge"].rates == pytest.approx([-5.0])
+    angles = [0.0]
+    for _ in range(100):
+        simulation.step()
+        angles.append(simulation.joints["hinge"].coordinates[0])
+    assert simulation.joints["hinge"].rates[0] == pytest.approx((angles[-1] - angles[-2]) / H, rel=0.01)
+    assert np.all(np.diff(angles) < 0.0), "angles are multi-turn: no jump at pi"
+    assert angles[-1] < -1.1 * np.pi
+
+
+def test_only_hinges_have_coordinates():
+    scene = empty("bdf1")
+    scene.add_body("weight", box=(0.2, 0.3, 0.4))
+    scene.add_spherical("joint", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0))
+    simulation = run(scene, 1)
+    assert simulation.joints["joint"].coordinates.shape == simulation.joints["joint"].rates.shape == (0,)
+
+
+@pytest.mark.parametrize("collide", [False, True])
+def test_joined_bodies_touch_only_where_the_joint_says_so(collide):
+    """A flap falls onto the table it is hinged to: it rests on it, or passes through."""
+    scene = empty("bdf1")
+    scene.add_body("table", kind="static", box=(0.6, 0.4, 0.1), position=(0.3, 0.0, -0.05))
+    scene.add_body(
+        "flap", box=(0.4, 0.2, 0.02), position=(0.25, 0.0, 0.2), euler={"order": "xyz", "degrees": (0, -30, 0)}
+    )
+    scene.add_hinge(
+        "hinge", "table", "flap", anchor=(0.03, 0.0, 0.07), axis=(0.0, 1.0, 0.0), collide=collide, length=0.1
+    )
+    simulation = abd.Simulation(scene, device="cpu")
+    contacts, heights = 0, []
+    for _ in range(60):
+        contacts += simulation.step().contacts
+        heights.append((simulation.bodies["flap"].transform @ [0.2, 0.0, -0.01, 1.0])[2])
+    if collide:
+        assert contacts > 0 and min(heights) > 0.0
+    else:
+        assert contacts == 0 and min(heights) < -0.1
