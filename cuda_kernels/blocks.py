@@ -77,15 +77,15 @@ def reduce_pairs(
     gi = wp.vec3d()
     gj = wp.vec3d()
     for e in range(begin[k], end[k]):
-        Yi = elements.Yi[e]
-        Yj = elements.Yj[e]
+        Yi = elements.Y_i[e]
+        Yj = elements.Y_j[e]
         if b == 0:
-            gi = gi + Yi[a] * elements.fi[e]
-            gj = gj + Yj[a] * elements.fj[e]
-        Hij = Hij + (Yi[a] * Yj[b]) * elements.Kij[e]
+            gi = gi + Yi[a] * elements.f_i[e]
+            gj = gj + Yj[a] * elements.f_j[e]
+        Hij = Hij + (Yi[a] * Yj[b]) * elements.K_ij[e]
         if b <= a:
-            Hii = Hii + (Yi[a] * Yi[b]) * elements.Kii[e]
-            Hjj = Hjj + (Yj[a] * Yj[b]) * elements.Kjj[e]
+            Hii = Hii + (Yi[a] * Yi[b]) * elements.K_ii[e]
+            Hjj = Hjj + (Yj[a] * Yj[b]) * elements.K_jj[e]
     for r in range(3):
         i = q_index(r, a)
         if b == 0:

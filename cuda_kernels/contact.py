@@ -48,13 +48,13 @@ class ContactLaw:
 class Elements:
     """Elements side by side (m,): forces, 3x3 blocks, and the 4-vectors Y they act through."""
 
-    fi: wp.array(dtype=wp.vec3d)
-    fj: wp.array(dtype=wp.vec3d)
-    Kii: wp.array(dtype=wp.mat33d)
-    Kij: wp.array(dtype=wp.mat33d)
-    Kjj: wp.array(dtype=wp.mat33d)
-    Yi: wp.array(dtype=wp.vec4d)
-    Yj: wp.array(dtype=wp.vec4d)
+    f_i: wp.array(dtype=wp.vec3d)
+    f_j: wp.array(dtype=wp.vec3d)
+    K_ii: wp.array(dtype=wp.mat33d)
+    K_ij: wp.array(dtype=wp.mat33d)
+    K_jj: wp.array(dtype=wp.mat33d)
+    Y_i: wp.array(dtype=wp.vec4d)
+    Y_j: wp.array(dtype=wp.vec4d)
 
 
 @wp.struct
@@ -198,29 +198,29 @@ def tip_over(feature: wp.int32, turn: Turning, n: wp.vec3d, e: wp.int32, out: El
     N = turn.normal * wp.outer(n, n)
     zero = wp.mat33d()
     for k in range(turn.count):
-        out.fi[e + k] = wp.vec3d()
-        out.fj[e + k] = wp.vec3d()
-        out.Kii[e + k] = zero
-        out.Kij[e + k] = zero
-        out.Kjj[e + k] = zero
-        out.Yi[e + k] = wp.vec4d()
-        out.Yj[e + k] = wp.vec4d()
+        out.f_i[e + k] = wp.vec3d()
+        out.f_j[e + k] = wp.vec3d()
+        out.K_ii[e + k] = zero
+        out.K_ij[e + k] = zero
+        out.K_jj[e + k] = zero
+        out.Y_i[e + k] = wp.vec4d()
+        out.Y_j[e + k] = wp.vec4d()
         E = turn.E0
         if k == 1:
             E = turn.E1
         if feature == EDGES:
             scale = ONE / wp.max(ONE - turn.cosine * turn.cosine, wp.float64(PARALLEL))
-            out.Kii[e] = scale * N
-            out.Kjj[e] = scale * N
-            out.Kij[e] = -(turn.cosine * scale) * N
-            out.Yi[e] = homogeneous(turn.E0, ZERO)
-            out.Yj[e] = homogeneous(turn.E1, ZERO)
+            out.K_ii[e] = scale * N
+            out.K_jj[e] = scale * N
+            out.K_ij[e] = -(turn.cosine * scale) * N
+            out.Y_i[e] = homogeneous(turn.E0, ZERO)
+            out.Y_j[e] = homogeneous(turn.E1, ZERO)
         elif feature == EDGE_OF_I or feature == FACE_OF_I:
-            out.Kii[e + k] = N
-            out.Yi[e + k] = homogeneous(E, ZERO)
+            out.K_ii[e + k] = N
+            out.Y_i[e + k] = homogeneous(E, ZERO)
         else:
-            out.Kjj[e + k] = N
-            out.Yj[e + k] = homogeneous(E, ZERO)
+            out.K_jj[e + k] = N
+            out.Y_j[e + k] = homogeneous(E, ZERO)
 
 
 @wp.kernel
@@ -264,26 +264,26 @@ def contact_elements(
         turn = turning(near, -g, least, n, pose.A[i], pose.A[j])
         K = K + turn.tangential
         tip_over(near.feature, turn, n, e + 1, out)
-    out.fi[e] = g * n
-    out.fj[e] = -g * n
-    out.Kii[e] = K
-    out.Kij[e] = -K
-    out.Kjj[e] = K
-    out.Yi[e] = homogeneous(near.Xi, ONE)
-    out.Yj[e] = homogeneous(near.Xj, ONE)
+    out.f_i[e] = g * n
+    out.f_j[e] = -g * n
+    out.K_ii[e] = K
+    out.K_ij[e] = -K
+    out.K_jj[e] = K
+    out.Y_i[e] = homogeneous(near.Xi, ONE)
+    out.Y_j[e] = homogeneous(near.Xj, ONE)
     if c[1] == VERTEX_PLANE:
-        out.fj[e] = wp.vec3d()
-        out.Yj[e] = wp.vec4d()
+        out.f_j[e] = wp.vec3d()
+        out.Y_j[e] = wp.vec4d()
     if m.active != 0:
         aa = wp.dot(m.ea, m.ea)
         ab = wp.dot(m.ea, m.eb)
         bb = wp.dot(m.eb, m.eb)
         slope = kappa * b[0] * m.dm
         q = TWO * slope
-        out.fi[e + 1] = q * (bb * m.ea - ab * m.eb)
-        out.fj[e + 1] = q * (aa * m.eb - ab * m.ea)
-        out.Kii[e + 1] = q * (bb * identity3() - wp.outer(m.eb, m.eb))
-        out.Kij[e + 1] = q * (wp.outer(m.ea, m.eb) - ab * identity3())
-        out.Kjj[e + 1] = q * (aa * identity3() - wp.outer(m.ea, m.ea))
-        out.Yi[e + 1] = homogeneous(m.Ea, ZERO)
-        out.Yj[e + 1] = homogeneous(m.Eb, ZERO)
+        out.f_i[e + 1] = q * (bb * m.ea - ab * m.eb)
+        out.f_j[e + 1] = q * (aa * m.eb - ab * m.ea)
+        out.K_ii[e + 1] = q * (bb * identity3() - wp.outer(m.eb, m.eb))
+        out.K_ij[e + 1] = q * (wp.outer(m.ea, m.eb) - ab * identity3())
+        out.K_jj[e + 1] = q * (aa * identity3() - wp.outer(m.ea, m.ea))
+        out.Y_i[e + 1] = homogeneous(m.Ea, ZERO)
+        out.Y_j[e + 1] = homogeneous(m.Eb, ZERO)

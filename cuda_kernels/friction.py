@@ -13,13 +13,13 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, normal n, contact points Yi, Yj (0 on a half-space), mu times the normal force
+    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j (0 on a half-space), mu times the normal force
     (times c h^2)."""
 
     pair: wp.array(dtype=wp.vec2i)
     n: wp.array(dtype=wp.vec3d)
-    Yi: wp.array(dtype=wp.vec4d)
-    Yj: wp.array(dtype=wp.vec4d)
+    Y_i: wp.array(dtype=wp.vec4d)
+    Y_j: wp.array(dtype=wp.vec4d)
     load: wp.array(dtype=wp.float64)
 
 
@@ -51,10 +51,10 @@ def lag_contacts(
     b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
     out.pair[e] = wp.vec2i(i, j)
     out.n[e] = near.r / d
-    out.Yi[e] = homogeneous(near.Xi, ONE)
-    out.Yj[e] = homogeneous(near.Xj, ONE)
+    out.Y_i[e] = homogeneous(near.Xi, ONE)
+    out.Y_j[e] = homogeneous(near.Xj, ONE)
     if c[1] == VERTEX_PLANE:
-        out.Yj[e] = wp.vec4d()
+        out.Y_j[e] = wp.vec4d()
     out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]
 
 
@@ -86,8 +86,8 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Tangential relative displacement against the rest pose xh [m], a world vector."""
     i = l.pair[e][0]
     j = l.pair[e][1]
-    Yi = l.Yi[e]
-    Yj = l.Yj[e]
+    Yi = l.Y_i[e]
+    Yj = l.Y_j[e]
     Xi = wp.vec3d(Yi[1], Yi[2], Yi[3])
     Xj = wp.vec3d(Yj[1], Yj[2], Yj[3])
     u = Yi[0] * (pose.p[i] - rest.p[i]) + (pose.A[i] - rest.A[i]) * Xi
@@ -130,13 +130,13 @@ def friction_elements(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, r
         K = w * f1 * T
         if y > ZERO:
             K = K - w / (eps * eps * y) * wp.outer(u, u)
-    out.fi[e] = w * f1 * u
-    out.fj[e] = -w * f1 * u
-    out.Kii[e] = K
-    out.Kij[e] = -K
-    out.Kjj[e] = K
-    out.Yi[e] = l.Yi[e]
-    out.Yj[e] = l.Yj[e]
+    out.f_i[e] = w * f1 * u
+    out.f_j[e] = -w * f1 * u
+    out.K_ii[e] = K
+    out.K_ij[e] = -K
+    out.K_jj[e] = K
+    out.Y_i[e] = l.Y_i[e]
+    out.Y_j[e] = l.Y_j[e]
 
 
 @wp.kernel

@@ -37,8 +37,8 @@ class Reduction:
         get = self.pool.get
         self.elements = kernels.Elements()
         for name, dtype in (
-            ("fi", wp.vec3d), ("fj", wp.vec3d), ("Kii", wp.mat33d), ("Kij", wp.mat33d), ("Kjj", wp.mat33d),
-            ("Yi", wp.vec4d), ("Yj", wp.vec4d),
+            ("f_i", wp.vec3d), ("f_j", wp.vec3d), ("K_ii", wp.mat33d), ("K_ij", wp.mat33d), ("K_jj", wp.mat33d),
+            ("Y_i", wp.vec4d), ("Y_j", wp.vec4d),
         ):  # fmt: skip
             setattr(self.elements, name, get(name, elements, dtype))
         c = self.coupling
@@ -185,7 +185,7 @@ class Friction:
         lagged = self.lagged
         lagged.pair = get("pair", self.count, wp.vec2i)
         lagged.n = get("n", self.count, wp.vec3d)
-        lagged.Yi, lagged.Yj = get("Yi", self.count, wp.vec4d), get("Yj", self.count, wp.vec4d)
+        lagged.Y_i, lagged.Y_j = get("Y_i", self.count, wp.vec4d), get("Y_j", self.count, wp.vec4d)
         lagged.load = get("load", self.count, wp.float64)
         device.launch(
             friction.lag_contacts,

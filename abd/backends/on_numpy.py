@@ -62,7 +62,7 @@ class NumpyBackend:
     """
 
     def __init__(self, model: Model):
-        self.model, self.device = model, Host()
+        self.model, self.device, self.d_hat = model, Host(), model.settings.d_hat
         self.n = n = len(model.bodies)
         self.islands = Islands(model.bodies.world)
         self.constants = BodyData.of(model)
