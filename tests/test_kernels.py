@@ -1,4 +1,4 @@
-"""Kernels of single bodies, joints, barriers and arcs against their definitions and against finite differences."""
+"""Kernels of single bodies, barriers and arcs against their definitions and against finite differences."""
 
 from __future__ import annotations
 
@@ -8,33 +8,24 @@ import numpy as np
 import pytest
 import warp as wp
 from contact_models import bodies_over_a_plane, random_path
+from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends import body_data, numpy_bodies
-from abd.backends.device import Device
-from abd.backends.joint_rows import JointRows
+from abd.backends.body_data import Turning
 from abd.backends.numpy_bodies import BodyEnergies, maps, projectors, state
 from abd.backends.upload import new_path, new_pose, upload_bodies
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
 from abd.joints import rows as joint_rows
-from abd.model import WORLD, Elasticity, Joint, Kind
-from abd.potentials import arap, elements, inertia, orthogonality, prescribed
+from abd.model import Elasticity, Kind
+from abd.potentials import arap, arc_stiffness, elements, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.forces import generalised_force
-from cuda_kernels import affine, bodies, contact, integrators, paths, rows, surfaces
+from cuda_kernels import affine, bodies, contact, paths, rows, surfaces
 from cuda_kernels import barrier as barrier_kernels
 
-DEVICE = Device("cpu")
 N = 24
 CH2 = 4e-4
-
-
-def random_states(seed: int, strain: float = 0.05, count: int = N) -> np.ndarray:
-    """(count, 12) states: rotations, strained."""
-    rng = np.random.default_rng(seed)
-    turns = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
-    turns *= np.sign(np.linalg.det(turns))[:, None, None]
-    return state(rng.normal(size=(count, 3)), (np.eye(3) + strain * rng.normal(size=(count, 3, 3))) @ turns)
 
 
 def body_constants(seed: int, **changes) -> body_data.BodyData:
@@ -63,7 +54,7 @@ def body_constants(seed: int, **changes) -> body_data.BodyData:
 def step_data(seed: int) -> numpy_bodies.StepData:
     """A random step in which nobody is held."""
     rng = np.random.default_rng(seed)
-    target, goal = random_states(seed + 1), random_states(seed + 2)
+    target, goal = random_states(N, seed + 1), random_states(N, seed + 2)
     return numpy_bodies.StepData(
         pt=target[:, :3],
         At=maps(target),
@@ -76,13 +67,6 @@ def step_data(seed: int) -> numpy_bodies.StepData:
         pull=3.0,
         ch2=CH2,
     )
-
-
-def pose_of(q: np.ndarray):
-    """The state q (n, 12) on the device."""
-    pose = new_pose(DEVICE, len(q))
-    DEVICE.launch(integrators.unpack, len(q), DEVICE.upload(q, wp.float64), pose)
-    return pose
 
 
 class BodyKernels:
@@ -113,12 +97,6 @@ class BodyKernels:
         return DEVICE.read(gradient), DEVICE.read(blocks)
 
 
-def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> None:
-    """Equal in every entry to `relative` of the largest entry."""
-    assert value.shape == expected.shape
-    assert np.max(np.abs(value - expected), initial=0.0) <= relative * np.max(np.abs(expected), initial=1e-300)
-
-
 NOTHING = {
     "mass": np.zeros(N),
     "moment": np.zeros((N, 3)),
@@ -144,12 +122,11 @@ def of_inertia(data, step, q, reference):
     )
 
 
-def of_elasticity(energy):
+def of_elasticity(energy, **options):
     def evaluate(data, step, q, reference):
         k, A = CH2 * data.stiffness, maps(q)
-        H = energy.hessian(k, A, project=True) if energy is orthogonality else energy.hessian(k, A)
         blocks = np.zeros((N, 12, 12))
-        blocks[:, 3:, 3:] = H
+        blocks[:, 3:, 3:] = energy.hessian(k, A, **options)
         return energy.energy(k, A), state(np.zeros((N, 3)), energy.gradient(k, A)), blocks
 
     return evaluate
@@ -171,7 +148,11 @@ def of_pull(data, step, q, reference):
 
 ENERGIES = {
     "inertia": (only("mass", "moment"), of_inertia),
-    "orthogonality": (only("stiffness"), of_elasticity(orthogonality)),
+    "orthogonality": (only("stiffness"), of_elasticity(orthogonality, keep="none")),
+    "orthogonality, straight": (
+        only("stiffness", rotation=np.full(N, Turning.HELD, np.int32)),
+        of_elasticity(orthogonality, keep="positive"),
+    ),
     "arap": (only("stiffness", arap=np.full(N, Elasticity.ARAP, np.int32)), of_elasticity(arap)),
     "forces": (only("force"), of_forces),
     "couples": (only("torque"), of_forces),
@@ -182,7 +163,7 @@ ENERGIES = {
 @pytest.mark.parametrize("name", ENERGIES)
 def test_body_energies_equal_their_definitions(name):
     data, definition = ENERGIES[name]
-    step, q, reference = step_data(3), random_states(4), random_states(5)
+    step, q, reference = step_data(3), random_states(N, 4), random_states(N, 5)
     energy, gradient, blocks = definition(data, step, q, reference)
     kernels = BodyKernels(data)
     assert_close(kernels.energy(step, q, reference), energy)
@@ -193,7 +174,7 @@ def test_body_energies_equal_their_definitions(name):
 @pytest.mark.parametrize("name", ENERGIES)
 def test_body_kernels_agree_with_finite_differences(name):
     data, _ = ENERGIES[name]
-    kernels, step, q = BodyKernels(data), step_data(3), random_states(4)
+    kernels, step, q = BodyKernels(data), step_data(3), random_states(N, 4)
     gradient, _ = kernels.linearized(step, q)
     h = 1e-6
     differences = np.zeros((N, 12))
@@ -207,7 +188,7 @@ def test_body_kernels_agree_with_finite_differences(name):
 def test_body_blocks_are_the_derivatives_of_the_gradients(name):
     """Near-rigidity: at rotations, where the projected blocks are the Hessians themselves."""
     data, _ = ENERGIES[name]
-    kernels, step, q = BodyKernels(data), step_data(3), random_states(4, strain=0.0)
+    kernels, step, q = BodyKernels(data), step_data(3), random_states(N, 4, strain=0.0)
     h = 1e-6
     differences = np.zeros((N, 12, 12))
     for k in range(12):
@@ -221,7 +202,7 @@ def test_all_body_energies_together():
     rng = np.random.default_rng(8)
     data = body_constants(7, kind=rng.integers(0, 2, N).astype(np.int32), arap=rng.integers(0, 2, N).astype(np.int32))
     data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
-    step, q, reference = step_data(9), random_states(10), random_states(11)
+    step, q, reference = step_data(9), random_states(N, 10), random_states(N, 11)
     step.held = rng.random(N) < 0.2
     kernels, definition = BodyKernels(data), BodyEnergies(data)
     assert_close(kernels.energy(step, q, reference), definition.energy(step, q, reference))
@@ -230,9 +211,42 @@ def test_all_body_energies_together():
     assert_close(blocks, definition.hessian(step, q))
 
 
+def test_stiffness_of_arcs_equals_its_definition():
+    """Bodies of every kind of rotation and elasticity, some held, some prescribed."""
+    rng = np.random.default_rng(8)
+    data = body_constants(7, rotation=np.arange(N, dtype=np.int32) % 3, arap=rng.integers(0, 2, N).astype(np.int32))
+    data = replace(data, kind=rng.integers(0, 2, N).astype(np.int32))
+    data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
+    step, q, gradient = step_data(9), random_states(N, 10), 100.0 * rng.normal(size=(N, 12))
+    step.held = rng.random(N) < 0.2
+    kernels, blocks = BodyKernels(data), DEVICE.zeros((N, 12, 12), wp.float64)
+    forces = DEVICE.upload(gradient, wp.float64)
+    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), forces, blocks)
+    expected = BodyEnergies(data).arc_stiffness(step, q, gradient)
+    assert_close(DEVICE.read(blocks), expected)
+    assert np.count_nonzero(np.abs(expected).max(axis=(1, 2))) >= N // 3
+
+
+def test_stiffness_of_arcs_is_the_second_derivative_along_them():
+    """For an energy G : A, linear in A, all that bends is the arc; of its second derivative the positive part stays."""
+    rng = np.random.default_rng(3)
+    A, G, w = maps(random_states(N, 1)), rng.normal(size=(N, 3, 3)), rng.normal(size=(N, 3))
+    W = paths_definition.skew(w)
+    exact = np.einsum("nij,nij->n", G, W @ W @ A)
+    everything = np.tile(np.eye(3), (N, 1, 1))
+    kept = [arc_stiffness.hessian(A, sign * G, everything) for sign in (1.0, -1.0)]
+    dA = (W @ A).reshape(-1, 9)
+    above, below = (np.einsum("np,npq,nq->n", dA, H, dA) for H in kept)
+    np.testing.assert_allclose(above - below, exact, rtol=1e-9, atol=1e-12)
+    assert (above >= 0.0).all() and (below >= 0.0).all()
+    S = rng.normal(size=(N, 3, 3))
+    strain = ((S + S.transpose(0, 2, 1)) @ A).reshape(-1, 9)
+    np.testing.assert_allclose(np.einsum("npq,nq->np", kept[0], strain), 0.0, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["orthogonality", "arap"])
 def test_near_rigidity_makes_no_torque(name):
-    kernels, q = BodyKernels(ENERGIES[name][0]), random_states(4)
+    kernels, q = BodyKernels(ENERGIES[name][0]), random_states(N, 4)
     gradient, _ = kernels.linearized(step_data(3), q)
     torque = np.cross(maps(q).transpose(0, 2, 1), maps(gradient).transpose(0, 2, 1)).sum(axis=1)
     assert np.abs(torque).max() <= 1e-9 * np.abs(gradient).max()
@@ -261,78 +275,6 @@ def test_projection_equals_its_definition():
             *(scratch, blocks, diagonal),
         )
         assert_close(DEVICE.read(blocks), P @ B @ P[other] + diagonal * (np.eye(12) - P))
-
-
-def jointed(seed: int) -> list[Joint]:
-    """Joints of every type between bodies and to the world, in no particular order."""
-    rng = np.random.default_rng(seed)
-    frames = np.tile(np.eye(4), (N, 2, 1, 1))
-    frames[:, 0, :3, :3], frames[:, 1, :3, :3] = (maps(random_states(seed + k, strain=0.0)) for k in (1, 2))
-    frames[:, :, :3, 3] = rng.normal(size=(N, 2, 3))
-    types, joints = ("spherical", "fixed", "hinge", "pin"), []
-    for k in range(N):
-        parent, child = rng.choice(N, 2, replace=False)
-        parent = WORLD if k % 5 == 0 else int(parent)
-        kwargs = {"strength_ratio": 100.0, "stiffness_mass": float(rng.uniform(1, 3)), "length": 0.3}
-        joints.append(Joint(f"joint {k}", types[k % 4], 0, parent, int(child), *frames[k], **kwargs))
-    return joints
-
-
-class JointKernels:
-    """The kernels of joint rows, with the calls of `abd.joints.rows`."""
-
-    def __init__(self, seed: int):
-        model = bodies_over_a_plane(0)
-        bodies_of_joints = replace(model.bodies, names=["body"] * N)
-        self.device_rows = JointRows(replace(model, bodies=bodies_of_joints, joints=jointed(seed)), DEVICE)
-        self.rows = self.device_rows.host
-
-    def energy(self, q: np.ndarray) -> np.ndarray:
-        self.device_rows.evaluate(pose_of(q), "current")
-        count = self.device_rows.count
-        return DEVICE.read(self.device_rows.pool.get("energy_current", count, wp.float64), count)
-
-    def gradient(self, q: np.ndarray) -> np.ndarray:
-        out = DEVICE.zeros((N, 12), wp.float64)
-        self.device_rows.add_gradient(pose_of(q), out)
-        return DEVICE.read(out)
-
-
-def test_joint_rows_equal_their_definition():
-    kernels, q = JointKernels(0), random_states(1)
-    assert_close(kernels.device_rows.residuals(pose_of(q)), joint_rows.residual(kernels.rows, q))
-    assert_close(kernels.energy(q), joint_rows.energy(kernels.rows, q))
-    assert_close(kernels.gradient(q), joint_rows.gradient(kernels.rows, q))
-
-
-def test_joint_gradient_and_blocks_agree_with_finite_differences():
-    """The energy is a quadratic form: central differences with a large step are exact up to rounding."""
-    kernels, q = JointKernels(0), random_states(1)
-    diagonal, pairs, blocks = joint_rows.hessian(kernels.rows, N)
-    H = np.zeros((N, N, 12, 12))
-    H[np.arange(N), np.arange(N)] = diagonal
-    H[pairs[:, 0], pairs[:, 1]], H[pairs[:, 1], pairs[:, 0]] = blocks, blocks.transpose(0, 2, 1)
-    rng = np.random.default_rng(2)
-    for _ in range(10):
-        d = rng.normal(size=(N, 12))
-        slope = kernels.energy(q + d).sum() - kernels.energy(q - d).sum()
-        assert slope == pytest.approx(2.0 * np.sum(kernels.gradient(q) * d), rel=1e-9)
-        turn = 0.5 * (kernels.gradient(q + d) - kernels.gradient(q - d))
-        assert_close(np.einsum("mnij,nj->mi", H, d), turn)
-
-
-def test_joints_between_bodies_make_no_net_force_or_torque():
-    kernels, q = JointKernels(0), random_states(1)
-    inner = np.flatnonzero(kernels.rows.parent != WORLD)
-    chosen = joint_rows.Rows(*(getattr(kernels.rows, field.name)[inner] for field in fields(joint_rows.Rows)))
-    g = kernels.gradient(q)
-    world = kernels.rows.parent == WORLD
-    held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[world] for field in fields(joint_rows.Rows)))
-    g = g - joint_rows.gradient(held, q)
-    assert len(chosen) > 20
-    assert np.abs(g[:, :3].sum(axis=0)).max() <= 1e-9 * np.abs(g).max()
-    spin = np.cross(maps(q).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=(0, 1))
-    assert np.abs(np.cross(q[:, :3], g[:, :3]).sum(axis=0) + spin).max() <= 1e-9 * np.abs(g).max()
 
 
 @wp.kernel
@@ -365,7 +307,10 @@ def test_arcs_equal_their_definition(turn):
     """Positions on the arc, and the kernel that lays an arc along a direction with its bounds."""
     data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3)
     rng = np.random.default_rng(2)
-    q, direction = random_states(3), np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1)
+    q, direction = (
+        random_states(N, 3),
+        np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1),
+    )
     half = rng.uniform(0.5, 1.0, (N, 3))
     path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
     boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)
@@ -416,7 +361,7 @@ STRUCTS = {
         surfaces_definition.Surfaces,
         surfaces.Surfaces,
         {"target_dimension"},
-        {"lower", "upper", "target_bvh", "edge_bvh", "plane", "radius", "material"},
+        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material"},
     ),
 }
 """Dataclass and struct of one thing, with the fields that only the one or only the other has."""
@@ -429,7 +374,7 @@ def test_dataclasses_and_structs_have_equal_field_names(name):
 
 
 def test_numberings_are_shared():
-    assert list(body_data.Turning) == [bodies.FREE, bodies.AXIS, bodies.HELD]
+    assert list(Turning) == [bodies.FREE, bodies.AXIS, bodies.HELD]
     assert list(Kind) == [bodies.DYNAMIC, bodies.KINEMATIC, bodies.STATIC]
     assert [BARRIERS.index(name) for name in ("log", "log_sq", "cubic")] == [
         barrier_kernels.LOG,

@@ -1,0 +1,34 @@
+"""A device, states on it and a comparison, for tests of kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device import Device
+from abd.backends.numpy_bodies import state
+from abd.backends.upload import new_pose
+from cuda_kernels import integrators
+
+DEVICE = Device("cpu")
+
+
+def random_states(count: int, seed: int, strain: float = 0.05) -> np.ndarray:
+    """(count, 12) states: rotations, strained."""
+    rng = np.random.default_rng(seed)
+    turns = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
+    turns *= np.sign(np.linalg.det(turns))[:, None, None]
+    return state(rng.normal(size=(count, 3)), (np.eye(3) + strain * rng.normal(size=(count, 3, 3))) @ turns)
+
+
+def pose_of(q: np.ndarray):
+    """The state q (n, 12) on the device."""
+    pose = new_pose(DEVICE, len(q))
+    DEVICE.launch(integrators.unpack, len(q), DEVICE.upload(q, wp.float64), pose)
+    return pose
+
+
+def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> None:
+    """Equal in every entry to `relative` of the largest entry."""
+    assert value.shape == expected.shape
+    assert np.max(np.abs(value - expected), initial=0.0) <= relative * np.max(np.abs(expected), initial=1e-300)
