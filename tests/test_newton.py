@@ -1,0 +1,193 @@
+"""The Newton step: its iterations whatever the stiffness, its failures and retries, and what it holds exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import abd
+from abd.errors import StepFailure
+
+FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures"
+INTEGRATORS = ("bdf1", "bdf2")
+
+
+def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
+    """The simulation after `steps` frames on the processor, and their reports."""
+    simulation = abd.Simulation(scene, device="cpu")
+    return simulation, [simulation.step() for _ in range(steps)]
+
+
+def chain(links: int, kappa: float = 1e9, hung: bool = True, joint: str = "hinge", **solver) -> abd.Scene:
+    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (formulation.md section 2, "The valley")."""
+    scene = abd.Scene(solver=solver)
+    for i in range(links):
+        load = (0.0, 0.0, 2000.0) if i == links - 1 else (0.0, 0.0, 0.0)
+        scene.add_body(f"link{i}", box=(1.0, 0.1, 0.1), position=(0.5 + i, 0.0, 0.0), kappa=kappa, force=load)
+    axis = {"axis": (0.0, 1.0, 0.0)} if joint == "hinge" else {}
+    for i in range(0 if hung else 1, links):
+        parent = abd.WORLD if i == 0 else f"link{i - 1}"
+        scene.add_joint(joint, f"joint{i}", parent, f"link{i}", anchor=(i, 0.0, 0.0), **axis)
+    return scene
+
+
+@pytest.mark.parametrize("kappa", [1e7, 1e9, 1e11])
+@pytest.mark.parametrize("joint", ["hinge", "spherical"])
+@pytest.mark.parametrize("hung", [True, False], ids=["hung", "free"])
+def test_chains_take_at_most_four_iterations_whatever_the_stiffness(hung, joint, kappa, record_property):
+    _, reports = advance(chain(5, kappa, hung, joint), 100)
+    iterations = [report.newton_iterations for report in reports]
+    record_property("Newton iterations, mean and max", (float(np.mean(iterations)), max(iterations)))
+    assert np.mean(iterations) <= 4.0
+    assert max(report.substeps for report in reports) == 1
+    assert all(report.converged and report.tolerance_achieved <= 1e-3 for report in reports)
+
+
+@pytest.mark.parametrize("links", [1, 5])
+def test_bdf2_takes_as_many(links):
+    _, reports = advance(chain(links, integrator="bdf2"), 100)
+    assert np.mean([report.newton_iterations for report in reports]) <= 4.0
+
+
+def test_simple_joint_of_the_affine_body_code():
+    """Autodesk's code takes 104.7 iterations per step here."""
+    scene = FIXTURES / "affine-body-dynamics" / "scenes" / "simple_joint.json"
+    if not scene.exists():
+        pytest.skip(f"no fixtures at {FIXTURES}")
+    _, reports = advance(scene, 100)
+    assert np.mean([report.newton_iterations for report in reports]) <= 6.0
+
+
+def test_a_step_that_does_not_converge_is_named_and_undone():
+    scene = chain(3, max_newton=1, retries=2)
+    simulation = abd.Simulation(scene, device="cpu")
+    before = simulation.checkpoint()
+    with pytest.raises(StepFailure) as failure:
+        simulation.step()
+    assert failure.value.reason == "not_converged"
+    assert failure.value.step == 1 and failure.value.time == 0.0
+    assert "1 Newton iterations" in str(failure.value) and "m/s" in str(failure.value)
+    assert simulation.frame == 0 and simulation.time == 0.0
+    for key, value in simulation.checkpoint().items():
+        np.testing.assert_array_equal(value, before[key])
+
+
+def test_retries_halve_the_step_and_complete_the_frame():
+    """With three iterations at most, frames of this chain fail at 10 ms and succeed in shorter substeps."""
+    with pytest.raises(StepFailure, match="3 Newton iterations"):
+        advance(chain(3, max_newton=3, retries=0), 10)
+    simulation, reports = advance(chain(3, max_newton=3, retries=4), 10)
+    substeps = [report.substeps for report in reports]
+    assert max(substeps) >= 2 and max(substeps) <= 2**4
+    assert simulation.frame == 10 and simulation.time == pytest.approx(0.1, rel=1e-12)
+    reference, _ = advance(chain(3, dt=0.00125), 80)
+    # substeps of implicit Euler are more accurate than whole steps: nearer to the fine reference
+    coarse, _ = advance(chain(3), 10)
+    distance = [
+        np.linalg.norm(s.bodies["link2"].transform - reference.bodies["link2"].transform) for s in (simulation, coarse)
+    ]
+    assert distance[0] < distance[1]
+
+
+def pinched(mode: str) -> abd.Scene:
+    """A kinematic ram drives a loose box against a wall, 0.3 m away."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode})
+    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
+    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
+    return scene
+
+
+def test_a_blocked_kinematic_body_is_named():
+    simulation = abd.Simulation(pinched("fail"), device="cpu")
+    with pytest.raises(StepFailure) as failure:
+        for _ in range(60):
+            simulation.step()
+    assert failure.value.reason == "blocked" and failure.value.bodies == ("ram",)
+    assert "kinematic_block" in str(failure.value)
+    # 0.35 m lie between ram and wall minus the box
+    assert 0.3 < simulation.bodies["ram"].transform[0, 3] < 0.35
+
+
+def test_a_kinematic_body_may_lag_behind_its_target():
+    simulation, reports = advance(pinched("lag"), 60)
+    assert simulation.bodies["ram"].transform[0, 3] < 0.35 + 1e-9
+    assert all(report.min_gap > 0.0 for report in reports)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_kinematic_bodies_reach_their_targets_exactly(integrator):
+    """Swinging and turning between two loose boxes that it pushes away."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"integrator": integrator})
+    formulas = {"x": "0.3*sin(2*t)", "rz": "0.5*t"}
+    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"formulas": formulas})
+    for name, x in (("right", 0.25), ("left", -0.25)):
+        scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0.0, 0.0))
+    simulation = abd.Simulation(scene, device="cpu")
+    touched = 0
+    for _ in range(60):
+        touched += simulation.step().contacts
+        t = simulation.time
+        target = np.eye(4)
+        target[:2, :2] = [[np.cos(0.5 * t), -np.sin(0.5 * t)], [np.sin(0.5 * t), np.cos(0.5 * t)]]
+        target[0, 3] = 0.3 * np.sin(2.0 * t)
+        np.testing.assert_allclose(simulation.bodies["ram"].transform, target, atol=1e-12)
+    assert touched > 0
+    assert simulation.bodies["right"].velocity[0, 3] > 0.1
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("fix", [["x"], ["y", "z"], ["rx", "ry"], ["ry", "rz"], ["rx", "ry", "rz"], ["z", "rx", "ry"]])
+def test_fixed_degrees_of_freedom_stay(fix, integrator):
+    """World axes at t = 0 through the centre of mass, under loads and speeds in every direction, and in contact."""
+    scene = abd.Scene(solver={"integrator": integrator})
+    scene.add_body("ground", half_space={"normal": (0.1, 0.2, 1.0), "offset": -0.5})
+    scene.add_body(
+        "box",
+        box=(0.4, 0.3, 0.2),
+        fix=fix,
+        force=(30.0, 20.0, 10.0),
+        torque=(1.0, 2.0, 3.0),
+        velocity=(1.0, 0.5, -3.0),
+        angular_velocity=(1.0, 2.0, 3.0),
+        axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
+    )
+    simulation = abd.Simulation(scene, device="cpu")
+    body = simulation.model.bodies.names.index("box")
+    begin = simulation.host_state().q[body].copy()
+    contacts = sum(simulation.step().contacts for _ in range(40))
+    now = simulation.host_state().q[body]
+    turn = now[3:].reshape(3, 3) @ np.linalg.inv(begin[3:].reshape(3, 3))
+    held = [axis for axis in fix if len(axis) == 1]
+    for k, axis in enumerate("xyz"):
+        if axis in held:
+            assert abs(now[k] - begin[k]) <= 1e-12
+    if "rx" in fix or "ry" in fix or "rz" in fix:
+        free = [axis for axis in ("rx", "ry", "rz") if axis not in fix]
+        still = np.eye(3) if not free else np.eye(3)[:, [("rx", "ry", "rz").index(free[0])]]
+        np.testing.assert_allclose(turn @ still, still, atol=1e-12)
+    if "z" not in fix:
+        assert contacts > 0
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.4])
+def test_energy_of_a_landing_stack_never_grows(mu):
+    """Implicit Euler, barrier and friction only take energy away, up to what the tolerance leaves."""
+    scene = abd.Scene()
+    scene.add_material("rough", mu=mu)
+    scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0}, material="rough")
+    for k in range(3):
+        turn = {"axis": (0.3, 1.0, 0.2), "degrees": 10.0 * k}
+        scene.add_body(
+            f"box{k}", box=(0.2,) * 3, position=(0.02 * k, 0.0, 0.15 + 0.3 * k), axis_angle=turn, material="rough"
+        )
+    _, reports = advance(scene, 80)
+    names = ("kinetic", "gravity", "elastic", "contact")
+    totals = np.array([sum(report.energy[name] for name in names) for report in reports])
+    work = np.array([report.energy["friction_work"] for report in reports])
+    largest = max(report.energy["kinetic"] for report in reports)
+    assert sum(report.contacts for report in reports) > 0
+    assert np.diff(totals).max() <= 1e-3 * largest
+    assert np.all(np.diff(work) <= 0.0) and (work[-1] < 0.0) == (mu > 0.0)
