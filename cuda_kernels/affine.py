@@ -114,6 +114,12 @@ def arc_rate(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
     return S * A
 
 
+@wp.func
+def approach(path: Path, i: wp.int32, j: wp.int32) -> wp.float64:
+    """Bound on how much closer two bodies come along the whole of their arcs [m]."""
+    return wp.length(path.dp[i] - path.dp[j]) + path.reach[i] + path.reach[j]
+
+
 @wp.kernel
 def advance(first: wp.int32, path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pose: Pose):
     """pose = path(alpha of the body's island)."""

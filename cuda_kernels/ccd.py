@@ -8,7 +8,7 @@ apart as long as every point of one stays ahead of every point of the other alon
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, arc_rate
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, approach, arc, arc_rate
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -133,9 +133,11 @@ def times_of_impact(
     minimum: wp.float64,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
     toi: wp.array(dtype=wp.float64),
 ):
-    """Largest proven-safe alpha of every candidate, up to the limit of its island.
+    """Largest proven-safe alpha of every candidate, up to the limit of its island; `known` are its gaps at alpha = 0,
+    or lower bounds of them.
 
     Each advance keeps about a tenth of the gap it starts from; the march ends when a tenth of the initial gap is left, or at
     its cap of advances, with the alpha proven so far.
@@ -147,13 +149,13 @@ def times_of_impact(
     kind = c[1]
     end = limit[island[i]]
     toi[k] = end
+    if known[k] > approach(path, i, j) * end:
+        return
     prim = primitives(s, i, j, kind, c[2], c[3])
     xi = separation(s, i, j, minimum)
     near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
     distance = wp.length(near.r)
     gap = near.side * distance - xi
-    if gap > (wp.length(path.dp[i] - path.dp[j]) + path.reach[i] + path.reach[j]) * end:
-        return
     bend = path.bend[i] + path.bend[j]
     stop = ENOUGH * gap
     t = wp.float64(0.0)

@@ -7,7 +7,7 @@ contact is one element; a nearly parallel edge pair carries a second one for its
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Pose, identity3
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.barrier import barrier
 from cuda_kernels.surfaces import (
     CORNERS,
@@ -42,6 +42,18 @@ class ContactLaw:
     kappa: wp.array(dtype=wp.float64)
     stiffness: wp.array2d(dtype=wp.float64)
     inertia: wp.array(dtype=wp.float64)
+
+
+@wp.struct
+class Reach:
+    """What is known of the candidates before a trial: where `known`, their gaps at the start of the path, and how far
+    along it the trial lies."""
+
+    known: wp.int32
+    path: Path
+    island: wp.array(dtype=wp.int32)
+    alpha: wp.array(dtype=wp.float64)
+    gap: wp.array(dtype=wp.float64)
 
 
 @wp.struct
@@ -155,15 +167,27 @@ def contact_energies(
     pose: Pose,
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
+    reach: Reach,
     energy: wp.array(dtype=wp.float64),
     elements: wp.array(dtype=wp.int32),
     gap: wp.array(dtype=wp.float64),
 ):
-    """Energy of every candidate, the number of its elements, and its gap beyond the separation [m]."""
+    """Energy of every candidate, the number of its elements, and its gap beyond the separation [m].
+
+    A candidate whose gap at the start of the path, less what its bodies may have moved since, still exceeds d_hat is
+    settled by that bound, which becomes its gap.
+    """
     k = wp.tid() + first
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
+    if reach.known != 0:
+        bound = reach.gap[k] - reach.alpha[reach.island[i]] * approach(reach.path, i, j)
+        if bound > law.d_hat:
+            energy[k] = ZERO
+            elements[k] = 0
+            gap[k] = bound
+            return
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     D = wp.dot(near.r, near.r)

@@ -118,8 +118,10 @@ class Contacts:
         c = self.candidates
         toi = self.pool.get("toi", c.count, wp.float64)
         self.device.launch(
-            times_of_impact, c.count, self.surfaces, path, c.pairs, c.items, self.law.minimum, island, limit, toi, grain=512
-        )
+            times_of_impact,
+            c.count, self.surfaces, path, c.pairs, c.items, self.law.minimum, island, limit, self.arrays("current")[2], toi,
+            grain=512,
+        )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def arrays(self, slot: str):
@@ -130,12 +132,18 @@ class Contacts:
             f"gap_{slot}", count, wp.float64
         )
 
-    def evaluate(self, pose: Pose, slot: str) -> None:
-        """Energies, element numbers and gaps at a pose."""
-        c = self.candidates
+    def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
+        """Energies, element numbers and gaps at a pose; `along` = (path, island, alpha) says how it was reached from
+        the one in slot "current", which settles distant candidates by a bound."""
+        c, reach = self.candidates, kernels.Reach()
+        if along is not None:
+            reach.known = 1
+            reach.path, reach.island, reach.alpha = along
+            reach.gap = self.arrays("current")[2]
         self.device.launch(
-            kernels.contact_energies, c.count, self.surfaces, self.law, pose, c.pairs, c.items, *self.arrays(slot), grain=512
-        )
+            kernels.contact_energies,
+            c.count, self.surfaces, self.law, pose, c.pairs, c.items, reach, *self.arrays(slot), grain=512,
+        )  # fmt: skip
 
     def smallest_gap(self, slot: str = "current") -> float:
         """Smallest gap beyond the separation over all candidates [m]; infinity without any."""

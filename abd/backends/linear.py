@@ -36,6 +36,43 @@ def choose(wanted: str, free_bodies: int, joints: int, on_cpu: bool) -> str:
     return "pcg"
 
 
+class Pattern:
+    """Compressed columns of a matrix of 12x12 blocks, and where each block's entries go.
+
+    Args:
+        rows, columns: (k,) block coordinates, repeats are added up; size: number of block rows.
+    """
+
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, size: int):
+        self.rows, self.columns, self.size = rows, columns, 12 * size
+        keys, self.slot = np.unique(columns.astype(np.int64) * size + rows, return_inverse=True)
+        self.count = len(keys)
+        block_rows, block_columns = keys % size, keys // size
+        # column 12 c + s holds the entries of column s of all blocks of block column c, top to bottom
+        per_column = np.bincount(block_columns, minlength=size)
+        first = np.concatenate([[0], np.cumsum(per_column)])[block_columns]
+        within = np.arange(self.count) - first
+        start = 144 * first + 12 * within
+        lane = 12 * per_column[block_columns]
+        s, r = np.meshgrid(np.arange(12), np.arange(12), indexing="xy")
+        self.place = start[:, None, None] + s * lane[:, None, None] + r
+        self.indptr = np.concatenate([[0], np.cumsum(np.repeat(12 * per_column, 12))])
+        self.indices = np.empty(144 * self.count, dtype=np.int32)
+        self.indices[self.place] = 12 * block_rows[:, None, None] + r
+
+    def matrix(self, blocks: np.ndarray) -> scipy.sparse.csc_matrix:
+        """The matrix of blocks (k, 12, 12)."""
+        if self.count < len(blocks):
+            summed = np.zeros((self.count, 12, 12))
+            np.add.at(summed, self.slot, blocks)
+        else:
+            summed = np.empty_like(blocks)
+            summed[self.slot] = blocks
+        data = np.empty(144 * self.count)
+        data[self.place] = summed
+        return scipy.sparse.csc_matrix((data, self.indices, self.indptr), shape=(self.size, self.size))
+
+
 class LinearSolver:
     """Solves H d = -g for the bodies that have a slot.
 
@@ -104,10 +141,7 @@ class LinearSolver:
             rows += [i[inner], j[inner]]
             columns += [j[inner], i[inner]]
             blocks += [B, B.transpose(0, 2, 1)]
-        r = (12 * np.concatenate(rows)[:, None, None] + np.arange(12)[None, :, None]).repeat(12, axis=2)
-        c = (12 * np.concatenate(columns)[:, None, None] + np.arange(12)[None, None, :]).repeat(12, axis=1)
-        size = 12 * self.free
-        H = scipy.sparse.csc_matrix((np.concatenate(blocks).ravel(), (r.ravel(), c.ravel())), shape=(size, size))
+        H = self._pattern(np.concatenate(rows), np.concatenate(columns)).matrix(np.concatenate(blocks))
         factor = scipy.sparse.linalg.splu(
             H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         )
@@ -115,6 +149,15 @@ class LinearSolver:
         if not np.isfinite(x).all():
             raise scipy.linalg.LinAlgError("the solution is not finite")
         return x
+
+    def _pattern(self, rows: np.ndarray, columns: np.ndarray) -> Pattern:
+        """Pattern of these blocks; the last one is kept, and serves as long as the blocks stay where they are."""
+        kept = self._kept
+        if kept is None or not (np.array_equal(kept.rows, rows) and np.array_equal(kept.columns, columns)):
+            self._kept = kept = Pattern(rows, columns, self.free)
+        return kept
+
+    _kept: Pattern | None = None
 
     def _pcg(self, gradient, diagonal, couplings) -> int:
         device, launch, n, islands = self.device, self.device.launch, self.n, self.islands

@@ -61,6 +61,7 @@ class WarpBackend:
         method = choose(model.settings.linear_solver, int(free.sum()), len(model.joints), d.is_cpu)
         self.linear = LinearSolver(d, method, slot, self.islands, model.settings.linear_tolerance)
         self.eps = self.kappa = 0.0
+        self.contacts_known = False
         self.d_hat = model.settings.d_hat
 
     # state -------------------------------------------------------------------------------------------------------
@@ -95,6 +96,7 @@ class WarpBackend:
         self.device.write(self.q, goals)
         launch(integrators.unpack, n, self.q, self.goal)
         launch(integrators.copy_pose, n, self.now, self.pose)
+        self.contacts_known = False
         self.step.ch2, self.eps = float(ch2), float(eps)
         self.step.pull = 1.0
         self.step.lp.zero_()
@@ -120,6 +122,7 @@ class WarpBackend:
         """Set the chosen prescribed bodies exactly to their goals."""
         self.device.write(self.moving, chosen.astype(np.int32))
         self.device.launch(integrators.snap, self.n, self.goal, self.moving, self.pose)
+        self.contacts_known = False
 
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Stiffness and multipliers of the prescribed bodies' pull."""
@@ -131,6 +134,7 @@ class WarpBackend:
         """Contact stiffness kappa_c."""
         self.kappa = float(kappa)
         self.contacts.set_stiffness(self.kappa * self.step.ch2)
+        self.contacts_known = False
 
     # steps along arcs --------------------------------------------------------------------------------------------
 
@@ -154,7 +158,8 @@ class WarpBackend:
         launch(paths.displacements, self.n, self.lower, self.upper, self.path, islands.island, alpha, a)
         motion = float(islands.reduced(a, sums.MAX).max()) if self.n else 0.0
         if self.contacts.candidates.cover(self.path, motion):
-            self.contacts.evaluate(self.pose, "current")
+            self.contacts_known = False
+        self._know_contacts()
         self.contacts.times_of_impact(self.path, islands.island, alpha, a)
         return np.minimum(limit, islands.reduced(a, sums.MIN))
 
@@ -163,6 +168,8 @@ class WarpBackend:
         scalars = self.islands.scalars("alpha")
         self.device.write(scalars, alpha)
         self.device.launch(affine.advance, self.n, self.path, self.islands.island, scalars, self.trial)
+        self._know_contacts()
+        self.contacts.evaluate(self.trial, "trial", (self.path, self.islands.island, scalars))
         self._evaluate(self.trial, "trial")
         return self._differences()
 
@@ -184,13 +191,19 @@ class WarpBackend:
         )
 
     def evaluate(self) -> None:
-        """Energies at the current iterate."""
+        """Energies at the current iterate; those of its contacts when they are asked for."""
+        self.contacts_known = False
         self._evaluate(self.pose, "current")
+
+    def _know_contacts(self) -> None:
+        """Contact energies of the current iterate on the current list, if they are not there already."""
+        if not self.contacts_known:
+            self.contacts.evaluate(self.pose, "current")
+            self.contacts_known = True
 
     def _evaluate(self, pose, slot: str) -> None:
         self.device.launch(bodies.body_energies, self.n, self.body, self.step, self.pose, pose, self.values[slot])
         self.joints.evaluate(pose, slot)
-        self.contacts.evaluate(pose, slot)
         self.friction.evaluate(pose, self.rest, self.eps, slot)
 
     def _differences(self) -> tuple[np.ndarray, np.ndarray]:
@@ -213,6 +226,7 @@ class WarpBackend:
 
     def lag_friction(self) -> None:
         """Freeze friction's contacts at the current iterate."""
+        self._know_contacts()
         self.friction.lag(self.pose)
         self.friction.evaluate(self.pose, self.rest, self.eps, "current")
 
@@ -232,6 +246,7 @@ class WarpBackend:
         self.friction.reduction.reduce(self.gradient, self.diagonal)
 
     def _assemble_contacts(self) -> None:
+        self._know_contacts()
         self.contacts.linearize(self.pose)
         self.contacts.reduction.reduce(self.gradient, self.diagonal)
         self.device.launch(
@@ -295,11 +310,19 @@ class WarpBackend:
 
     def smallest_gap(self) -> float:
         """Smallest gap among the candidates at the current iterate [m]."""
-        return self.contacts.smallest_gap("current")
+        self._know_contacts()
+        gap = self.contacts.smallest_gap()
+        if self.d_hat < gap < np.inf:
+            # beyond d_hat the gaps may be bounds
+            self.contacts.evaluate(self.pose, "current")
+            gap = self.contacts.smallest_gap()
+        return gap
 
     def contact_count(self) -> int:
-        """Active contacts at the last linearisation (elements)."""
-        return self.contacts.element_count
+        """Active contacts at the current iterate."""
+        self._know_contacts()
+        count = self.contacts.candidates.count
+        return int(np.count_nonzero(self.device.read(self.contacts.arrays("current")[1], count))) if count else 0
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the last linearisation."""
@@ -323,6 +346,7 @@ class WarpBackend:
 
     def contact_energy(self) -> float:
         """Barrier energy at the current iterate [J]."""
+        self._know_contacts()
         count = self.contacts.candidates.count
         return float(self.device.read(self.contacts.arrays("current")[0], count).sum() / self.step.ch2) if count else 0.0
 

@@ -49,13 +49,14 @@ class _Timer:
         self.stages[self.stage] = self.stages.get(self.stage, 0.0) + perf_counter() - self.begin
 
 
-def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None:
+def minimise(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.solver.stiffness`).
+        linearized: the iterate's gradient and blocks are there already.
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
@@ -63,7 +64,6 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None
     islands = backend.islands.count
     tolerance = settings.friction_tolerance if backend.friction.count else settings.tolerance
     converged = np.zeros(islands, dtype=bool)
-    linearized = False
     for _ in range(settings.max_newton):
         if not linearized:
             with progress.time("assembly"):
@@ -95,9 +95,9 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None
     )
 
 
-def solve_step(backend, settings, h: float, stiffness, progress: Progress) -> None:
+def solve_step(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say."""
-    minimise(backend, settings, h, stiffness, progress)
+    minimise(backend, settings, h, stiffness, progress, linearized)
     if not backend.friction.enabled:
         return
     wanted = settings.friction_iterations

@@ -29,6 +29,11 @@ class Prescribed:
         self.may_lag = model.settings.kinematic_block == "lag"
         self.late: np.ndarray = np.zeros(0, dtype=int)
 
+    @property
+    def any(self) -> bool:
+        """Whether there are kinematic bodies at all."""
+        return bool(len(self.bodies))
+
     def goals(self, time: float, q: np.ndarray) -> np.ndarray:
         """(n, 12) states prescribed for `time` [s]; other bodies as in q."""
         goals = q.copy()

@@ -2,8 +2,8 @@
 
 A stiff body's energy is a narrow curved valley; Newton from q_n, or from the stretched inertial target, crawls along
 it (formulation.md section 2). Bodies start at ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``, where that lowers the
-energy. Bodies in contact, and those joined to them, would often be squeezed against their support by the force term:
-they are tried without it, and then left where they are.
+energy. Bodies in contact, and those joined to them, would be squeezed against their support by the force term: they
+are tried without it, and then left where they are.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ def start(backend, h: float, touching: np.ndarray) -> np.ndarray:
     Returns:
         (islands,) the fraction of the first path that was free of collisions.
     """
-    everything = np.full(len(touching), WITH_FORCES)
-    alpha = free = backend.follow_velocity(h, everything)
+    gentle = np.where(touching, WITHOUT_FORCES, WITH_FORCES)
+    alpha = free = backend.follow_velocity(h, gentle)
     backend.evaluate()
     backend.lag_friction()
     falls = _falls(backend, alpha)
-    for gentler in (WITHOUT_FORCES, STAY):
-        if falls.all() or not touching.any():
-            break
-        chosen = np.where(touching & ~falls[backend.islands.host], gentler, WITH_FORCES)
-        alpha = backend.follow_velocity(h, chosen)
+    if not falls.all() and touching.any():
+        gentle = np.where(touching & ~falls[backend.islands.host], STAY, gentle)
+        alpha = backend.follow_velocity(h, gentle)
         falls = _falls(backend, alpha)
     if not falls.all():
         backend.try_step(np.where(falls, alpha, 0.0))

@@ -96,9 +96,9 @@ class Stepper:
             backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, held, kappa)
             self.prescribed.remember_start(self.q)
             start(backend, h, self.touching)
-            self.stiffness.balance(backend)
+            linearized = self.stiffness.balance(backend) and not self.prescribed.any
         self.prescribed.minimise(
-            backend, goals, lambda: solve_step(backend, settings, h, self.stiffness, progress)
+            backend, goals, lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized)
         )
         touching = backend.touching().astype(bool)
         backend.finish()

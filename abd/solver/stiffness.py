@@ -42,17 +42,22 @@ class ContactStiffness:
             self.value = max(value, self.lowest / ch2)
         return self.value
 
-    def balance(self, backend) -> None:
-        """At the start of a step: balance the barrier against the other forces, within its bounds."""
+    def balance(self, backend) -> bool:
+        """At the start of a step: balance the barrier against the other forces, within its bounds.
+
+        Returns whether the iterate is linearised now.
+        """
         if self.fixed is not None:
-            return
+            return False
         opposing, square = backend.stiffness_balance()
         if square == 0.0:
-            return
+            return True
         low = self.lowest / self.scale
         wanted = float(np.clip(-opposing / square / self.scale, low, 100.0 * low))
-        if wanted != self.value:
-            self._set(backend, wanted)
+        if wanted == self.value:
+            return True
+        self._set(backend, wanted)
+        return False
 
     def after_iteration(self, backend, alpha: np.ndarray) -> bool:
         """Double the stiffness where a tight gap fails to open, or a step was capped to zero; True if it changed."""
