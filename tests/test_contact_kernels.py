@@ -23,7 +23,6 @@ from abd.model import Model
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.elements import Elements
-from cuda_kernels.ccd import times_of_impact
 
 KAPPA = 1e6
 EPS = 1e-5
@@ -82,16 +81,12 @@ class Kernels:
         return self.assembled(self.contacts.reduction)
 
     def times_of_impact(self, limit: float = 1.0) -> np.ndarray:
-        found = self.contacts.candidates
+        """Safe alphas of the candidates, from the state at the start of the path."""
+        self.energies(self.model.bodies.q)
         island, limits = DEVICE.zeros(self.n, wp.int32), DEVICE.upload(np.array([limit]), wp.float64)
-        toi = DEVICE.zeros(max(found.count, 1), wp.float64)
-        law = self.contacts.law
-        DEVICE.launch(
-            times_of_impact,
-            *(found.count, self.contacts.surfaces, self.path, found.pairs, found.items, law.minimum),
-            *(island, limits, toi),
-        )
-        return DEVICE.read(toi, found.count)
+        self.contacts.times_of_impact(self.path, island, limits, DEVICE.zeros(self.n, wp.float64))
+        count = self.contacts.candidates.count
+        return DEVICE.read(self.contacts.pool.get("toi", count, wp.float64), count)
 
 
 def assembled(n: int, listed: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:

@@ -307,8 +307,8 @@ class NumpyBackend:
         return float(self.contacts.gaps(self.q).min(initial=np.inf))
 
     def contact_count(self) -> int:
-        """Active contacts at the last linearisation (elements)."""
-        return len(self.active[0])
+        """Active contacts at the current iterate."""
+        return int(np.count_nonzero(self.contacts.gaps(self.q) < self.d_hat))
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the last linearisation."""
