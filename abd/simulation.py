@@ -9,8 +9,8 @@ import numpy as np
 
 from abd import backends
 from abd.energies import Budget, kinetic_energy, momenta
-from abd.joints.coordinates import coordinates, rates
-from abd.joints.rows import compile_rows, residual, wrenches
+from abd.joints.readings import JointReader, Readings
+from abd.joints.rows import energy as row_energy
 from abd.model import Joint, Model
 from abd.solver.step import Stepper
 from abd.state import State
@@ -81,24 +81,25 @@ class JointView:
     @property
     def residual(self) -> tuple[float, float]:
         """Largest violation of its point rows [m] and of its direction rows [rad]."""
-        rows = self._simulation.rows
-        F = np.linalg.norm(residual(rows, self._simulation.stepper.q), axis=1)
-        mine = rows.joint == self.index
-        return _largest(F[mine & rows.is_point]), _largest(F[mine & ~rows.is_point])
+        point, turn = self._simulation.joint_readings().residual[self.index]
+        return float(point), float(turn)
 
     @property
     def coordinates(self) -> np.ndarray:
-        """Joint coordinates [rad]; none for joints without any."""
-        return coordinates(self.joint, self._simulation.stepper.q)
+        """(1,) angle of a hinge [rad], over any number of turns; (0,) for joints without coordinates."""
+        return self._of_hinge(self._simulation.joint_readings().angle)
 
     @property
     def rates(self) -> np.ndarray:
         """Their rates [rad/s]."""
-        return rates(self.joint, self._simulation.stepper.q, self._simulation.stepper.qd)
+        return self._of_hinge(self._simulation.joint_readings().rate)
+
+    def _of_hinge(self, values: np.ndarray) -> np.ndarray:
+        return values[self._simulation.reader.hinges == self.index]
 
     def wrench(self) -> tuple[np.ndarray, np.ndarray]:
         """Force [N] and torque [N m] on the child at the joint's point, world axes; the parent gets the negative."""
-        both = self._simulation.joint_wrenches()[self.index]
+        both = self._simulation.joint_readings().wrench[self.index]
         return both[:3], both[3:]
 
 
@@ -119,9 +120,11 @@ class Simulation:
         self.device = self.backend.device.name
         bodies = self.model.bodies
         self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
-        self.rows = compile_rows(self.model.joints)
+        self.reader = JointReader(self.model)
         self.budget = Budget(self.model)
-        self.ch2 = self.model.settings.dt ** 2
+        self.ch2 = self.model.settings.dt**2
+        self.angles = self.reader.read(bodies.q, bodies.qd, self.ch2).angle
+        self._readings: Readings | None = None
         self.bodies = {name: BodyView(self, k) for k, name in enumerate(bodies.names)}
         self.joints = {joint.name: JointView(self, k) for k, joint in enumerate(self.model.joints)}
 
@@ -150,9 +153,11 @@ class Simulation:
         progress, substeps, wall = self.stepper.advance()
         self.ch2 = self.backend.step.ch2
         q, qd = self.stepper.q, self.stepper.qd
+        self._readings = None
+        self.angles = self.joint_readings().angle
         self.budget.account(self.backend, before.q, q, self.ch2)
         linear, angular = momenta(self.model, q, qd)
-        point, turn = self.joint_residual()
+        point, turn = self.joint_readings().residual.max(axis=0, initial=0.0).tolist()
         return StepReport(
             step=self.frame,
             time=self.time,
@@ -172,7 +177,7 @@ class Simulation:
                 "kinetic": kinetic_energy(self.model, qd),
                 **self.budget.potential(self.model, q),
                 "contact": self.backend.contact_energy(),
-                "joint": self._joint_energy(q),
+                "joint": float(row_energy(self.reader.rows, q).sum() / self.ch2),
                 "external_work": self.budget.external_work,
                 "friction_work": self.budget.friction_work,
             },
@@ -181,25 +186,17 @@ class Simulation:
             wall_seconds=wall,
         )
 
-    def joint_residual(self) -> tuple[float, float]:
-        """Largest violation over all joints [m], [rad]."""
-        if not len(self.rows):
-            return 0.0, 0.0
-        F = np.linalg.norm(residual(self.rows, self.stepper.q), axis=1)
-        return _largest(F[self.rows.is_point]), _largest(F[~self.rows.is_point])
-
-    def joint_wrenches(self) -> np.ndarray:
-        """(joints, 6) force [N] and torque [N m] on every child at its joint's point, world axes."""
-        return wrenches(self.rows, self.model.joints, self.stepper.q, self.ch2)
-
-    def _joint_energy(self, q: np.ndarray) -> float:
-        from abd.joints.rows import energy
-
-        return float(energy(self.rows, q).sum() / self.ch2) if len(self.rows) else 0.0
+    def joint_readings(self) -> Readings:
+        """Residuals, wrenches, angles and rates of all joints in the present state, as arrays."""
+        if self._readings is None:
+            self._readings = self.reader.read(self.stepper.q, self.stepper.qd, self.ch2, self.angles)
+        return self._readings
 
     def host_state(self) -> State:
-        """Independent host copy of the state."""
-        return self.stepper.state()
+        """Independent host copy of the state; ``extra["angles"]`` are the hinges' angles over their turns [rad]."""
+        state = self.stepper.state()
+        state.extra["angles"] = self.angles.copy()
+        return state
 
     def checkpoint(self) -> dict:
         """Everything a bitwise continuation needs, as arrays and numbers."""
@@ -214,6 +211,7 @@ class Simulation:
             "previous_h": state.previous_h,
             "contact_stiffness": state.contact_stiffness,
             "touching": state.extra["touching"],
+            "angles": self.angles.copy(),
             "external_work": self.budget.external_work,
             "friction_work": self.budget.friction_work,
         }
@@ -233,6 +231,7 @@ class Simulation:
                 extra={"touching": np.asarray(saved["touching"])},
             )
         )
+        self.angles, self._readings = np.asarray(saved["angles"]), None
         self.budget.external_work = float(saved["external_work"])
         self.budget.friction_work = float(saved["friction_work"])
 
@@ -252,10 +251,6 @@ class DeviceState:
     def body_frame(self) -> np.ndarray:
         """(n, 4, 4) maps from the user's mesh frames to the internal frames."""
         return self.simulation.model.bodies.body_frame
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(values.max(initial=0.0))
 
 
 def _compiled(scene) -> Model:

@@ -202,9 +202,7 @@ def linearize_bodies(
         M = wp.transpose(A) * A
         k4 = wp.float64(4.0) * k
         G = G + k4 * (E * A)
-        P = wp.mat33d()
-        if body.rotation[b] == HELD:
-            P = positive_part(E)
+        P = positive_part(E)
         for r in range(3):
             for s2 in range(3):
                 for a in range(3):
@@ -228,29 +226,34 @@ def stiffen_rotations(
     body: BodyData,
     step: StepData,
     pose: Pose,
+    before: wp.array2d(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array3d(dtype=wp.float64),
 ):
-    """Add to every turning body's block what its arc adds to the straight Hessian.
+    """Add to the block of every turning body in contact what its arc adds to the straight Hessian.
 
-    Along ``A(alpha) = exp(alpha W) A`` the energy's second derivative gains ``G : W^2 A = w . (sym P - tr P 1) w`` with
-    ``P = G A^T``. Near-rigidity does not change under rotation, so G is the gradient of everything else (`gradient`
-    holds all of it); the positive part goes to the rotational directions ``w = axial(D A^-1)``.
+    Along ``A(alpha) = exp(alpha W) A`` the second derivative gains ``G : W^2 A = w . (sym P - tr P 1) w``, ``P = G A^T``;
+    its positive part goes to the rotations ``w = axial(D A^-1)``. G is the contacts' share of the gradient
+    (`gradient` less `before`) and near-rigidity's own, which takes out what the stress term of its straight Hessian
+    holds already; `abd/potentials/arc_stiffness.py` says why.
     """
     b = wp.tid() + first
-    if step.held[b] != 0 or body.rotation[b] == HELD:
+    if step.held[b] != 0 or body.rotation[b] == HELD or body.kind[b] != DYNAMIC:
         return
     A = pose.A[b]
     G = wp.mat33d()
     for r in range(3):
         for c in range(3):
-            G[r, c] = gradient[b, 3 + 3 * r + c]
+            G[r, c] = gradient[b, 3 + 3 * r + c] - before[b, 3 + 3 * r + c]
     k = step.ch2 * body.stiffness[b]
+    in_contact = wp.ddot(G, G) > ZERO
     if body.arap[b] != 0:
-        G = G - TWO * k * (A - polar(A))
+        if not in_contact:
+            G = -TWO * k * (A - polar(A))
     else:
-        E = A * wp.transpose(A) - identity3()
-        G = G - wp.float64(4.0) * k * (E * A)
+        if not in_contact:
+            return
+        G = G + wp.float64(4.0) * k * ((A * wp.transpose(A) - identity3()) * A)
     P = G * wp.transpose(A)
     M = HALF * (P + wp.transpose(P)) - wp.trace(P) * identity3()
     if body.rotation[b] == AXIS:

@@ -148,11 +148,7 @@ def of_pull(data, step, q, reference):
 
 ENERGIES = {
     "inertia": (only("mass", "moment"), of_inertia),
-    "orthogonality": (only("stiffness"), of_elasticity(orthogonality, keep="none")),
-    "orthogonality, straight": (
-        only("stiffness", rotation=np.full(N, Turning.HELD, np.int32)),
-        of_elasticity(orthogonality, keep="positive"),
-    ),
+    "orthogonality": (only("stiffness"), of_elasticity(orthogonality, project=True)),
     "arap": (only("stiffness", arap=np.full(N, Elasticity.ARAP, np.int32)), of_elasticity(arap)),
     "forces": (only("force"), of_forces),
     "couples": (only("torque"), of_forces),
@@ -215,16 +211,19 @@ def test_stiffness_of_arcs_equals_its_definition():
     """Bodies of every kind of rotation and elasticity, some held, some prescribed."""
     rng = np.random.default_rng(8)
     data = body_constants(7, rotation=np.arange(N, dtype=np.int32) % 3, arap=rng.integers(0, 2, N).astype(np.int32))
-    data = replace(data, kind=rng.integers(0, 2, N).astype(np.int32))
+    data = replace(data, kind=(rng.random(N) < 0.2).astype(np.int32))
     data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
-    step, q, gradient = step_data(9), random_states(N, 10), 100.0 * rng.normal(size=(N, 12))
+    step, q, gradient = step_data(9), random_states(N, 10), 1e9 * rng.normal(size=(N, 12))
+    gradient[rng.random(N) < 0.3] = 0.0
     step.held = rng.random(N) < 0.2
     kernels, blocks = BodyKernels(data), DEVICE.zeros((N, 12, 12), wp.float64)
-    forces = DEVICE.upload(gradient, wp.float64)
-    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), forces, blocks)
+    before = rng.normal(size=(N, 12))
+    forces = [DEVICE.upload(values, wp.float64) for values in (before, before + gradient)]
+    gradient = (before + gradient) - before
+    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), *forces, blocks)
     expected = BodyEnergies(data).arc_stiffness(step, q, gradient)
     assert_close(DEVICE.read(blocks), expected)
-    assert np.count_nonzero(np.abs(expected).max(axis=(1, 2))) >= N // 3
+    assert np.count_nonzero(np.abs(expected).max(axis=(1, 2))) >= N // 6
 
 
 def test_stiffness_of_arcs_is_the_second_derivative_along_them():

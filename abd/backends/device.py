@@ -6,13 +6,23 @@ runs in a fixed order inside one item.
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
+import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
+from types import ModuleType
 
 import numpy as np
 import warp as wp
 
 from abd.errors import DeviceError
+
+_log = logging.getLogger(__name__)
+_PATIENCE = 1.5
+"""Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
 
 
 def threads_available() -> int:
@@ -23,19 +33,34 @@ def threads_available() -> int:
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
 
 
-def quiet_warp() -> None:
-    """Keep Warp's banner and its messages off the terminal."""
-    wp.config.log_level = wp.LOG_ERROR if hasattr(wp, "LOG_ERROR") else 40
-    wp.config.quiet = True
+@functools.cache
+def start_warp() -> str:
+    """Initialise Warp without its banner; returns what it says of CUDA, in one line, empty where it says nothing.
+
+    Its native part writes to file descriptor 2, past Python, so the descriptor is turned aside meanwhile.
+    """
+    wp.config.log_level = wp.LOG_ERROR
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            wp.init()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        aside.seek(0)
+        said = " ".join(aside.read().decode(errors="replace").split())
+    if said and wp.is_cuda_available():
+        print(said, file=sys.stderr)
+    return said.removeprefix("Warp CUDA warning: ").rstrip(".")
 
 
 def cuda_problem() -> str:
     """Why CUDA cannot be used here, in a sentence; empty where it can."""
-    quiet_warp()
-    wp.init()
+    said = start_warp()
     if wp.is_cuda_available():
         return ""
-    return "Warp finds no CUDA device (no NVIDIA driver, or no GPU)"
+    return "Warp finds no CUDA device" + (f" ({said})" if said else "")
 
 
 class Device:
@@ -49,8 +74,7 @@ class Device:
     """
 
     def __init__(self, name: str = "cpu"):
-        quiet_warp()
-        wp.init()
+        start_warp()
         if name != "cpu" and not wp.is_cuda_available():
             raise DeviceError(
                 "no CUDA device: the driver or the GPU is missing; "
@@ -64,6 +88,19 @@ class Device:
         self.is_cpu = self.warp.is_cpu
         self.threads = threads_available() if self.is_cpu else 1
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
+
+    def load(self, package: ModuleType) -> None:
+        """Compile, where that was not done before, and load all kernels of a package's imported modules.
+
+        All at once and side by side: compiling each at its first launch would stop the simulation again and again.
+        A log record at level INFO says so if it takes a while.
+        """
+        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (10 to 20 s)",))
+        notice.start()
+        try:
+            wp.load_module(package, device=self.warp, recursive=True, max_workers=threads_available())
+        finally:
+            notice.cancel()
 
     def launch(self, kernel, count: int, *inputs, grain: int = 2048) -> None:
         """Run `kernel` on items 0 .. count - 1; its first argument is the index of the slice's first item.

@@ -96,13 +96,18 @@ class BodyEnergies:
         blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
         return blocks
 
-    def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """(n, 12, 12) what the arcs of the bodies add to their blocks; gradient (n, 12) of all energies together."""
-        blocks, moving = np.zeros((len(q), 12, 12)), ~step.held
-        A, others = maps(q), maps(gradient).copy()
+    def arc_stiffness(self, step: StepData, q: np.ndarray, contact: np.ndarray) -> np.ndarray:
+        """(n, 12, 12) what the arcs of the bodies add to their blocks; contact (n, 12) is the contacts' gradient."""
+        blocks = np.zeros((len(q), 12, 12))
+        G, polar = maps(contact).copy(), self.data.arap != 0
+        touching = (G != 0.0).any(axis=(1, 2))
         free, _ = self._movers(step)
-        others[free] -= step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, free, q)
-        blocks[moving, 3:, 3:] = arc_stiffness.hessian(A[moving], others[moving], turning(self.data)[moving])
+        elastic = np.zeros_like(G)
+        elastic[free] = step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, free, q)
+        G[touching & ~polar] += elastic[touching & ~polar]
+        G[~touching & polar] = -elastic[~touching & polar]
+        rows = free & (touching | polar)
+        blocks[rows, 3:, 3:] = arc_stiffness.hessian(maps(q)[rows], G[rows], turning(self.data)[rows])
         return blocks
 
     def _movers(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:
@@ -125,9 +130,8 @@ class BodyEnergies:
     def _elastic_blocks(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(k, 9, 9) blocks of near-rigidity of the bodies `rows`."""
         stiffness, A = self.data.stiffness[rows], maps(q)[rows]
-        straight, polar = self.data.rotation[rows] == Turning.HELD, self.data.arap[rows] != 0
-        blocks = orthogonality.hessian(stiffness, A, keep="none")
-        blocks[straight] = orthogonality.hessian(stiffness[straight], A[straight], keep="positive")
+        polar = self.data.arap[rows] != 0
+        blocks = orthogonality.hessian(stiffness, A, project=True)
         blocks[polar] = arap.hessian(stiffness[polar], A[polar])
         return blocks
 

@@ -234,8 +234,10 @@ class NumpyBackend:
     def linearize(self) -> None:
         """Gradient (n, 12) and blocks (n, n, 12, 12) at the current iterate, fixed degrees of freedom projected out."""
         self._assemble_other()
+        before = self.gradient.copy()
         self._assemble_contacts()
-        self.blocks[self.everybody, self.everybody] += self.energies.arc_stiffness(self.step, self.q, self.gradient)
+        contact = self.gradient - before
+        self.blocks[self.everybody, self.everybody] += self.energies.arc_stiffness(self.step, self.q, contact)
         P = self.projectors
         self.gradient = np.einsum("nij,nj->ni", P, self.gradient)
         self.blocks = np.einsum("mir,mnrs,nsj->mnij", P, self.blocks, P, optimize=True)
@@ -291,7 +293,8 @@ class NumpyBackend:
             step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), -self.gradient.ravel())
         except (scipy.linalg.LinAlgError, ValueError) as error:
             raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
-        self.direction = step.reshape(self.n, 12)
+        # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
+        self.direction = np.einsum("nij,nj->ni", self.projectors, step.reshape(self.n, 12))
         dp, dA = positions(self.direction), maps(self.direction)
         farthest = np.linalg.norm(dp[:, None] + self.corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
         return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count)), 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+import cuda_kernels
 from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
@@ -25,6 +26,7 @@ class WarpBackend:
     def __init__(self, model: Model, device: str = "cpu"):
         self.model, self.device = model, Device(device)
         d, n = self.device, len(model.bodies)
+        d.load(cuda_kernels)
         self.n = n
         self.islands = Islands(d, model.bodies.world)
         self.constants = BodyData.of(model)
@@ -37,7 +39,7 @@ class WarpBackend:
         self.pose, self.trial, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(5))
         self.path = new_path(d, n)
         self.velocity, self.earlier, self.q = (d.zeros((n, 12), wp.float64) for _ in range(3))
-        self.gradient = d.zeros((n, 12), wp.float64)
+        self.gradient, self.before_contacts = (d.zeros((n, 12), wp.float64) for _ in range(2))
         self.diagonal = d.zeros((n, 12, 12), wp.float64)
         self.scratch = None
         self.weights = d.zeros(9, wp.float64)
@@ -247,11 +249,13 @@ class WarpBackend:
 
     def _assemble_contacts(self) -> None:
         self._know_contacts()
+        wp.copy(self.before_contacts, self.gradient)
         self.contacts.linearize(self.pose)
         self.contacts.reduction.reduce(self.gradient, self.diagonal)
         self.device.launch(
-            bodies.stiffen_rotations, self.n, self.body, self.step, self.pose, self.gradient, self.diagonal, grain=256
-        )
+            bodies.stiffen_rotations,
+            self.n, self.body, self.step, self.pose, self.before_contacts, self.gradient, self.diagonal, grain=256,
+        )  # fmt: skip
         if self.has_constraints:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
 
@@ -278,6 +282,9 @@ class WarpBackend:
         if self.has_constraints:
             self._project(couplings)
         iterations = self.linear.solve(self.gradient, self.diagonal, couplings)
+        if self.has_constraints:
+            # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
+            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.linear.direction)
         direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
         self.device.launch(
             paths.direction_paths,

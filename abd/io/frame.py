@@ -77,7 +77,7 @@ class FrameReader:
             values[f"/momentum/{name}"] = np.asarray(report.momentum[name], dtype=float)
         for entry in fields(row):
             values[f"/solver/{entry.name}"] = np.asarray(getattr(row, entry.name))
-        read = self.joints.read(state.q, state.qd, self.sim.ch2)
+        read = self.joints.read(state.q, state.qd, self.sim.ch2, state.extra.get("angles"))
         none = np.empty(0)
         for path, residual, wrench in zip(self.paths, read.residual, read.wrench, strict=True):
             values[f"{path}/coordinates"] = values[f"{path}/rates"] = none

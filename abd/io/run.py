@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterable
@@ -85,6 +86,28 @@ class Interruption:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+
+
+class Messages(logging.Handler):
+    """Passes on what the package logs while a run lasts, such as that kernels are being compiled, as notes."""
+
+    def __init__(self, observers: list[Observer]):
+        super().__init__()
+        self.observers, self.log = observers, logging.getLogger("abd")
+
+    def __enter__(self) -> Messages:
+        self.level_before = self.log.level
+        self.log.setLevel(logging.INFO)
+        self.log.addHandler(self)
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.log.removeHandler(self)
+        self.log.setLevel(self.level_before)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for observer in self.observers:
+            observer.note(record.getMessage())
 
 
 class Recorder:
@@ -188,6 +211,7 @@ def run(
     with RunDirectory(directory, resume) as place, Interruption() as interruption, ExitStack() as at_the_end:
         for observer in observers:
             at_the_end.callback(observer.close)
+        at_the_end.enter_context(Messages(observers))
         sim = simulate(model, device)
         attributes = {"scene": model.name, "device": sim.device, "digest": model_digest(model), "every": every}
         start = Recorder.resumed if resume else Recorder.fresh

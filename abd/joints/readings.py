@@ -45,8 +45,11 @@ class JointReader:
         self.parent_triad = np.array([joint.parent_frame[:3, :3] for joint in chosen]).reshape(-1, 3, 3)
         self.child_triad = np.array([joint.child_frame[:3, :3] for joint in chosen]).reshape(-1, 3, 3)
 
-    def read(self, q: np.ndarray, qd: np.ndarray, ch2: float) -> Readings:
-        """Read-outs of a state q (n, 12) with velocity qd (n, 12); `ch2` is c h^2 of the step [s^2]."""
+    def read(self, q: np.ndarray, qd: np.ndarray, ch2: float, last: np.ndarray | None = None) -> Readings:
+        """Read-outs of a state q (n, 12) with velocity qd (n, 12); `ch2` is c h^2 of the step [s^2].
+
+        Angles lie in (-pi, pi], or, over any number of turns, nearest to the angles `last` (h,) of the step before.
+        """
         count, rows = len(self.joints), self.rows
         out, wrench = np.zeros((count, 2)), np.zeros((count, 6))
         if count:
@@ -62,7 +65,10 @@ class JointReader:
             arm[rows.is_point] -= anchor[rows.joint[rows.is_point]]
             np.add.at(wrench[:, :3], rows.joint[rows.is_point], force[rows.is_point])
             np.add.at(wrench[:, 3:], rows.joint, np.cross(arm, force))
-        return Readings(out, wrench, *self._hinge_coordinates(q, qd))
+        angle, rate = self._hinge_coordinates(q, qd)
+        if last is not None:
+            angle += 2.0 * np.pi * np.round((last - angle) / (2.0 * np.pi))
+        return Readings(out, wrench, angle, rate)
 
     def _hinge_coordinates(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         child, parent = self.child[self.hinges], self.hinge_parent

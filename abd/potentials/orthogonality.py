@@ -17,19 +17,17 @@ def gradient(stiffness: np.ndarray, A: np.ndarray) -> np.ndarray:
     return 4.0 * stiffness[:, None, None] * (E @ A)
 
 
-def hessian(stiffness: np.ndarray, A: np.ndarray, keep: str = "all") -> np.ndarray:
+def hessian(stiffness: np.ndarray, A: np.ndarray, project: bool = False) -> np.ndarray:
     """(n, 9, 9) over the rows of A.
 
     Block (r, s) is ``4 kappa vol (a_s a_r^T + delta_rs A^T A + E_rs 1)``. The first two terms are the Gauss-Newton part
-    and positive semi-definite. The third is kept as `keep` says: "all" of it, its "positive" semi-definite part, or
-    "none": along an arc it drops out, as the energy does not change under rotation (`arc_stiffness.py`).
+    and positive semi-definite; with `project` E is replaced by its positive semi-definite part.
     """
+    E = A @ A.transpose(0, 2, 1) - np.eye(3)
+    if project:
+        values, vectors = np.linalg.eigh(E)
+        E = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
     H = np.einsum("nsa,nrc->nrasc", A, A)
     H += np.einsum("rs,nta,ntc->nrasc", np.eye(3), A, A)
-    if keep != "none":
-        E = A @ A.transpose(0, 2, 1) - np.eye(3)
-        if keep == "positive":
-            values, vectors = np.linalg.eigh(E)
-            E = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
-        H += np.einsum("nrs,ac->nrasc", E, np.eye(3))
+    H += np.einsum("nrs,ac->nrasc", E, np.eye(3))
     return 4.0 * stiffness[:, None, None] * H.reshape(-1, 9, 9)

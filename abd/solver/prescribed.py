@@ -14,6 +14,8 @@ from abd.model import Kind, Model, affine_state
 
 ROUNDS = 40
 """Multiplier updates before a target counts as blocked."""
+LAGGING = 0.9
+"""Share of the distance that a round must leave at most, or a body that may lag is left where it is."""
 REACHED = 1e-3
 """Share of a step's displacement that may be missing when the way to the target is not free (as in rigid-ipc)."""
 
@@ -54,6 +56,7 @@ class Prescribed:
         n = len(self.mask)
         begin = backend.read_positions()
         lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), 1.0
+        closest = np.inf
         travel = np.maximum(self._missing(goals, begin if self._start is None else self._start), 1e-12)
         for _ in range(ROUNDS):
             self._close(backend, goals)
@@ -65,6 +68,10 @@ class Prescribed:
                 return
             if (missing[open_ones] <= REACHED * travel[open_ones]).all():
                 return
+            remaining = float(missing[open_ones].max())
+            if self.may_lag and remaining > LAGGING * closest:
+                break
+            closest = min(closest, remaining)
             weight, spread = backend.constants.weight, backend.constants.spread
             delta = q - goals
             lp[open_ones] -= (pull * weight)[open_ones, None] * delta[open_ones, :3]
