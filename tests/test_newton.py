@@ -60,6 +60,20 @@ def test_simple_joint_of_the_affine_body_code():
     assert np.mean([report.newton_iterations for report in reports]) <= 6.0
 
 
+@pytest.mark.parametrize(
+    ("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)]
+)
+def test_mechanisms_held_by_contact_alone(name, limit, record_property):
+    """Pins in holes, where the curvature of the contacts along a rotation decides: seconds per step in rigid-ipc."""
+    scene = FIXTURES / "rigid-ipc" / "scenes" / f"{name}.json"
+    if not scene.exists():
+        pytest.skip(f"no fixtures at {FIXTURES}")
+    simulation = abd.Simulation(abd.load(scene).override(["solver.max_newton=100", "solver.retries=0"]), device="cpu")
+    iterations = [simulation.step().newton_iterations for _ in range(15)]
+    record_property("Newton iterations, mean and max", (float(np.mean(iterations)), max(iterations)))
+    assert np.mean(iterations) <= limit
+
+
 def test_a_step_that_does_not_converge_is_named_and_undone():
     scene = chain(3, max_newton=1, retries=2)
     simulation = abd.Simulation(scene, device="cpu")
