@@ -61,9 +61,9 @@ class NumpyContacts:
         distance[plane] = contact.heights(x[plane], candidates.plane[plane])
         return distance - candidates.xi
 
-    def times_of_impact(self, path: Path) -> np.ndarray:
-        """(m,) fractions of the path that are proven free of collisions."""
-        return ccd.time_of_impact(path, self.candidates)
+    def times_of_impact(self, path: Path, limit: np.ndarray) -> np.ndarray:
+        """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
+        return ccd.time_of_impact(path, self.candidates, limit[self.candidates.first])
 
 
 class NumpyFriction:

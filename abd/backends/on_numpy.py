@@ -184,7 +184,8 @@ class NumpyBackend:
 
     def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
         self._follow(path)
-        return self.islands.minima(self.contacts.times_of_impact(path), self.contacts.candidates.first, limit)
+        times = self.contacts.times_of_impact(path, limit[self.islands.host])
+        return self.islands.minima(times, self.contacts.candidates.first, limit)
 
     def _follow(self, path: Path) -> None:
         """Go on along a path: its candidates, and the energies of the iterate with them."""

@@ -269,6 +269,8 @@ class WarpBackend:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
         other = self.device.read(self.gradient)
         self._assemble_contacts()
+        if self.contacts.element_count == 0:
+            return 0.0, 0.0
         share = (self.device.read(self.gradient) - other) / (self.kappa * self.step.ch2)
         return float(np.sum(other * share)), float(np.sum(share * share))
 

@@ -10,7 +10,7 @@ departs from its tangent ``x + tau v`` by at most ``bend_b tau^2 / 2``, so
   term, v the mean velocity of the four points (additive CCD, Li et al. 2021).
 
 Both are proofs; the larger tau is taken, spending nine tenths of the gap beyond the separation, and the positions are
-evaluated on the path again. The first bound is never the weaker one except for gaps at the limit of rounding. It lets
+evaluated on the path again. Contacts whose gap exceeds all that their bodies can approach are free without a march. The first bound is never the weaker one except for gaps at the limit of rounding. It lets
 motion along a face pass at once, and it is exact for a half-space on a straight path.
 """
 
@@ -27,17 +27,21 @@ LEFT = 0.099
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 
 
-def time_of_impact(path: Path, contacts: Contacts, iterations: int = 1000) -> np.ndarray:
+def time_of_impact(
+    path: Path, contacts: Contacts, limit: np.ndarray | float = 1.0, iterations: int = 1000
+) -> np.ndarray:
     """How far along the path every contact is proven to stay beyond its separation.
 
     Args:
-        path: arcs of all bodies; contacts: m candidates; iterations: largest number of advances.
+        path: arcs of all bodies; contacts: m candidates.
+        limit: (m,) how far the path is followed at most; iterations: largest number of advances.
 
     Returns:
-        (m,) values of alpha in [0, 1]. 1 where the whole path is free; otherwise the gap is down to a tenth or less of
-        the initial one, unless the advances ran out: then alpha is what had been proven until then. 0 for contacts
-        at or below their separation at the start.
+        (m,) values of alpha in [0, limit]. The limit where the path is free; otherwise the gap is down to a tenth or
+        less of the initial one, unless the advances ran out: then alpha is what had been proven until then. 0 for
+        contacts at or below their separation at the start.
     """
+    end = np.broadcast_to(np.asarray(limit, dtype=float), len(contacts))
     t = np.zeros(len(contacts))
     bend = path.bend
     bends = bend[contacts.first] + bend[contacts.second]
@@ -50,7 +54,9 @@ def time_of_impact(path: Path, contacts: Contacts, iterations: int = 1000) -> np
         gap = np.sqrt(near.D) - here.xi
         if advance == 0:
             stop = np.maximum(ENOUGH * gap, 0.0)
-        going = gap > stop[rows]
+            far = gap > path.approach(contacts.first, contacts.second) * end
+            t[far] = end[far]
+        going = (gap > stop[rows]) & (t[rows] < end[rows])
         if advance == iterations or not np.any(going):
             break
         rows, here, x, v, gap, r = rows[going], here[going], x[going], v[going], gap[going], near.r[going]
@@ -58,8 +64,8 @@ def time_of_impact(path: Path, contacts: Contacts, iterations: int = 1000) -> np
             _along_normal(x, v, r, here, gap, bends[rows]),
             _root((1.0 - LEFT) * gap, _relative_speed(v, here), bends[rows]),
         )
-        t[rows] = np.minimum(t[rows] + tau, 1.0)
-        rows = rows[t[rows] < 1.0]
+        t[rows] = np.minimum(t[rows] + tau, end[rows])
+        rows = rows[t[rows] < end[rows]]
     return t
 
 

@@ -42,6 +42,11 @@ class Path:
         turn, strain = np.linalg.norm(self.w, axis=1), np.linalg.norm(self.S, 2, axis=(1, 2))
         return self.radius * (turn * (1.0 + strain) + strain)
 
+    def approach(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(m,) bounds on how much closer two bodies (m,) come along the whole of their arcs [m]."""
+        reach = self.reach
+        return np.linalg.norm(self.dp[first] - self.dp[second], axis=1) + reach[first] + reach[second]
+
     def origins(self, bodies: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         """(m, 3) origins of bodies (m,) at alpha (m,) [m]."""
         return self.p[bodies] + alpha[:, None] * self.dp[bodies]
