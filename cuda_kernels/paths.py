@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, rotation, skew, spectral_bound
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, rotation, skew, spectral_bound
 from cuda_kernels.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
 from cuda_kernels.surfaces import Surfaces
 
@@ -107,12 +107,14 @@ def start_paths(
 ):
     """The arc from q_n to where the rotation leads: p = pt + ch2 f/m, A = exp(h [w]) A_n; prescribed bodies to their pose.
 
-    Bodies with `moving` = 0 stay, those with 2 leave out the force term.
+    A prescribed body ends exactly on its pose: what rotation leaves of the way from A, which contact may have strained,
+    is S. Bodies with `moving` = 0 stay, those with 2 leave out the force term.
     """
     b = wp.tid() + first
     A = pose.A[b]
     dp = wp.vec3d()
     w = wp.vec3d()
+    S = wp.mat33d()
     if moving[b] != 0 and step.held[b] == 0:
         if body.kind[b] == DYNAMIC:
             target = step.pt[b]
@@ -131,12 +133,14 @@ def start_paths(
                 w = h * wp.dot(turn, e) * e
         else:
             dp = step.pk[b] - pose.p[b]
-            w = rotation_vector(step.Ak[b] * wp.inverse(A))
+            turn_to_goal = step.Ak[b] * wp.inverse(A)
+            w = rotation_vector(turn_to_goal)
+            S = rotation(-w) * turn_to_goal - identity3()
     path.p[b] = pose.p[b]
     path.A[b] = A
     path.dp[b] = dp
     path.w[b] = w
-    path.S[b] = wp.mat33d()
+    path.S[b] = S
     bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A))
 
 

@@ -14,7 +14,7 @@ import scipy.linalg
 from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
-from abd.contact.path import Path, axial, follow, rotation_vectors, standing
+from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints import rows as joints
 from abd.model import Kind, Model
@@ -155,8 +155,8 @@ class NumpyBackend:
     def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n to the rotated start; returns the largest alpha per island.
 
-        Dynamic bodies: ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; prescribed ones: to their goals. `moving` (n,):
-        0 stays, 1 moves, 2 moves without the force term.
+        Dynamic bodies: ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; prescribed ones exactly to their goals, with a
+        strain where contact strained them. `moving` (n,): 0 stays, 1 moves, 2 moves without the force term.
         """
         data, step, p, A = self.constants, self.step, positions(self.q), maps(self.q)
         inverse = np.linalg.inv(A)
@@ -166,9 +166,12 @@ class NumpyBackend:
         turn = h * np.einsum("nij,nj->ni", self.turning, axial(maps(self.velocity) @ inverse))
         dynamic = (data.kind == Kind.DYNAMIC)[:, None]
         dp = np.where(dynamic, fall, step.pk - p)
-        w = np.where(dynamic, turn, rotation_vectors(step.Ak @ inverse))
+        to_goal = step.Ak @ inverse
+        w = np.where(dynamic, turn, rotation_vectors(to_goal))
+        S = np.where(dynamic[:, :, None], 0.0, rotations(-w) @ to_goal - np.eye(3))
         goes = ((moving != 0) & ~step.held)[:, None]
-        path = Path(p, A, np.where(goes, dp, 0.0), np.where(goes, w, 0.0), np.zeros_like(A), self._radii())
+        moves = np.where(goes, dp, 0.0), np.where(goes, w, 0.0), np.where(goes[:, :, None], S, 0.0)
+        path = Path(p, A, *moves, self._radii())
         return self._collision_free(path, np.ones(self.islands.count))
 
     def follow_direction(self, allowed: np.ndarray) -> np.ndarray:
