@@ -10,7 +10,7 @@ from abd.backends import create, linear
 from abd.backends.on_numpy import NumpyBackend
 from abd.backends.on_warp import WarpBackend
 from abd.errors import DeviceError
-from abd.model import Model
+from abd.model import Model, affine_state
 from abd.solver.integrators import scheme
 
 DT, TOLERANCE = 0.01, 1e-3
@@ -155,6 +155,36 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
         assert getattr(kernels, name)() == pytest.approx(getattr(definition, name)(), rel=1e-7)
     np.testing.assert_array_equal(kernels.touching(), definition.touching())
     np.testing.assert_allclose(kernels.stiffness_balance(), definition.stiffness_balance(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
+def test_the_start_leads_prescribed_bodies_exactly_to_their_goals(backend):
+    """Also one that contact has strained: where it is set on its goal, the arc has been there before."""
+    model = workshop().compile()
+    pusher = model.bodies.names.index("pusher")
+    q, qd, n = model.bodies.q.copy(), model.bodies.qd, len(model.bodies)
+    q[pusher, 3:] += 0.02 * np.random.default_rng(0).normal(size=9)
+    goals = model.bodies.q.copy()
+    goals[pusher] = affine_state(model.motions[pusher](2 * DT))
+    sides = backend(model)
+    sides.load_state(q, qd, q, qd)
+    sides.begin(scheme("bdf1", DT, 0.0).weights, DT**2, 1e-5, goals, np.zeros(n, np.int32), 1e9)
+    sides.follow_velocity(DT, np.where(np.arange(n) == pusher, 1, 0))
+    sides.try_step(np.ones(sides.islands.count))
+    sides.accept()
+    np.testing.assert_allclose(sides.read_positions()[pusher], goals[pusher], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
+def test_without_contact_nothing_balances_the_stiffness(backend):
+    """Exactly nothing, though the projection of fixed degrees of freedom rounds."""
+    scene = abd.Scene()
+    turn = {"axis": [1, 2, 3], "degrees": 40}
+    fixed = ["x", "y", "z", "rx", "rz"]
+    scene.add_body("wheel", box=[1, 2, 3], axis_angle=turn, fix=fixed, torque=[1, 2, 3], angular_velocity=[0, 1, 0])
+    simulation = abd.Simulation(scene, device="cpu")
+    simulation.step()
+    assert started(backend(simulation.model), simulation.model, simulation).stiffness_balance() == (0.0, 0.0)
 
 
 def test_two_runs_give_the_same_bits():
