@@ -230,30 +230,42 @@ def stiffen_rotations(
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array3d(dtype=wp.float64),
 ):
-    """Add to the block of every turning body in contact what its arc adds to the straight Hessian.
+    """Exchange, in the blocks of bodies in contact, the stress term of the straight Hessian for the arc's own.
 
     Along ``A(alpha) = exp(alpha W) A`` the second derivative gains ``G : W^2 A = w . (sym P - tr P 1) w``, ``P = G A^T``;
-    its positive part goes to the rotations ``w = axial(D A^-1)``. G is the contacts' share of the gradient
-    (`gradient` less `before`) and near-rigidity's own, which takes out what the stress term of its straight Hessian
-    holds already; `abd/potentials/arc_stiffness.py` says why.
+    its positive part goes to the rotations ``w = axial(D A^-1)``. G is the gradient of everything but near-rigidity;
+    a body is in contact where `gradient` differs from `before`, the one without contacts.
+    `abd/potentials/arc_stiffness.py` says why.
     """
     b = wp.tid() + first
     if step.held[b] != 0 or body.rotation[b] == HELD or body.kind[b] != DYNAMIC:
         return
     A = pose.A[b]
     G = wp.mat33d()
+    contact = ZERO
     for r in range(3):
         for c in range(3):
-            G[r, c] = gradient[b, 3 + 3 * r + c] - before[b, 3 + 3 * r + c]
+            G[r, c] = gradient[b, 3 + 3 * r + c]
+            contact = contact + wp.abs(G[r, c] - before[b, 3 + 3 * r + c])
     k = step.ch2 * body.stiffness[b]
-    in_contact = wp.ddot(G, G) > ZERO
     if body.arap[b] != 0:
-        if not in_contact:
-            G = -TWO * k * (A - polar(A))
+        elastic = TWO * k * (A - polar(A))
+        if contact == ZERO:
+            G = wp.mat33d()
+        G = G - elastic
     else:
-        if not in_contact:
+        if contact == ZERO:
             return
-        G = G + wp.float64(4.0) * k * ((A * wp.transpose(A) - identity3()) * A)
+        k4 = wp.float64(4.0) * k
+        E = A * wp.transpose(A) - identity3()
+        G = G - k4 * (E * A)
+        stress = positive_part(E)
+        for r in range(3):
+            for s in range(3):
+                for a in range(3):
+                    i = 3 + 3 * r + a
+                    j = 3 + 3 * s + a
+                    diagonal[b, i, j] = diagonal[b, i, j] - k4 * stress[r, s]
     P = G * wp.transpose(A)
     M = HALF * (P + wp.transpose(P)) - wp.trace(P) * identity3()
     if body.rotation[b] == AXIS:

@@ -96,18 +96,20 @@ class BodyEnergies:
         blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
         return blocks
 
-    def arc_stiffness(self, step: StepData, q: np.ndarray, contact: np.ndarray) -> np.ndarray:
-        """(n, 12, 12) what the arcs of the bodies add to their blocks; contact (n, 12) is the contacts' gradient."""
-        blocks = np.zeros((len(q), 12, 12))
-        G, polar = maps(contact).copy(), self.data.arap != 0
-        touching = (G != 0.0).any(axis=(1, 2))
-        free, _ = self._movers(step)
-        elastic = np.zeros_like(G)
-        elastic[free] = step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, free, q)
-        G[touching & ~polar] += elastic[touching & ~polar]
-        G[~touching & polar] = -elastic[~touching & polar]
-        rows = free & (touching | polar)
-        blocks[rows, 3:, 3:] = arc_stiffness.hessian(maps(q)[rows], G[rows], turning(self.data)[rows])
+    def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray, touching: np.ndarray) -> np.ndarray:
+        """(n, 12, 12) what the arcs of the bodies add to their blocks.
+
+        Args:
+            gradient: (n, 12) of all energies together; touching: (n,) bodies on which contacts act.
+        """
+        blocks, G, polar = np.zeros((len(q), 12, 12)), maps(gradient).copy(), self.data.arap != 0
+        G[~touching] = 0.0
+        free = self._movers(step)[0] & (self.data.rotation != Turning.HELD)
+        G[free] -= step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, free, q)
+        rows, A = free & (touching | polar), maps(q)
+        blocks[rows, 3:, 3:] = arc_stiffness.hessian(A[rows], G[rows], turning(self.data)[rows])
+        rows &= ~polar
+        blocks[rows, 3:, 3:] -= orthogonality.stress(step.ch2 * self.data.stiffness[rows], A[rows])
         return blocks
 
     def _movers(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:

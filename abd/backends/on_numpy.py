@@ -240,8 +240,9 @@ class NumpyBackend:
         self._assemble_other()
         before = self.gradient.copy()
         self._assemble_contacts()
-        contact = self.gradient - before
-        self.blocks[self.everybody, self.everybody] += self.energies.arc_stiffness(self.step, self.q, contact)
+        touching = (maps(self.gradient) != maps(before)).any(axis=(1, 2))
+        bending = self.energies.arc_stiffness(self.step, self.q, self.gradient, touching)
+        self.blocks[self.everybody, self.everybody] += bending
         P = self.projectors
         self.gradient = np.einsum("nij,nj->ni", P, self.gradient)
         self.blocks = np.einsum("mir,mnrs,nsj->mnij", P, self.blocks, P, optimize=True)

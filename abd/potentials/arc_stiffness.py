@@ -4,11 +4,11 @@ Along ``A(alpha) = exp(alpha W) A``, W = [w]_x, the second derivative of an ener
 
     G : W^2 A  =  w . (sym P - tr P 1) w,     P = G A^T
 
-In equilibrium the stress term of near-rigidity's straight Hessian holds all of this: it follows the load of the last
-iterate, and for joints and gravity it is the better guess, as a joint's pull at the start of a step is spurious. A
-contact that comes close pulls or pushes at once with a force that the stress does not know yet. So the bodies in
-contact get the excess: G is the contacts' gradient plus near-rigidity's own, which in equilibrium with contacts alone
-cancel. The positive part stays, as a stiffness of the rotation ``w = axial(dA A^-1)`` that a change dA of A contains.
+Near-rigidity is blind to rotation, so its own G belongs out of it, and with it the stress term of its straight Hessian
+that this one replaces. In equilibrium the two are equal. Away from it a contact that comes close pulls or pushes at
+once with a force that the stress does not know yet, so bodies in contact take the arc's term; a joint's pull at the
+start of a step is spurious, so bodies without contact keep the stress of the last iterate. The positive part stays, as
+a stiffness of the rotation ``w = axial(dA A^-1)`` that a change dA of A contains.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def hessian(A: np.ndarray, gradient: np.ndarray, turning: np.ndarray) -> np.ndar
     """(n, 9, 9) positive semi-definite blocks over the rows of A.
 
     Args:
-        A: (n, 3, 3); gradient: (n, 3, 3) G.
+        A: (n, 3, 3); gradient: (n, 3, 3) G, of all energies but near-rigidity.
         turning: (n, 3, 3) projectors on the rotation vectors that the arcs follow, see `abd.contact.path.follow`.
     """
     P = gradient @ A.transpose(0, 2, 1)

@@ -21,13 +21,17 @@ def hessian(stiffness: np.ndarray, A: np.ndarray, project: bool = False) -> np.n
     """(n, 9, 9) over the rows of A.
 
     Block (r, s) is ``4 kappa vol (a_s a_r^T + delta_rs A^T A + E_rs 1)``. The first two terms are the Gauss-Newton part
-    and positive semi-definite; with `project` E is replaced by its positive semi-definite part.
+    and positive semi-definite; of the third, the `stress` term, `project` keeps the positive semi-definite part.
     """
+    H = np.einsum("nsa,nrc->nrasc", A, A)
+    H += np.einsum("rs,nta,ntc->nrasc", np.eye(3), A, A)
+    return 4.0 * stiffness[:, None, None] * H.reshape(-1, 9, 9) + stress(stiffness, A, project)
+
+
+def stress(stiffness: np.ndarray, A: np.ndarray, project: bool = True) -> np.ndarray:
+    """(n, 9, 9) the Hessian's term ``4 kappa vol E_rs 1``, or its positive semi-definite part."""
     E = A @ A.transpose(0, 2, 1) - np.eye(3)
     if project:
         values, vectors = np.linalg.eigh(E)
         E = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
-    H = np.einsum("nsa,nrc->nrasc", A, A)
-    H += np.einsum("rs,nta,ntc->nrasc", np.eye(3), A, A)
-    H += np.einsum("nrs,ac->nrasc", E, np.eye(3))
-    return 4.0 * stiffness[:, None, None] * H.reshape(-1, 9, 9)
+    return 4.0 * stiffness[:, None, None] * np.einsum("nrs,ac->nrasc", E, np.eye(3)).reshape(-1, 9, 9)
