@@ -10,8 +10,9 @@ departs from its tangent ``x + tau v`` by at most ``bend_b tau^2 / 2``, so
   term, v the mean velocity of the four points (additive CCD, Li et al. 2021).
 
 Both are proofs; the larger tau is taken, spending nine tenths of the gap beyond the separation, and the positions are
-evaluated on the path again. Contacts whose gap exceeds all that their bodies can approach are free without a march. The first bound is never the weaker one except for gaps at the limit of rounding. It lets
-motion along a face pass at once, and it is exact for a half-space on a straight path.
+evaluated on the path again. The first bound is never the weaker one except for gaps at the limit of rounding. It lets
+motion along a face pass at once, and it is exact for a half-space on a straight path. Contacts whose gap exceeds all
+that their bodies can approach one another are free without a march.
 """
 
 from __future__ import annotations
