@@ -1,0 +1,64 @@
+"""The first use on a machine: no noise from below, a sign of life while kernels are compiled."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+import warp as wp
+from tool import TOOLS
+
+import cuda_kernels
+from abd.backends import device as devices
+from abd.io.run import Messages, Observer
+
+DEVICE = devices.Device("cpu")
+
+
+class Notes(Observer):
+    """Keeps the notes."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_starting_warp_leaves_the_terminal_alone():
+    environment = {**os.environ, "PYTHONPATH": str(TOOLS.parent)}
+    text = "from abd.backends.device import Device, cuda_problem; Device('cpu'); print(cuda_problem())"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=True)
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1
+    assert wp.is_cuda_available() or done.stdout.startswith("Warp finds no CUDA device")
+
+
+@pytest.mark.parametrize(("seconds", "patience", "told"), [(0.2, 0.0, True), (0.0, 5.0, False)])
+def test_compiling_is_told_and_loading_is_not(monkeypatch, seconds, patience, told):
+    """Warp cannot say beforehand whether it will compile; the clock tells."""
+    loaded = []
+
+    def load_module(package, **options):
+        time.sleep(seconds)
+        loaded.append((package, options["device"]))
+
+    monkeypatch.setattr(wp, "load_module", load_module)
+    monkeypatch.setattr(devices, "_PATIENCE", patience)
+    observer = Notes()
+    with Messages([observer]):
+        DEVICE.load(cuda_kernels)
+    assert loaded == [(cuda_kernels, DEVICE.warp)]
+    assert observer.notes == (["compiling kernels, this once (10 to 20 s)"] if told else [])
+
+
+def test_messages_end_with_the_run():
+    log, observer = logging.getLogger("abd"), Notes()
+    before = log.level, list(log.handlers)
+    with Messages([observer]):
+        logging.getLogger("abd.backends.device").info("heard %d", 1)
+    logging.getLogger("abd.backends.device").info("not heard")
+    assert observer.notes == ["heard 1"]
+    assert (log.level, log.handlers) == before
