@@ -53,7 +53,7 @@ def _advice(driver: bool, cupy: bool, problem: str) -> str:
     elif problem:
         steps.append("the driver is there, but no device can be used: look at `nvidia-smi` and CUDA_VISIBLE_DEVICES")
     if not cupy:
-        steps.append("pip install 'abd[gpu]'")
+        steps.append("pip install -e '.[gpu]' in the checkout")
     return "; ".join(steps) or "everything is there"
 
 
