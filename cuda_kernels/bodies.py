@@ -238,7 +238,7 @@ def stiffen_rotations(
     `abd/potentials/arc_stiffness.py` says why.
     """
     b = wp.tid() + first
-    if step.held[b] != 0 or body.rotation[b] == HELD or body.kind[b] != DYNAMIC:
+    if step.held[b] != 0 or body.rotation[b] == HELD:
         return
     A = pose.A[b]
     G = wp.mat33d()
@@ -259,7 +259,9 @@ def stiffen_rotations(
         k4 = wp.float64(4.0) * k
         E = A * wp.transpose(A) - identity3()
         G = G - k4 * (E * A)
-        stress = positive_part(E)
+        stress = wp.mat33d()
+        if k4 > ZERO:
+            stress = positive_part(E)
         for r in range(3):
             for s in range(3):
                 for a in range(3):

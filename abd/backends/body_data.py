@@ -24,7 +24,7 @@ class BodyData:
 
     Attributes:
         kind: (n,) of `Kind`; mass: (n,) [kg]; moment: (n, 3) diagonal of S [kg m^2].
-        stiffness: (n,) kappa vol [J], 0 for bodies that are not dynamic; arap: (n,) 1 for the arap energy.
+        stiffness: (n,) kappa vol [J], 0 for static bodies; arap: (n,) 1 for the arap energy.
         force: (n, 3) [N]; torque: (n, 3) [N m].
         weight: (n,) scale of the pull towards prescribed poses [kg]; spread: (n,) of its affine part [m^2].
         translation: (n, 3) 1 for world axes the centre of mass may move along, else 0. Prescribed bodies are free here:
@@ -61,7 +61,7 @@ class BodyData:
             kind=np.asarray(bodies.kind, dtype=np.int32),
             mass=bodies.mass,
             moment=bodies.moment,
-            stiffness=np.where(dynamic, bodies.kappa * bodies.volume, 0.0),
+            stiffness=np.where(bodies.kind != Kind.STATIC, bodies.kappa * bodies.volume, 0.0),
             arap=(bodies.elasticity == Elasticity.ARAP).astype(np.int32),
             force=bodies.force,
             torque=bodies.torque,

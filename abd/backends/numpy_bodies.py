@@ -68,8 +68,9 @@ class BodyEnergies:
         energies = np.zeros(len(q))
         work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
         energies[free] = inertia.energy(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
-        energies[free] += step.ch2 * (self._elastic(arap.energy, orthogonality.energy, free, q) - work)
+        energies[free] -= step.ch2 * work
         energies[goal] = prescribed.energy(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
+        energies[free | goal] += step.ch2 * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
         return energies
 
     def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
@@ -78,22 +79,19 @@ class BodyEnergies:
         gradient = np.zeros((len(q), 12))
         gradient[free] = inertia.gradient(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
         gradient[free] -= step.ch2 * self._external(step, free, q)
-        elastic = self._elastic(arap.gradient, orthogonality.gradient, free, q)
-        gradient[free, 3:] += step.ch2 * elastic.reshape(-1, 9)
         pull = prescribed.gradient(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
         gradient[goal] = state(*pull)
+        elastic = self._elastic(arap.gradient, orthogonality.gradient, free | goal, q)
+        gradient[free | goal, 3:] += step.ch2 * elastic.reshape(-1, 9)
         return gradient
 
     def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:
-        """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out.
-
-        Bodies that move straight keep the positive part of near-rigidity's curvature, those on arcs see none of it.
-        """
+        """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out."""
         data, (free, goal) = self.data, self._movers(step)
         blocks = np.zeros((len(q), 12, 12))
         blocks[free] = inertia.hessian(self.mass_matrix[free])
-        blocks[free, 3:, 3:] += step.ch2 * self._elastic_blocks(free, q)
         blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
+        blocks[free | goal, 3:, 3:] += step.ch2 * self._elastic_blocks(free | goal, q)
         return blocks
 
     def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray, touching: np.ndarray) -> np.ndarray:
@@ -104,9 +102,9 @@ class BodyEnergies:
         """
         blocks, G, polar = np.zeros((len(q), 12, 12)), maps(gradient).copy(), self.data.arap != 0
         G[~touching] = 0.0
-        free = self._movers(step)[0] & (self.data.rotation != Turning.HELD)
-        G[free] -= step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, free, q)
-        rows, A = free & (touching | polar), maps(q)
+        turns, A = ~step.held & (self.data.rotation != Turning.HELD), maps(q)
+        G[turns] -= step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, turns, q)
+        rows = turns & (touching | polar)
         blocks[rows, 3:, 3:] = arc_stiffness.hessian(A[rows], G[rows], turning(self.data)[rows])
         rows &= ~polar
         blocks[rows, 3:, 3:] -= orthogonality.stress(step.ch2 * self.data.stiffness[rows], A[rows])

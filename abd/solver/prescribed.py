@@ -14,8 +14,10 @@ from abd.model import Kind, Model, affine_state
 
 ROUNDS = 40
 """Multiplier updates before a target counts as blocked."""
-LAGGING = 0.9
-"""Share of the distance that a round must leave at most, or a body that may lag is left where it is."""
+STALLED = 0.9
+"""Share of the distance beyond which a round counts as idle."""
+PATIENCE = 6
+"""Idle rounds in a row after which the way counts as closed; more would only squeeze what stands in it."""
 REACHED = 1e-3
 """Share of a step's displacement that may be missing when the way to the target is not free (as in rigid-ipc)."""
 
@@ -43,8 +45,12 @@ class Prescribed:
             goals[body] = affine_state(self.model.motions[int(body)](time))
         return goals
 
-    def minimise(self, backend, goals: np.ndarray, minimise_step) -> None:
+    def minimise(self, backend, goals: np.ndarray, nominal: np.ndarray, resolution: float, minimise_step) -> None:
         """Run `minimise_step` until every target is reached.
+
+        Args:
+            nominal: (n,) distance the prescribed motion itself covers in the step; resolution: what the step's
+                tolerance lets a body miss [m].
 
         Raises:
             StepFailure: ``blocked``, naming the bodies and what is missing [m].
@@ -56,8 +62,13 @@ class Prescribed:
         n = len(self.mask)
         begin = backend.read_positions()
         lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), 1.0
-        closest = np.inf
+        closest, idle = np.inf, 0
         travel = np.maximum(self._missing(goals, begin if self._start is None else self._start), 1e-12)
+        if self.may_lag:
+            # the spring of one nominal step, however far behind the body is: that limits the force
+            pull = min(1.0, float((nominal[self.bodies] / travel[self.bodies]).min()))
+            backend.set_pull(pull, lp, lA)
+        enough = np.maximum(REACHED * travel, resolution)
         for _ in range(ROUNDS):
             self._close(backend, goals)
             minimise_step()
@@ -66,12 +77,15 @@ class Prescribed:
             open_ones = self.bodies[missing[self.bodies] > 0.0]
             if not len(open_ones):
                 return
-            if (missing[open_ones] <= REACHED * travel[open_ones]).all():
+            if (missing[open_ones] <= enough[open_ones]).all():
                 return
             remaining = float(missing[open_ones].max())
-            if self.may_lag and remaining > LAGGING * closest:
+            idle = idle + 1 if remaining > STALLED * closest else 0
+            if idle == PATIENCE:
                 break
             closest = min(closest, remaining)
+            if self.may_lag:
+                break
             weight, spread = backend.constants.weight, backend.constants.spread
             delta = q - goals
             lp[open_ones] -= (pull * weight)[open_ones, None] * delta[open_ones, :3]
@@ -94,6 +108,10 @@ class Prescribed:
         self._start = q
 
     _start: np.ndarray | None = None
+
+    def nominal(self, time: float, h: float, q: np.ndarray) -> np.ndarray:
+        """(n,) distances between the targets for `time` and for `time` + h."""
+        return self._missing(self.goals(time + h, q), self.goals(time, q)) if self.any else np.zeros(len(q))
 
     def _missing(self, goals: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(n,) largest entry of the difference to the goals, zero for other bodies."""

@@ -98,7 +98,11 @@ class Stepper:
             start(backend, h, self.touching)
             linearized = self.stiffness.balance(backend) and not self.prescribed.any
         self.prescribed.minimise(
-            backend, goals, lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized)
+            backend,
+            goals,
+            self.prescribed.nominal(self.time, h, self.q),
+            settings.tolerance * h,
+            lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized),
         )
         touching = backend.touching().astype(bool)
         backend.finish()

@@ -28,8 +28,7 @@ class ContactStiffness:
         xi = settings.minimum_separation
         D = np.array([(gap + xi) ** 2])
         curvature = float(barrier(settings.barrier, D, settings.d_hat, xi)[2][0])
-        import os
-        self.lowest = float(os.environ.get("KS","1"))*1e11 * mass / (4.0 * gap * gap * curvature)
+        self.lowest = 1e11 * mass / (4.0 * gap * gap * curvature)
         self.value = self.fixed if self.fixed is not None else 0.0
         self.scale = 1.0
         self.gap = np.inf
