@@ -63,6 +63,10 @@ def cuda_problem() -> str:
     return "Warp finds no CUDA device" + (f" ({said})" if said else "")
 
 
+RECORDS = 2048
+"""Recorded launches a device keeps before it starts anew."""
+
+
 class Device:
     """A Warp device: launches, scans, sorts and read-backs.
 
@@ -87,6 +91,7 @@ class Device:
         self.name = str(self.warp)
         self.is_cpu = self.warp.is_cpu
         self.threads = threads_available() if self.is_cpu else 1
+        self._recorded: dict[tuple, list] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
     def load(self, package: ModuleType) -> None:
@@ -111,16 +116,37 @@ class Device:
             return
         slices = 1 if self._pool is None else min(self.threads, count // grain)
         if slices <= 1:
-            wp.launch(kernel, dim=count, inputs=(0, *inputs), device=self.warp)
+            self._command(kernel, 0, 0, count, inputs).launch()
             return
         cuts = [count * k // slices for k in range(slices + 1)]
-        waiting = [
-            self._pool.submit(wp.launch, kernel, cuts[k + 1] - cuts[k], (cuts[k], *inputs), device=self.warp)
-            for k in range(1, slices)
-        ]
-        wp.launch(kernel, dim=cuts[1], inputs=(0, *inputs), device=self.warp)
+        commands = [self._command(kernel, k, cuts[k], cuts[k + 1] - cuts[k], inputs) for k in range(slices)]
+        waiting = [self._pool.submit(command.launch) for command in commands[1:]]
+        commands[0].launch()
         for job in waiting:
             job.result()
+
+    def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> wp.Launch:
+        """A launch recorded once per kernel, lane and arguments: packing them anew costs more than a small kernel.
+
+        Arguments count as the same by identity, numbers by value; a struct is read when the launch runs, so its members
+        may change meanwhile. The record keeps its arguments alive, so that no identity comes back as another object.
+        """
+        key = (kernel, lane, *(x if isinstance(x, int | float) else id(x) for x in inputs))
+        record = self._recorded.get(key)
+        if record is None:
+            if len(self._recorded) >= RECORDS:
+                self._recorded.clear()
+            command = wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.warp, record_cmd=True)
+            record = self._recorded[key] = [command, first, count, inputs]
+            return command
+        command = record[0]
+        if record[1] != first:
+            command.set_param_at_index(0, first)
+            record[1] = first
+        if record[2] != count:
+            command.set_dim(count)
+            record[2] = count
+        return command
 
     def empty(self, shape, dtype) -> wp.array:
         """Uninitialised array."""
