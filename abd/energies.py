@@ -32,11 +32,10 @@ def momenta(model: Model, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np
 
 
 class Budget:
-    """Energies that need more than the state: work done by external forces and by friction since the start [J]."""
+    """Energies that need more than the state: work done by external forces since the start [J]."""
 
     def __init__(self, model: Model):
         self.external_work = 0.0
-        self.friction_work = 0.0
         bodies = model.bodies
         dynamic = bodies.kind == Kind.DYNAMIC
         self.model, self.dynamic = model, dynamic
@@ -45,9 +44,8 @@ class Budget:
         self.orthogonal = dynamic & ~self.arap
         self.has_forces = bool(bodies.force.any() or bodies.torque.any())
 
-    def account(self, backend, before: np.ndarray, after: np.ndarray, ch2: float) -> None:
+    def account(self, before: np.ndarray, after: np.ndarray) -> None:
         """Add the work of one frame that led from state `before` to `after` (n, 12)."""
-        self.friction_work += backend.friction_work() / ch2
         if self.has_forces:
             bodies, d = self.model.bodies, self.dynamic
             moved = (after - before)[d]

@@ -52,7 +52,8 @@ class StepFailure(AbdError):
     """A step that did not end well.
 
     Attributes:
-        reason: "not_converged", "line_search", "blocked", "not_positive_definite" or "not_finite".
+        reason: "not_converged", "line_search", "blocked", "not_positive_definite",
+            "linear_solver" or "not_finite".
         step: index of the frame; time: [s]; bodies: names concerned.
     """
 

@@ -155,7 +155,7 @@ class Simulation:
         q, qd = self.stepper.q, self.stepper.qd
         self._readings = None
         self.angles = self.joint_readings().angle
-        self.budget.account(self.backend, before.q, q, self.ch2)
+        self.budget.account(before.q, q)
         linear, angular = momenta(self.model, q, qd)
         point, turn = self.joint_readings().residual.max(axis=0, initial=0.0).tolist()
         return StepReport(
@@ -179,7 +179,7 @@ class Simulation:
                 "contact": self.backend.contact_energy(),
                 "joint": float(row_energy(self.reader.rows, q).sum() / self.ch2),
                 "external_work": self.budget.external_work,
-                "friction_work": self.budget.friction_work,
+                "friction_work": self.stepper.friction_work,
             },
             momentum={"linear": linear, "angular": angular},
             stages=progress.stages,
@@ -213,7 +213,8 @@ class Simulation:
             "touching": state.extra["touching"],
             "angles": self.angles.copy(),
             "external_work": self.budget.external_work,
-            "friction_work": self.budget.friction_work,
+            "friction_work": self.stepper.friction_work,
+            "ch2": self.ch2,
         }
 
     def restore(self, saved: dict) -> None:
@@ -233,7 +234,8 @@ class Simulation:
         )
         self.angles, self._readings = np.asarray(saved["angles"]), None
         self.budget.external_work = float(saved["external_work"])
-        self.budget.friction_work = float(saved["friction_work"])
+        self.stepper.friction_work = float(saved["friction_work"])
+        self.ch2 = float(saved["ch2"])
 
 
 @dataclass

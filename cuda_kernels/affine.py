@@ -87,11 +87,6 @@ def spectral_bound(m: wp.mat33d) -> wp.float64:
 
 
 @wp.func
-def outer_product(a: wp.vec3d, b: wp.vec3d) -> wp.mat33d:
-    return wp.outer(a, b)
-
-
-@wp.func
 def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
     """A(alpha) of a body on its arc."""
     A = path.A[body]
@@ -121,7 +116,9 @@ def approach(path: Path, i: wp.int32, j: wp.int32) -> wp.float64:
 
 
 @wp.kernel
-def advance(first: wp.int32, path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pose: Pose):
+def advance(
+    first: wp.int32, path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pose: Pose
+):
     """pose = path(alpha of the body's island)."""
     b = wp.tid() + first
     a = alpha[island[b]]

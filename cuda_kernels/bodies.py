@@ -73,7 +73,7 @@ def polar(A: wp.mat33d) -> wp.mat33d:
 @wp.func
 def positive_part(E: wp.mat33d) -> wp.mat33d:
     """Symmetric positive semi-definite part of a symmetric matrix."""
-    if frobenius(E) < wp.float64(1.0e-14):
+    if frobenius(E) == ZERO:
         return wp.mat33d()
     Q, d = wp.eig3(E)
     out = wp.mat33d()

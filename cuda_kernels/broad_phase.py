@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, Path, ZERO, arc
+from cuda_kernels.affine import HALF, ONE, ZERO, Path, arc
 from cuda_kernels.surfaces import Surfaces
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})

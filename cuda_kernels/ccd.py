@@ -180,7 +180,9 @@ def times_of_impact(
                 arc(path, j, t),
             )
             tau = wp.max(tau, normal_advance(kind, n, room, x, v, bend, xi + LEFT * gap))
-        if t + tau >= end:
+        if not (tau > ZERO):
+            marching = False
+        elif t + tau >= end:
             t = end
             marching = False
         else:

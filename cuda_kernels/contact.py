@@ -121,7 +121,9 @@ class Turning:
 
 
 @wp.func
-def turning(near: Proximity, force: wp.float64, least: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d) -> Turning:
+def turning(
+    near: Proximity, force: wp.float64, least: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d
+) -> Turning:
     """Bound of the curvature: ``t N^T + N t^T <= t t^T / l + l N N^T`` per tangent direction t, with N = n (x) E how
     the feature's edge E tips out of the tangent plane, and l the edge's length [m]."""
     out = Turning()
@@ -217,18 +219,22 @@ def contact_energies(
 
 
 @wp.func
-def tip_over(feature: wp.int32, turn: Turning, n: wp.vec3d, e: wp.int32, out: Elements):
+def clear_element(e: wp.int32, out: Elements):
+    """An element that adds nothing."""
+    out.f_i[e] = wp.vec3d()
+    out.f_j[e] = wp.vec3d()
+    out.K_ii[e] = wp.mat33d()
+    out.K_ij[e] = wp.mat33d()
+    out.K_jj[e] = wp.mat33d()
+    out.Y_i[e] = wp.vec4d()
+    out.Y_j[e] = wp.vec4d()
+
+
+@wp.func
+def tip_over(feature: wp.int32, turn: Turning, n: wp.vec3d, e: wp.int32, room: wp.int32, out: Elements):
     """The extra elements of a turning contact, from slot e on: ``normal n n^T`` through (0, E)."""
     N = turn.normal * wp.outer(n, n)
-    zero = wp.mat33d()
-    for k in range(turn.count):
-        out.f_i[e + k] = wp.vec3d()
-        out.f_j[e + k] = wp.vec3d()
-        out.K_ii[e + k] = zero
-        out.K_ij[e + k] = zero
-        out.K_jj[e + k] = zero
-        out.Y_i[e + k] = wp.vec4d()
-        out.Y_j[e + k] = wp.vec4d()
+    for k in range(wp.min(turn.count, room)):
         E = turn.E0
         if k == 1:
             E = turn.E1
@@ -283,11 +289,15 @@ def contact_elements(
     g = kappa * m.m * TWO * d * b[1]
     stiff = wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1]))
     K = stiff * wp.outer(n, n)
-    if m.active == 0 and offset[k + 1] - e > 1:
+    # the room was counted by another kernel: it is the truth, whatever rounding decides here
+    room = offset[k + 1] - e - 1
+    for spare in range(room):
+        clear_element(e + 1 + spare, out)
+    if m.active == 0 and room > 0:
         least = wp.min(law.inertia[i], law.inertia[j])
         turn = turning(near, -g, least, n, pose.A[i], pose.A[j])
         K = K + turn.tangential
-        tip_over(near.feature, turn, n, e + 1, out)
+        tip_over(near.feature, turn, n, e + 1, room, out)
     out.f_i[e] = g * n
     out.f_j[e] = -g * n
     out.K_ii[e] = K
@@ -298,7 +308,7 @@ def contact_elements(
     if c[1] == VERTEX_PLANE:
         out.f_j[e] = wp.vec3d()
         out.Y_j[e] = wp.vec4d()
-    if m.active != 0:
+    if m.active != 0 and room > 0:
         aa = wp.dot(m.ea, m.ea)
         ab = wp.dot(m.ea, m.eb)
         bb = wp.dot(m.eb, m.eb)

@@ -7,7 +7,10 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.kernel
 def scatter_diagonal(
-    first: wp.int32, slot: wp.array(dtype=wp.int32), diagonal: wp.array3d(dtype=wp.float64), H: wp.array2d(dtype=wp.float64)
+    first: wp.int32,
+    slot: wp.array(dtype=wp.int32),
+    diagonal: wp.array3d(dtype=wp.float64),
+    H: wp.array2d(dtype=wp.float64),
 ):
     """Write the diagonal blocks of the bodies that have a slot."""
     t = wp.tid() + first

@@ -13,10 +13,10 @@ from cuda_kernels.broad_phase import absolute
 from cuda_kernels.ccd import corners, relative_speed
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
-    Surfaces,
     TARGET_VERTEX,
     VERTEX_PLANE,
     VERTEX_TARGET,
+    Surfaces,
     primitives,
     proximity,
     separation,
@@ -60,9 +60,13 @@ def relative_frames(
     pairs: wp.array(dtype=wp.vec2i),
     reach: wp.float64,
     minimum: wp.float64,
+    island: wp.array(dtype=wp.int32),
+    limit: wp.array(dtype=wp.float64),
     frames: Frames,
 ):
-    """Relative maps of every body pair, both ways (entries 2k and 2k + 1).
+    """Relative maps of every body pair, both ways (entries 2k and 2k + 1), at alpha = 0 and at the limit of its island.
+
+    Up to the limit ``|alpha S| <= 1/2``, so that ``A' A^-1 = W + S (1 + alpha S)^-1`` stays below W + S / (1 - S).
 
     With r = x_i - p_j and y = A_j^-1 r: ``y'' = A_j^-1 (r'' - A_j'' y - 2 A_j' y')``, each factor bounded over the step.
     """
@@ -72,6 +76,7 @@ def relative_frames(
     if s.mesh[j0] < 0:
         return
     xi = separation(s, i0, j0, minimum)
+    end = limit[island[i0]]
     for side in range(2):
         i = i0
         j = j0
@@ -79,28 +84,29 @@ def relative_frames(
             i = j0
             j = i0
         Aj0 = path.A[j]
-        Aj1 = arc(path, j, ONE)
+        Aj1 = arc(path, j, end)
         B0 = wp.inverse(Aj0)
         B1 = wp.inverse(Aj1)
-        Ai1 = arc(path, i, ONE)
+        Ai1 = arc(path, i, end)
         d0 = path.p[i] - path.p[j]
-        d1 = d0 + path.dp[i] - path.dp[j]
+        d1 = d0 + end * (path.dp[i] - path.dp[j])
         e = 2 * k + side
         frames.R0[e] = B0 * path.A[i]
         frames.t0[e] = B0 * d0
         frames.R1[e] = B1 * Ai1
         frames.t1[e] = B1 * d1
-        S = spectral_bound(path.S[j])
-        W = wp.length(path.w[j])
+        S = end * spectral_bound(path.S[j])
+        W = end * wp.length(path.w[j])
         inverse = spectral_bound(B0) / wp.max(ONE - S, wp.float64(0.25))
-        rate = W * (ONE + S) + S
+        stretch = S / wp.max(ONE - S, wp.float64(0.25))
+        rate = W + stretch
         ri = mesh_radius(s, s.mesh[i])
         extent0 = spectral_bound(path.A[i]) * ri
         extent1 = spectral_bound(Ai1) * ri
-        bend_i = path.bend[i]
+        bend_i = end * end * path.bend[i]
         distance = wp.max(wp.length(d0) + extent0, wp.length(d1) + extent1) + bend_i / wp.float64(8.0)
-        curve = W * W * (ONE + S) + TWO * W * S
-        travel = wp.length(path.dp[i] - path.dp[j]) + path.reach[i]
+        curve = W * W + TWO * W * stretch
+        travel = end * (wp.length(path.dp[i] - path.dp[j]) + path.reach[i])
         slope = inverse * (travel + rate * distance)
         second = inverse * (bend_i + curve * distance + TWO * rate * slope)
         if W == ZERO and S == ZERO:
@@ -190,8 +196,19 @@ def rounded_up(v: wp.vec3d) -> wp.vec3:
 
 @wp.func
 def collect(
-    s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32, kind: wp.int32, tree: wp.uint64,
-    own: wp.int32, other: wp.int32, e: wp.int32, base: wp.int32, write: wp.int32, items: wp.array(dtype=wp.vec3i),
+    s: Surfaces,
+    frames: Frames,
+    i: wp.int32,
+    j: wp.int32,
+    pair: wp.int32,
+    kind: wp.int32,
+    tree: wp.uint64,
+    own: wp.int32,
+    other: wp.int32,
+    e: wp.int32,
+    base: wp.int32,
+    write: wp.int32,
+    items: wp.array(dtype=wp.vec3i),
 ) -> wp.int32:
     """Items of one kind: the primitives in mesh `own` whose tree meets the box of mesh `other`, carried by frame e."""
     lo = s.lower[other]
@@ -261,7 +278,9 @@ def collect_items(
 
 
 @wp.func
-def wanted(s: Surfaces, kind: wp.int32, swapped: wp.int32, mv: wp.int32, a: wp.int32, mesh: wp.int32, b: wp.int32) -> bool:
+def wanted(
+    s: Surfaces, kind: wp.int32, swapped: wp.int32, mv: wp.int32, a: wp.int32, mesh: wp.int32, b: wp.int32
+) -> bool:
     """Codimensional targets meet only isolated points, and two isolated points meet once, from body i's side."""
     t = s.targets[s.target_start[mesh] + b]
     if t[1] != t[2]:
@@ -273,8 +292,15 @@ def wanted(s: Surfaces, kind: wp.int32, swapped: wp.int32, mv: wp.int32, a: wp.i
 
 @wp.func
 def near_enough(
-    s: Surfaces, path: Path, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32,
-    reach: wp.float64, minimum: wp.float64,
+    s: Surfaces,
+    path: Path,
+    i: wp.int32,
+    j: wp.int32,
+    kind: wp.int32,
+    a: wp.int32,
+    b: wp.int32,
+    reach: wp.float64,
+    minimum: wp.float64,
 ) -> bool:
     """Whether a candidate can come within `reach` (beyond its separation) during the step."""
     prim = primitives(s, i, j, kind, a, b)
@@ -303,9 +329,17 @@ def path_rate(path: Path, b: wp.int32) -> wp.mat33d:
 
 @wp.func
 def visit(
-    s: Surfaces, path: Path, i: wp.int32, j: wp.int32, pair: wp.int32, item: Item,
-    reach: wp.float64, minimum: wp.float64,
-    base: wp.int32, capacity: wp.int32, out: wp.array(dtype=wp.vec4i),
+    s: Surfaces,
+    path: Path,
+    i: wp.int32,
+    j: wp.int32,
+    pair: wp.int32,
+    item: Item,
+    reach: wp.float64,
+    minimum: wp.float64,
+    base: wp.int32,
+    capacity: wp.int32,
+    out: wp.array(dtype=wp.vec4i),
 ) -> wp.int32:
     """Candidates of one item, in the order of the tree; those beyond `capacity` are counted, not written."""
     found = wp.int32(0)

@@ -4,7 +4,6 @@ import warp as wp
 
 from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, rotation, skew, spectral_bound
 from cuda_kernels.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
-from cuda_kernels.surfaces import Surfaces
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -85,6 +84,10 @@ def direction_paths(
     fastest = ZERO
     for k in range(8):
         fastest = wp.max(fastest, wp.length(dp + D * corner(lo, hi, k)))
+    # minima and maxima drop a NaN; an infinite speed is told as what it is
+    for r in range(12):
+        if not wp.isfinite(direction[b, r]):
+            fastest = wp.float64(wp.inf)
     speed[b] = fastest
     strain = spectral_bound(S)
     limit[b] = ONE

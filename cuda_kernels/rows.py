@@ -1,11 +1,12 @@
 """Linear joint rows: ``F = Q_child Y_child - Q_parent Y_parent`` (3,), with Q = [p | A] and constant 4-vectors Y.
 
-Point rows have Y = (1, X), direction rows Y = (0, u); joined to the world, the parent's term is X or u itself. Every row adds ``K/2 |F|^2`` to the incremental potential. Mirrors ``abd/joints/rows.py``.
+Point rows have Y = (1, X), direction rows Y = (0, u); joined to the world, the parent's term is X or u itself. Every
+row adds ``K/2 |F|^2`` to the incremental potential. Mirrors ``abd/joints/rows.py``.
 """
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ZERO, Pose
+from cuda_kernels.affine import HALF, Pose
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 

@@ -150,7 +150,7 @@ def proximity(
             n = wp.cross(a1 - a0, b1 - b0)
             if wp.dot(n, n) > PARALLEL * wp.dot(a1 - a0, a1 - a0) * wp.dot(b1 - b0, b1 - b0):
                 n = wp.normalize(n)
-                r = wp.dot(n, a0 - b0) * n
+                r = wp.dot(n, r) * n
         out.r = r
         return out
     pv = pi
@@ -187,7 +187,7 @@ def proximity(
         out.E1 = c.x3 - c.x1
         # inside the face the distance is the one to its plane, free of the rounding of the weights
         n = wp.normalize(wp.cross(b - a, t - a))
-        r = wp.dot(n, x - a) * n
+        r = wp.dot(n, r) * n
     if kind == TARGET_VERTEX:
         out.Xi = Xt
         out.Xj = c.x0

@@ -75,7 +75,8 @@ def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
     scene = workshop(integrator=integrator)
     (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, 8) for device in ("numpy", "cpu"))
     assert np.abs(q_numpy - q_cpu).max() <= CLOSE
-    last, other = by_definition[-1], by_kernels[-1]
+    in_contact = [k for k, report in enumerate(by_kernels) if report.contacts]
+    last, other = by_definition[in_contact[-1]], by_kernels[in_contact[-1]]
     assert last.contacts == other.contacts > 0
     assert last.min_gap == pytest.approx(other.min_gap, abs=CLOSE)
     assert last.max_joint_residual == pytest.approx(other.max_joint_residual, rel=1e-2)

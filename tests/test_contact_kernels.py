@@ -39,7 +39,8 @@ class Kernels:
         self.path = new_path(DEVICE, self.n)
         for name in ("p", "A", "dp", "w", "S", "bend", "reach"):
             DEVICE.write(getattr(self.path, name), np.ascontiguousarray(getattr(path, name)))
-        self.contacts.candidates.build(self.path)
+        unlimited = DEVICE.upload(np.ones(1), wp.float64)
+        self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)
 
     def candidates(self) -> Candidates:
         """The candidates, pairs numbered as `body_pairs` does."""
@@ -316,6 +317,7 @@ def test_a_list_stays_complete_while_its_slack_lasts():
     found = Kernels(model, standing(model.bodies.q)).contacts.candidates
     path = new_path(DEVICE, len(model.bodies))
     builds = found.builds
-    assert not found.cover(path, 0.2 * found.margin) and found.builds == builds
-    assert not found.cover(path, 0.3 * found.margin) and found.slack == pytest.approx(0.0, abs=1e-12)
-    assert found.cover(path, 0.1 * found.margin) and found.builds == builds + 1
+    limits = DEVICE.zeros(kernels.n, wp.int32), DEVICE.upload(np.ones(1), wp.float64)
+    assert not found.cover(path, 0.2 * found.margin, *limits) and found.builds == builds
+    assert not found.cover(path, 0.3 * found.margin, *limits) and found.slack == pytest.approx(0.0, abs=1e-12)
+    assert found.cover(path, 0.1 * found.margin, *limits) and found.builds == builds + 1

@@ -101,7 +101,7 @@ def ball_with_eye() -> Surface:
     half_width, height, eye_radius = start[1], 0.35, 0.05
     rings, added = [loops[0]], []
     for phi in np.pi * np.arange(1, 8) / 8.0:
-        center = start + [0.0, half_width * (np.cos(phi) - 1.0), height * np.sin(phi)]
+        center = start + np.array([0.0, half_width * (np.cos(phi) - 1.0), height * np.sin(phi)])
         normal = -np.array([0.0, np.cos(phi) / half_width, np.sin(phi) / height])
         normal /= np.linalg.norm(normal)
         points = center + eye_radius * (np.cos(around)[:, None] * [1.0, 0.0, 0.0] + np.sin(around)[:, None] * normal)
@@ -234,7 +234,7 @@ def _cut_level(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
 def _prism_along_y(profile: np.ndarray, depth: float) -> Surface:
     """Quadrilateral (4, 2) in x and z, counter-clockwise seen from -y, of a depth in y about y = 0; 8 vertices."""
     front = np.insert(profile, 1, -0.5 * depth, axis=1)
-    vertices = np.concatenate([front, front + [0.0, depth, 0.0]])
+    vertices = np.concatenate([front, front + np.array([0.0, depth, 0.0])])
     sides = tube_triangles(np.array([[0, 1, 2, 3], [4, 5, 6, 7]]))[:, ::-1]
     return vertices, np.concatenate([sides, [[0, 1, 2], [0, 2, 3], [4, 6, 5], [4, 7, 6]]])
 

@@ -15,7 +15,6 @@ from abd.model import Model
 from cuda_kernels import broad_phase, narrow_phase
 from cuda_kernels.affine import Path
 
-
 MARGIN = 0.05
 """How much further than d_hat the list reaches, in typical edge lengths: it survives most Newton steps, and on meshes
 coarser than the reach its length hardly grows."""
@@ -61,21 +60,22 @@ class Candidates:
         self.count = self.pair_count = self.builds = 0
         self.slack = -1.0
 
-    def cover(self, path: Path, motion: float) -> bool:
-        """Make the list complete for a path along which no vertex moves further than `motion` [m]; True if rebuilt."""
+    def cover(self, path: Path, motion: float, island, limit) -> bool:
+        """Make the list complete for a path, up to the limits (islands,) of the bodies' islands (n,), along which no
+        vertex moves further than `motion` [m]; True if rebuilt."""
         self.slack -= 2.0 * motion
         if self.slack >= 0.0:
             return False
-        self.build(path)
+        self.build(path, island, limit)
         return True
 
-    def build(self, path: Path) -> None:
-        """Search all pairs anew for this path."""
+    def build(self, path: Path, island, limit) -> None:
+        """Search all pairs anew for this path, up to the limits."""
         self.builds += 1
         self.slack = self.margin
         self._find_pairs(path)
         if self.pair_count:
-            self._find_items(path)
+            self._find_items(path, island, limit)
         else:
             self.count = 0
             self.segment = self.pool.get("segment", 1, wp.int32)
@@ -86,15 +86,13 @@ class Candidates:
         device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
         self.tree.rebuild()
         arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group)
-        device.launch(
-            broad_phase.emit_pairs, self.n, *arguments, 0, self.pair_counts, self.pairs, grain=64
-        )
+        device.launch(broad_phase.emit_pairs, self.n, *arguments, 0, self.pair_counts, self.pairs, grain=64)
         self.pair_count = device.scan(self.pair_counts, self.group, self.n)
         self.pairs = self.pool.get("pairs", self.pair_count, wp.vec2i)
         if self.pair_count:
             device.launch(broad_phase.emit_pairs, self.n, *arguments, 1, self.pair_counts, self.pairs, grain=64)
 
-    def _find_items(self, path: Path) -> None:
+    def _find_items(self, path: Path, island, limit) -> None:
         device, pool, surfaces = self.device, self.pool, self.surfaces
         reach, pairs = self.d_hat + self.margin, self.pair_count
         frames = narrow_phase.Frames()
@@ -104,7 +102,17 @@ class Candidates:
         frames.t1 = pool.get("t1", 2 * pairs, wp.vec3d)
         frames.grow = pool.get("grow", 2 * pairs, wp.float64)
         device.launch(
-            narrow_phase.relative_frames, pairs, surfaces, path, self.pairs, reach, self.minimum, frames, grain=256
+            narrow_phase.relative_frames,
+            pairs,
+            surfaces,
+            path,
+            self.pairs,
+            reach,
+            self.minimum,
+            island,
+            limit,
+            frames,
+            grain=256,
         )
         sizes, start = pool.get("sizes", pairs + 1, wp.int32), pool.get("start", pairs + 1, wp.int32)
         carried = pool.get("carried", 1, wp.vec3i)

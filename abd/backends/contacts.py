@@ -62,7 +62,17 @@ class Reduction:
         self._resize(elements, self.pairs)
         c = self.coupling
         self.device.launch(
-            blocks.keep_pairs, pair_count, pairs, segment, offset, slot, c.row, c.column, self.begin, self.end, grain=16384
+            blocks.keep_pairs,
+            pair_count,
+            pairs,
+            segment,
+            offset,
+            slot,
+            c.row,
+            c.column,
+            self.begin,
+            self.end,
+            grain=16384,
         )
         keys = get("keys", 4 * self.pairs, wp.int32)
         self.device.launch(blocks.incidence_keys, self.pairs, c.row, c.column, self.pairs, keys, c.entries, grain=16384)
@@ -78,7 +88,17 @@ class Reduction:
         dii, djj = self.diagonals
         blocks_ij = self.coupling.blocks
         self.device.launch(
-            blocks.reduce_pairs, 16 * self.pairs, self.elements, self.begin, self.end, gi, gj, dii, blocks_ij, djj, grain=1024
+            blocks.reduce_pairs,
+            16 * self.pairs,
+            self.elements,
+            self.begin,
+            self.end,
+            gi,
+            gj,
+            dii,
+            blocks_ij,
+            djj,
+            grain=1024,
         )
         self.device.launch(
             blocks.gather_bodies,
@@ -128,8 +148,10 @@ class Contacts:
         """Energy, element number and gap of every candidate, for slot "current" or "trial"."""
         count = self.candidates.count + 1
         get = self.pool.get
-        return get(f"energy_{slot}", count, wp.float64), get(f"elements_{slot}", count, wp.int32), get(
-            f"gap_{slot}", count, wp.float64
+        return (
+            get(f"energy_{slot}", count, wp.float64),
+            get(f"elements_{slot}", count, wp.int32),
+            get(f"gap_{slot}", count, wp.float64),
         )
 
     def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
@@ -151,7 +173,9 @@ class Contacts:
             return float("inf")
         per_body = self.pool.get("gap_body", self.n, wp.float64)
         c = self.candidates
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[2], per_body, float("inf"))
+        self.device.launch(
+            sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[2], per_body, float("inf")
+        )
         return float(self.device.read(per_body, self.n).min())
 
     def linearize(self, pose: Pose) -> None:
@@ -188,7 +212,9 @@ class Friction:
         device, get, surfaces = self.device, self.pool.get, self.contacts.surfaces
         marks, offset = get("marks", c.count + 1, wp.int32), get("offset", c.count + 1, wp.int32)
         numbers = self.contacts.arrays("current")[1]
-        device.launch(friction.rubbing, c.count, self.mu, surfaces.material, c.pairs, c.items, surfaces, pose, numbers, marks)
+        device.launch(
+            friction.rubbing, c.count, self.mu, surfaces.material, c.pairs, c.items, surfaces, pose, numbers, marks
+        )
         self.count = device.scan(marks, offset, c.count)
         lagged = self.lagged
         lagged.pair = get("pair", self.count, wp.vec2i)

@@ -51,7 +51,9 @@ class Islands:
         """Sum, minimum or maximum of body values (n,) per island, into `out` (count,)."""
         if self.chunks:
             launch = self.device.launch
-            launch(sums.chunk_reduce, self.chunks, self.chunk_start, self.order, values, operation, self.partial, grain=64)
+            launch(
+                sums.chunk_reduce, self.chunks, self.chunk_start, self.order, values, operation, self.partial, grain=64
+            )
             launch(sums.island_reduce, self.count, self.island_start, self.partial, operation, out)
         return out
 

@@ -36,7 +36,10 @@ class JointRows:
         self.pairs = len(pairs)
         self.constant = device.upload(blocks, wp.float64)
         self.coupling = Coupling()
-        self.coupling.row, self.coupling.column = device.upload(pairs[:, 0], wp.int32), device.upload(pairs[:, 1], wp.int32)
+        self.coupling.row, self.coupling.column = (
+            device.upload(pairs[:, 0], wp.int32),
+            device.upload(pairs[:, 1], wp.int32),
+        )
         self.coupling.blocks = device.upload(blocks, wp.float64)
         bodies = np.concatenate([pairs[:, 0], pairs[:, 1]])
         codes = np.concatenate([2 * np.arange(self.pairs), 2 * np.arange(self.pairs) + 1])

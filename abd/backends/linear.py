@@ -106,7 +106,11 @@ class LinearSolver:
             return self._pcg(gradient, diagonal, [c for c, _ in couplings])
         rhs = -self.device.read(gradient)[self.slot_host >= 0].ravel()
         try:
-            x = self._dense(diagonal, couplings, rhs) if self.method == "dense" else self._sparse(diagonal, couplings, rhs)
+            x = (
+                self._dense(diagonal, couplings, rhs)
+                if self.method == "dense"
+                else self._sparse(diagonal, couplings, rhs)
+            )
         except (scipy.linalg.LinAlgError, ValueError, RuntimeError) as error:
             raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
         full = np.zeros((self.n, 12))
@@ -176,8 +180,16 @@ class LinearSolver:
             islands.reduce(self.scalar, sums.SUM, pq)
             launch(krylov.descend, n, island, rz, pq, self.factors, p, q, x, r, z, self.scalar, grain=256)
             islands.reduce(self.scalar, sums.SUM, fresh)
-            if iteration % every == 0 and (device.read(fresh) <= self.tolerance**2 * start).all():
-                return iteration
+            if iteration % every == 0:
+                left = device.read(fresh)
+                if not np.isfinite(left).all():
+                    raise StepFailure("not_finite", f"conjugate gradients broke down in iteration {iteration}")
+                if (left <= self.tolerance**2 * start).all():
+                    return iteration
             launch(krylov.turn, n, island, fresh, rz, z, p, grain=2048)
             rz, fresh = fresh, rz
-        return self.max_iterations
+        raise StepFailure(
+            "linear_solver",
+            f"conjugate gradients did not reach {self.tolerance:g} in {self.max_iterations} iterations; "
+            "use solver.linear_solver = 'direct'",
+        )

@@ -310,7 +310,7 @@ class NumpyBackend:
 
     # read-outs ---------------------------------------------------------------------------------------------------
 
-    def smallest_gap(self) -> float:
+    def smallest_gap(self, exact: bool = True) -> float:
         """Smallest gap among the candidates at the current iterate [m]; infinity without any."""
         return float(self.contacts.gaps(self.q).min(initial=np.inf))
 

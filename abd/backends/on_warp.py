@@ -77,6 +77,8 @@ class WarpBackend:
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self.contacts.candidates.slack = -1.0
+        self.contacts.candidates.count = 0
+        self.contacts_known = False
 
     def read_positions(self) -> np.ndarray:
         """(n, 12) of the current iterate."""
@@ -87,13 +89,23 @@ class WarpBackend:
         """(n, 12) of the last finished step."""
         return self.device.read(self.velocity)
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray, held: np.ndarray, kappa: float) -> None:
+    def begin(
+        self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray, held: np.ndarray, kappa: float
+    ) -> None:
         """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) and holds (n,) of prescribed
         bodies, contact stiffness kappa_c."""
         launch, n = self.device.launch, self.n
         self.device.write(self.weights, weights)
         launch(
-            integrators.predict, n, self.now, self.before, self.velocity, self.earlier, self.weights, self.target, self.rest
+            integrators.predict,
+            n,
+            self.now,
+            self.before,
+            self.velocity,
+            self.earlier,
+            self.weights,
+            self.target,
+            self.rest,
         )
         self.device.write(self.q, goals)
         launch(integrators.unpack, n, self.q, self.goal)
@@ -159,7 +171,7 @@ class WarpBackend:
         a = self.values["a"]
         launch(paths.displacements, self.n, self.lower, self.upper, self.path, islands.island, alpha, a)
         motion = float(islands.reduced(a, sums.MAX).max()) if self.n else 0.0
-        if self.contacts.candidates.cover(self.path, motion):
+        if self.contacts.candidates.cover(self.path, motion, islands.island, alpha):
             self.contacts_known = False
         self._know_contacts()
         self.contacts.times_of_impact(self.path, islands.island, alpha, a)
@@ -317,11 +329,14 @@ class WarpBackend:
 
     # read-outs ---------------------------------------------------------------------------------------------------
 
-    def smallest_gap(self) -> float:
-        """Smallest gap among the candidates at the current iterate [m]."""
+    def smallest_gap(self, exact: bool = True) -> float:
+        """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
+
+        Without `exact`, a gap beyond d_hat may be a lower bound.
+        """
         self._know_contacts()
         gap = self.contacts.smallest_gap()
-        if self.d_hat < gap < np.inf:
+        if exact and self.d_hat < gap < np.inf:
             # beyond d_hat the gaps may be bounds
             self.contacts.evaluate(self.pose, "current")
             gap = self.contacts.smallest_gap()
@@ -357,7 +372,9 @@ class WarpBackend:
         """Barrier energy at the current iterate [J]."""
         self._know_contacts()
         count = self.contacts.candidates.count
-        return float(self.device.read(self.contacts.arrays("current")[0], count).sum() / self.step.ch2) if count else 0.0
+        return (
+            float(self.device.read(self.contacts.arrays("current")[0], count).sum() / self.step.ch2) if count else 0.0
+        )
 
     def friction_work(self) -> float:
         """Work of friction in the last (sub)step, times c h^2; not positive."""

@@ -112,9 +112,7 @@ def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
-    joined = {
-        (min(j.parent, j.child), max(j.parent, j.child)) for j in model.joints if not j.collide and j.parent >= 0
-    }
+    joined = {(min(j.parent, j.child), max(j.parent, j.child)) for j in model.joints if not j.collide and j.parent >= 0}
     keys = np.array(sorted(a * n + b for a, b in joined), dtype=np.int64)
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     filters = Filters()

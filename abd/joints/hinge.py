@@ -16,6 +16,8 @@ def rows(joint: Joint) -> list[Row]:
     """Two point rows [m], below and above the anchor on the axis."""
     result = []
     for side in (-1.0, 1.0):
-        points = [frame[:3, 3] + side * joint.length * frame[:3, 2] for frame in (joint.parent_frame, joint.child_frame)]
+        points = [
+            frame[:3, 3] + side * joint.length * frame[:3, 2] for frame in (joint.parent_frame, joint.child_frame)
+        ]
         result.append(point_row(*points))
     return result

@@ -86,7 +86,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         progress.tolerance = float(speed.max(initial=0.0))
         if converged.all():
             return
-        if stiffness.after_iteration(backend, alpha):
+        if stiffness.after_iteration(backend, alpha, ~converged):
             linearized = False
     raise StepFailure(
         "not_converged",

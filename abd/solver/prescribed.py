@@ -7,10 +7,14 @@ is the named failure ``blocked``, or lags behind where the settings allow it.
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from abd.errors import StepFailure
 from abd.model import Kind, Model, affine_state
+
+_log = logging.getLogger(__name__)
 
 ROUNDS = 40
 """Multiplier updates before a target counts as blocked."""
@@ -31,6 +35,7 @@ class Prescribed:
         self.mask = np.zeros(len(model.bodies), dtype=bool)
         self.mask[self.bodies] = True
         self.may_lag = model.settings.kinematic_block == "lag"
+        self.pace = np.zeros(len(model.bodies))
         self.late: np.ndarray = np.zeros(0, dtype=int)
 
     @property
@@ -45,28 +50,31 @@ class Prescribed:
             goals[body] = affine_state(self.model.motions[int(body)](time))
         return goals
 
-    def minimise(self, backend, goals: np.ndarray, nominal: np.ndarray, resolution: float, minimise_step) -> None:
-        """Run `minimise_step` until every target is reached.
+    def minimise(
+        self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, minimise_step
+    ) -> None:
+        """Run `minimise_step` until every target is reached, to what the contacts in its way allow.
 
         Args:
+            start, goals: (n, 12) states at the beginning of the step and prescribed for its end.
             nominal: (n,) distance the prescribed motion itself covers in the step; resolution: what the step's
                 tolerance lets a body miss [m].
 
         Raises:
             StepFailure: ``blocked``, naming the bodies and what is missing [m].
         """
-        self.late = np.zeros(0, dtype=int)
         if not len(self.bodies):
             minimise_step()
             return
         n = len(self.mask)
-        begin = backend.read_positions()
         lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), 1.0
         closest, idle = np.inf, 0
-        travel = np.maximum(self._missing(goals, begin if self._start is None else self._start), 1e-12)
+        travel = np.maximum(self._missing(goals, start), 1e-12)
         if self.may_lag:
             # the spring of one nominal step, however far behind the body is: that limits the force
-            pull = min(1.0, float((nominal[self.bodies] / travel[self.bodies]).min()))
+            self.pace = np.maximum(self.pace, nominal)
+            behind = self.bodies[travel[self.bodies] > 1e-9]
+            pull = float(np.clip(self.pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
             backend.set_pull(pull, lp, lA)
         enough = np.maximum(REACHED * travel, resolution)
         for _ in range(ROUNDS):
@@ -75,9 +83,8 @@ class Prescribed:
             q = backend.read_positions()
             missing = self._missing(goals, q)
             open_ones = self.bodies[missing[self.bodies] > 0.0]
-            if not len(open_ones):
-                return
             if (missing[open_ones] <= enough[open_ones]).all():
+                self.late = open_ones[:0]
                 return
             remaining = float(missing[open_ones].max())
             idle = idle + 1 if remaining > STALLED * closest else 0
@@ -93,21 +100,17 @@ class Prescribed:
             pull = min(2.0 * pull, 1e4)
             backend.set_pull(pull, lp, lA)
             backend.evaluate()
+        names = tuple(self.model.bodies.names[b] for b in open_ones)
+        if self.may_lag and not len(self.late):
+            _log.warning("blocked on their way, and lagging behind their targets: %s", ", ".join(names))
         self.late = open_ones
         if not self.may_lag:
-            names = tuple(self.model.bodies.names[b] for b in open_ones)
             raise StepFailure(
                 "blocked",
                 f"kinematic bodies {', '.join(names)} are blocked {missing[open_ones].max():.3g} m before their targets; "
                 "give them room, or let them lag with solver.kinematic_block = 'lag'",
                 bodies=names,
             )
-
-    def remember_start(self, q: np.ndarray) -> None:
-        """Positions at the beginning of the step, from which the displacement is measured."""
-        self._start = q
-
-    _start: np.ndarray | None = None
 
     def nominal(self, time: float, h: float, q: np.ndarray) -> np.ndarray:
         """(n,) distances between the targets for `time` and for `time` + h."""
@@ -123,19 +126,25 @@ class Prescribed:
         A move that would take more than half of a tight gap is left to the next rounds: a barrier squeezed by a body
         that is held has no way out.
         """
-        held = self.mask & (self._missing(goals, backend.read_positions()) <= 1e-9)
-        if not held.all():
-            far = self.mask & ~held
-            if far.any():
-                alpha = backend.follow_velocity(1.0, far)
-                if (alpha == 1.0).all():
-                    roomy = 0.5 * min(backend.smallest_gap(), backend.d_hat)
-                    backend.try_step(alpha)
-                    backend.accept()
-                    if backend.smallest_gap() >= roomy:
-                        held |= far
-                    else:
-                        backend.accept()
+        far = self.mask & (self._missing(goals, backend.read_positions()) > 0.0)
+        if far.any() and not self._move(backend, far) and far.sum() > 1:
+            for body in np.flatnonzero(far):
+                self._move(backend, np.arange(len(far)) == body)
+        # an arc ends within rounding of its goal
+        held = self.mask & (self._missing(goals, backend.read_positions()) <= 1e-14 * (1.0 + np.abs(goals).max(axis=1)))
         backend.snap_to_goals(held)
         backend.hold(held)
         backend.evaluate()
+
+    def _move(self, backend, chosen: np.ndarray) -> bool:
+        """Move the chosen bodies along their arcs to their goals, if that leaves room; returns whether it did."""
+        alpha = backend.follow_velocity(1.0, chosen)
+        if not (alpha == 1.0).all():
+            return False
+        roomy = 0.5 * min(backend.smallest_gap(), backend.d_hat)
+        backend.try_step(alpha)
+        backend.accept()
+        if backend.smallest_gap() >= roomy:
+            return True
+        backend.accept()
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from time import perf_counter
 
 import numpy as np
@@ -15,6 +16,8 @@ from abd.solver.start import start
 from abd.solver.stiffness import ContactStiffness
 from abd.state import State
 
+_log = logging.getLogger(__name__)
+
 
 class Stepper:
     """Advances a `State` by frames on a backend.
@@ -27,6 +30,8 @@ class Stepper:
         self.stiffness = ContactStiffness(model)
         self.prescribed = Prescribed(model)
         self.components = joined_components(model)
+        self.friction_work = 0.0
+        self.warned_of_turning = False
         self.restore(state)
 
     def restore(self, state: State) -> None:
@@ -74,7 +79,7 @@ class Stepper:
         return progress, substeps, perf_counter() - begin
 
     def _advance(self, h: float, retries: int, progress: Progress) -> int:
-        saved = self.state()
+        saved, work = self.state(), self.friction_work
         try:
             self._substep(h, progress)
             return 1
@@ -82,6 +87,7 @@ class Stepper:
             if retries == 0 or failure.reason == "blocked":
                 raise
             self.restore(saved)
+            self.friction_work = work
             first = self._advance(0.5 * h, retries - 1, progress)
             return first + self._advance(0.5 * h, retries - 1, progress)
 
@@ -94,11 +100,11 @@ class Stepper:
         with progress.time("start"):
             held = np.zeros(len(self.model.bodies), dtype=np.int32)
             backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, held, kappa)
-            self.prescribed.remember_start(self.q)
             start(backend, h, self.touching)
             linearized = self.stiffness.balance(backend) and not self.prescribed.any
         self.prescribed.minimise(
             backend,
+            self.q,
             goals,
             self.prescribed.nominal(self.time, h, self.q),
             settings.tolerance * h,
@@ -106,13 +112,27 @@ class Stepper:
         )
         touching = backend.touching().astype(bool)
         backend.finish()
+        self.friction_work += backend.friction_work() / ch2
         self.time += h
         self.previous_h = h
         self.contact_stiffness = self.stiffness.value
         self.previous_q, self.previous_qd = self.q, self.qd
         self.q, self.qd = backend.read_positions(), backend.read_velocities()
+        self._warn_of_turning(h)
         mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
         self.touching = np.isin(self.components, self.components[mobile])
+
+    def _warn_of_turning(self, h: float) -> None:
+        """Say once that a body turns by more than 1 rad in a step: it shrinks along the way, and friction sees chords."""
+        if self.warned_of_turning or not len(self.q):
+            return
+        A, Ad = self.q[:, 3:].reshape(-1, 3, 3), self.qd[:, 3:].reshape(-1, 3, 3)
+        W = Ad @ A.transpose(0, 2, 1)
+        turn = 0.5 * h * np.linalg.norm(W - W.transpose(0, 2, 1), axis=(1, 2)) / np.sqrt(2.0)
+        if turn.max() > 1.0:
+            self.warned_of_turning = True
+            body = self.model.bodies.names[int(turn.argmax())]
+            _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())
 
 
 def joined_components(model: Model) -> np.ndarray:

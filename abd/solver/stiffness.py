@@ -25,10 +25,9 @@ class ContactStiffness:
         dynamic = model.bodies.kind == Kind.DYNAMIC
         mass = float(model.bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
         gap = min(1e-8 * settings.diagonal, np.sqrt(0.5) * settings.d_hat)
-        xi = settings.minimum_separation
-        D = np.array([(gap + xi) ** 2])
-        curvature = float(barrier(settings.barrier, D, settings.d_hat, xi)[2][0])
-        self.lowest = 1e11 * mass / (4.0 * gap * gap * curvature)
+        curvature = float(barrier(settings.barrier, np.array([gap * gap]), settings.d_hat)[2][0])
+        # physical, for the nominal step: a substep, or another integrator, must not change the force that acts
+        self.lowest = 1e11 * mass / (4.0 * gap * gap * curvature) / settings.dt**2
         self.value = self.fixed if self.fixed is not None else 0.0
         self.scale = 1.0
         self.gap = np.inf
@@ -38,7 +37,7 @@ class ContactStiffness:
         self.scale = ch2
         self.gap = np.inf
         if self.fixed is None:
-            self.value = max(value, self.lowest / ch2)
+            self.value = max(value, self.lowest)
         return self.value
 
     def balance(self, backend) -> bool:
@@ -51,22 +50,22 @@ class ContactStiffness:
         opposing, square = backend.stiffness_balance()
         if square == 0.0:
             return True
-        low = self.lowest / self.scale
-        wanted = float(np.clip(-opposing / square / self.scale, low, 100.0 * low))
+        wanted = float(np.clip(-opposing / square / self.scale, self.lowest, 100.0 * self.lowest))
         if wanted == self.value:
             return True
         self._set(backend, wanted)
         return False
 
-    def after_iteration(self, backend, alpha: np.ndarray) -> bool:
-        """Double the stiffness where a tight gap fails to open, or a step was capped to zero; True if it changed."""
+    def after_iteration(self, backend, alpha: np.ndarray, moving: np.ndarray) -> bool:
+        """Double the stiffness where a tight gap fails to open, or a step of a `moving` island (islands,) was capped to
+        zero; True if it changed."""
         if self.fixed is not None:
             return False
-        gap = backend.smallest_gap()
+        gap = backend.smallest_gap(exact=False)
         tight = gap < TIGHT_GAP * self.d_hat and gap <= self.gap
-        blocked = bool((alpha < 1e-6).any()) and np.isfinite(gap)
+        blocked = bool((alpha[moving] < 1e-6).any()) and np.isfinite(gap)
         self.gap = gap
-        stiffest = 100.0 * self.lowest / self.scale
+        stiffest = 100.0 * self.lowest
         if not (tight or blocked) or self.value >= stiffest:
             return False
         self._set(backend, min(2.0 * self.value, stiffest))

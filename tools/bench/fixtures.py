@@ -31,7 +31,18 @@ FAMILIES = ("rigid-ipc/scenes", "affine-body-dynamics/scenes")
 
 def run_scene(scene: Path, directory: Path, device: str, steps: int, every: int) -> dict:
     """One scene in a process of its own; returns its row of the table."""
-    command = [sys.executable, "-m", "abd.cli", "run", str(scene), "--device", device, "--out", str(directory), "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "abd.cli",
+        "run",
+        str(scene),
+        "--device",
+        device,
+        "--out",
+        str(directory),
+        "--quiet",
+    ]
     available = frames_of(scene)
     command += ["--steps", str(min(steps, available))]
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
