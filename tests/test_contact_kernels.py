@@ -317,7 +317,7 @@ def test_a_list_stays_complete_while_its_slack_lasts():
     found = Kernels(model, standing(model.bodies.q)).contacts.candidates
     path = new_path(DEVICE, len(model.bodies))
     builds = found.builds
-    limits = DEVICE.zeros(kernels.n, wp.int32), DEVICE.upload(np.ones(1), wp.float64)
+    limits = DEVICE.zeros(len(model.bodies), wp.int32), DEVICE.upload(np.ones(1), wp.float64)
     assert not found.cover(path, 0.2 * found.margin, *limits) and found.builds == builds
     assert not found.cover(path, 0.3 * found.margin, *limits) and found.slack == pytest.approx(0.0, abs=1e-12)
     assert found.cover(path, 0.1 * found.margin, *limits) and found.builds == builds + 1
