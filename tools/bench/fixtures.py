@@ -66,7 +66,7 @@ def run_scene(scene: Path, directory: Path, device: str, steps: int, every: int)
         "newton_max": int(solver["newton_iterations"].max(initial=0)),
         "ms_mean": round(float(wall.mean()), 2) if len(wall) else 0.0,
         "ms_median": round(float(np.median(wall)), 2) if len(wall) else 0.0,
-        "min_gap": float(solver["min_gap"].min(initial=np.inf)),
+        "min_gap": smallest if np.isfinite(smallest := float(solver["min_gap"].min(initial=np.inf))) else None,
         "tolerance_worst": float(solver["tolerance_achieved"].max(initial=0.0)),
         "converged": bool(solver["converged"].all()),
     }
@@ -94,12 +94,13 @@ def table(rows: list[dict]) -> str:
         if "bodies" not in row:
             lines.append(f"| {row['scene']} | | | | | | 0 of {row['wanted']} | {row.get('message', '')} |")
             continue
+        gap = "none" if row["min_gap"] is None else f"{row['min_gap']:.2g}"
         verdict = "holds" if row["certified"] else "FAILS"
         if row["exit"]:
             verdict += f", stopped: {row.get('message', '')}"
         lines.append(
             f"| {row['scene']} | {row['bodies']} | {row['contacts_mean']:.0f} | {row['newton_mean']} ({row['newton_max']}) "
-            f"| {row['ms_mean']} ({row['ms_median']}) | {row['min_gap']:.2g} | {row['steps']} of {row['wanted']} | {verdict} |"
+            f"| {row['ms_mean']} ({row['ms_median']}) | {gap} | {row['steps']} of {row['wanted']} | {verdict} |"
         )
     return "\n".join(lines)
 
