@@ -162,7 +162,7 @@ def count_up(first: wp.int32, out: wp.array(dtype=wp.int32)):
 def friction_works(
     first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: wp.array(dtype=wp.float64)
 ):
-    """Work of friction on the motion from `now` to `pose`, times c h^2; never positive for one-step slips."""
+    """Work of friction on the motion from `now` to `pose`, times c h^2; not positive under bdf1."""
     e = wp.tid() + first
     u = slip(l, e, pose, rest)
     y = wp.length(u)

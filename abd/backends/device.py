@@ -216,8 +216,3 @@ class Pool:
         """Exchange two named arrays."""
         if a in self._arrays and b in self._arrays:
             self._arrays[a], self._arrays[b] = self._arrays[b], self._arrays[a]
-
-    @property
-    def bytes(self) -> int:
-        """Memory held [bytes]."""
-        return sum(a.capacity for a in self._arrays.values())

@@ -377,19 +377,10 @@ class WarpBackend:
         )
 
     def friction_work(self) -> float:
-        """Work of friction in the last (sub)step, times c h^2; not positive."""
+        """Work of friction in the last (sub)step, times c h^2."""
         return self._friction_work
 
     def device_positions(self):
         """Device array (n, 12) of the current state."""
         self.device.launch(integrators.pack, self.n, self.pose, self.q)
         return self.q
-
-    def joint_residuals(self) -> np.ndarray:
-        """F (m, 3) of all joint rows at the current iterate."""
-        return self.joints.residuals(self.pose)
-
-    def memory(self) -> int:
-        """Bytes in growing buffers."""
-        pools = (self.contacts.pool, self.contacts.candidates.pool, self.contacts.reduction.pool, self.friction.pool)
-        return sum(pool.bytes for pool in pools)
