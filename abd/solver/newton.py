@@ -83,14 +83,15 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         progress.trials += trials
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
         converged |= small & (free == 1.0)
-        progress.tolerance = float(speed.max(initial=0.0))
+        reached = float(speed.max(initial=0.0))
         if converged.all():
+            progress.tolerance = max(progress.tolerance, reached)
             return
         if stiffness.after_iteration(backend, alpha, ~converged):
             linearized = False
     raise StepFailure(
         "not_converged",
-        f"{settings.max_newton} Newton iterations left a vertex speed of {progress.tolerance:.3g} m/s "
+        f"{settings.max_newton} Newton iterations left a vertex speed of {reached:.3g} m/s "
         f"(tolerance {tolerance:.3g})",
     )
 
