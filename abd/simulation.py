@@ -149,13 +149,13 @@ class Simulation:
         Raises:
             StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
         """
-        before = self.stepper.state()
+        before = self.stepper.q
         progress, substeps, wall = self.stepper.advance()
         self.ch2 = self.backend.step.ch2
         q, qd = self.stepper.q, self.stepper.qd
         self._readings = None
         self.angles = self.joint_readings().angle
-        self.budget.account(before.q, q)
+        self.budget.account(before, q)
         linear, angular = momenta(self.model, q, qd)
         point, turn = self.joint_readings().residual.max(axis=0, initial=0.0).tolist()
         return StepReport(
@@ -211,6 +211,7 @@ class Simulation:
             "previous_h": state.previous_h,
             "contact_stiffness": state.contact_stiffness,
             "touching": state.extra["touching"],
+            "pace": state.extra["pace"],
             "angles": self.angles.copy(),
             "external_work": self.budget.external_work,
             "friction_work": self.stepper.friction_work,
@@ -229,7 +230,7 @@ class Simulation:
                 previous_qd=np.asarray(saved["previous_qd"]),
                 previous_h=float(saved["previous_h"]),
                 contact_stiffness=float(saved["contact_stiffness"]),
-                extra={"touching": np.asarray(saved["touching"])},
+                extra={"touching": np.asarray(saved["touching"]), "pace": np.asarray(saved["pace"])},
             )
         )
         self.angles, self._readings = np.asarray(saved["angles"]), None

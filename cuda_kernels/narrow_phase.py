@@ -8,7 +8,7 @@ built once, serves every instance and every step.
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, arc_rate, spectral_bound
 from cuda_kernels.broad_phase import absolute
 from cuda_kernels.ccd import corners, relative_speed
 from cuda_kernels.surfaces import (
@@ -308,23 +308,9 @@ def near_enough(
     gap = wp.length(near.r) - separation(s, i, j, minimum) - reach
     if gap <= ZERO:
         return True
-    v = corners(kind, prim, path.dp[i], path_rate(path, i), path.dp[j], path_rate(path, j))
+    v = corners(kind, prim, path.dp[i], arc_rate(path, i, ZERO), path.dp[j], arc_rate(path, j, ZERO))
     speed = relative_speed(kind, v)
     return gap <= speed + wp.float64(0.5) * (path.bend[i] + path.bend[j])
-
-
-@wp.func
-def path_rate(path: Path, b: wp.int32) -> wp.mat33d:
-    """dA/dalpha at alpha = 0."""
-    w = path.w[b]
-    S = path.S[b]
-    A = path.A[b]
-    D = S * A
-    return D + wp.mat33d(
-        w[1] * A[2, 0] - w[2] * A[1, 0], w[1] * A[2, 1] - w[2] * A[1, 1], w[1] * A[2, 2] - w[2] * A[1, 2],
-        w[2] * A[0, 0] - w[0] * A[2, 0], w[2] * A[0, 1] - w[0] * A[2, 1], w[2] * A[0, 2] - w[0] * A[2, 2],
-        w[0] * A[1, 0] - w[1] * A[0, 0], w[0] * A[1, 1] - w[1] * A[0, 1], w[0] * A[1, 2] - w[1] * A[0, 2],
-    )  # fmt: skip
 
 
 @wp.func

@@ -27,7 +27,11 @@ REACHED = 1e-3
 
 
 class Prescribed:
-    """The kinematic bodies of a model."""
+    """The kinematic bodies of a model.
+
+    Attributes:
+        pace: (n,) largest distance a step prescribed so far, part of the state.
+    """
 
     def __init__(self, model: Model):
         self.model = model

@@ -41,6 +41,7 @@ class Stepper:
         self.previous_h = state.previous_h
         self.contact_stiffness = state.contact_stiffness
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
@@ -57,7 +58,7 @@ class Stepper:
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
             contact_stiffness=self.contact_stiffness,
-            extra={"touching": self.touching.astype(np.int32)},
+            extra={"touching": self.touching.astype(np.int32), "pace": self.prescribed.pace.copy()},
         )
 
     def advance(self) -> tuple[Progress, int, float]:
