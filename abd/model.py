@@ -114,18 +114,94 @@ class Bodies:
 
 
 @dataclass(frozen=True)
+class Drive:
+    """What moves a coordinate on purpose.
+
+    Attributes:
+        mode: "position" or "velocity" (reached as stiffly as the joint is enforced), "pd" (gains below),
+            "force" (`target` is the effort itself), or "brake" (holds the coordinate up to `effort`).
+        target: function of t [s]: value [m or rad], speed of a velocity drive, effort [N or N m] of a force drive.
+        rate: function of t [s]: speed [m/s or rad/s] of the target of a position or pd drive; None for zero.
+        stiffness, damping: gains of "pd" [N/m, N s/m or N m/rad, N m s/rad]; `damping` alone of a velocity drive with
+            a gain.
+        effort: largest force or torque [N or N m].
+        uid: 19 or 21 for the published driving joints, with K = strength_ratio (m_i + m_j); 0 for ours.
+        strength_ratio: gamma of those [-].
+    """
+
+    mode: str
+    target: Callable[[float], float]
+    rate: Callable[[float], float] | None = None
+    stiffness: float = 0.0
+    damping: float = 0.0
+    effort: float = np.inf
+    uid: int = 0
+    strength_ratio: float = 100.0
+
+
+@dataclass(frozen=True)
+class CoordinateSettings:
+    """What acts on one coordinate of a joint; units m or rad, N or N m, kg or kg m^2.
+
+    Attributes:
+        name: of the coordinate, such as "theta".
+        initial: value that the coordinate has in the initial pose of the scene.
+        lower, upper: range; angles count over any number of turns.
+        limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
+        limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
+        limit_compliance, limit_damping: of compliant ends; the damping acts one-sidedly, on barriers as well.
+        limit_strength: s of the cubic penalty ``s (v / (upper - lower))^3`` in the incremental potential [kg m^2].
+        locked: whether the coordinate is held; lock_value: where, None for where it is.
+        stiffness, rest, damping: of a spring along the coordinate.
+        friction: effort of dry friction.
+        armature: inertia of a rotor that turns with the coordinate.
+        drive: what moves it.
+        velocity_limit, effort_limit: bounds; the first is reported when exceeded, the second caps the drive.
+    """
+
+    name: str
+    initial: float = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
+    limit: str = "barrier"
+    limit_distance: float | None = None
+    limit_compliance: float = 0.0
+    limit_damping: float = 0.0
+    limit_strength: float = 1.0
+    locked: bool = False
+    lock_value: float | None = None
+    stiffness: float = 0.0
+    rest: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    armature: float = 0.0
+    drive: Drive | None = None
+    velocity_limit: float = np.inf
+    effort_limit: float = np.inf
+
+
+@dataclass(frozen=True)
 class Joint:
     """One joint, frames in internal rest coordinates of its bodies (world coordinates for `WORLD`).
 
     Attributes:
-        name, type: unique name; "spherical", "fixed", "hinge" or "pin".
-        uid: constitution number of the penalty (26, 25, 18; 0 for pins).
+        name, type: unique name; a key of `abd.joints.TYPES`.
+        uid: constitution number of the penalty (26, 25, 18, 20; 0 for types without one).
         parent, child: body indices, `WORLD` allowed for the parent.
         parent_frame, child_frame: (4, 4); column 3 the anchor, columns 0..2 the triad (n, b, t), t the joint's axis.
+            The child's frame is the one at zero coordinates, whatever their initial values.
         strength_ratio: gamma [-]; stiffness of the penalty K = gamma (m_i + m_j) [kg], the world counting m = 0.
-        length: [m] half distance of the hinge's two points from the anchor.
+        length: [m] half distance of the hinge's two points from the anchor; lever arm of every other rotary row.
         collide: whether contact between the two bodies stays on.
         stiffness_mass: m_i + m_j [kg] of the formula above (a body that carries no mass may be given one).
+        enforcement: "penalty", "exact" or "compliant".
+        compliance: (k,) of the constraint rows [m/N or rad/(N m)], in their order; missing ones repeat nothing: rows
+            beyond the end are exact. damping: (k,) [N s/m or N m s/rad].
+        parameters: numbers of the type, such as ``skew`` or ``radii``; see the type's file.
+        coordinates: settings of those coordinates that have any.
+        active: False switches the joint off; read-outs go on.
+        break_force, break_torque: [N], [N m] at the joint's point beyond which it lets go.
+        drawing: attributes for viewers, by name.
     """
 
     name: str
@@ -139,6 +215,52 @@ class Joint:
     length: float = 0.5
     collide: bool = False
     stiffness_mass: float = 0.0
+    enforcement: str = "penalty"
+    compliance: tuple[float, ...] = ()
+    damping: tuple[float, ...] = ()
+    parameters: dict[str, object] = field(default_factory=dict)
+    coordinates: tuple[CoordinateSettings, ...] = ()
+    active: bool = True
+    break_force: float = np.inf
+    break_torque: float = np.inf
+    drawing: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CouplingTerm:
+    """One summand ``f(q)`` of a coupling, q a coordinate: a polynomial, or a cubic spline through a table.
+
+    Attributes:
+        joint, coordinate: index into `Model.joints`, name of the coordinate.
+        polynomial: (k,) coefficients, lowest order first; (0, w) is w q.
+        table: (p, 2) knots (q, f) of a natural cubic spline, continued by straight lines; None without one.
+    """
+
+    joint: int
+    coordinate: str
+    polynomial: tuple[float, ...] = (0.0, 1.0)
+    table: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Bilateral relation ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)`` between coordinates: gears, racks, screws, mimics.
+
+    Attributes:
+        joint, coordinate: q0; terms: the right-hand side.
+        enforcement, strength_ratio, compliance, damping: as in `Joint`, for its single row.
+    """
+
+    name: str
+    joint: int
+    coordinate: str
+    terms: tuple[CouplingTerm, ...]
+    scale: float = 1.0
+    enforcement: str = "penalty"
+    strength_ratio: float = 100.0
+    compliance: float = 0.0
+    damping: float = 0.0
+    active: bool = True
 
 
 @dataclass(frozen=True)
@@ -172,6 +294,7 @@ class Settings:
         retries: how often a failed step is halved before the run stops.
         linear_solver: "auto", "direct" or "pcg".
         linear_tolerance: relative residual of pcg, in the norm of its preconditioner.
+        joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; linear ones hold to 1e-9.
         kinematic_block: "fail" or "lag": what a kinematic body does whose target is blocked.
         frames: number of frames of the scene.
         diagonal: bounding-box diagonal of the initial scene [m].
@@ -192,6 +315,7 @@ class Settings:
     retries: int = 4
     linear_solver: str = "auto"
     linear_tolerance: float = 1e-4
+    joint_tolerance: float = 1e-8
     kinematic_block: str = "fail"
     frames: int = 100
     diagonal: float = 1.0
@@ -209,6 +333,7 @@ class Model:
     settings: Settings
     motions: dict[int, Callable[[float], np.ndarray]]
     """Kinematic bodies: body index -> function of t [s] giving the (4, 4) pose of the *internal* frame."""
+    couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
 

@@ -1,11 +1,18 @@
-"""Hinge (uid 18): two points on the axis coincide. ``F = c0_j - c0_i ; c1_j - c1_i``, ``E = K/2 (|F_0|^2 + |F_1|^2)``.
+"""Hinge, revolute (uid 18): C turns about the axis t, the z of both frames.
 
-The points lie at ``c -+ length t`` on the axis t. A force f through the anchor opens it by ``c h^2 f / (2 K)``, a
-couple tau across the axis turns it by ``c h^2 tau / (2 K length^2)``.
+    rows         c0_j - c0_i ; c1_j - c1_i, two points ``c -+ length t`` of the axis     E = K/2 (|F_0|^2 + |F_1|^2)
+    constraints  x y z rx ry
+    coordinates  theta, counter-clockwise about z_D                                      T_CD = Rz(theta)
+
+A force f through the anchor opens it by ``c h^2 f / (2 K)``, a couple tau across the axis turns it by
+``c h^2 tau / (2 K length^2)``.
 """
 
 from __future__ import annotations
 
+from abd.joints.axes import displacement, tilt, turn
+from abd.joints.measures import Measure
+from abd.joints.motions import Motion, Z, rotation
 from abd.joints.rows import Row, point_row
 from abd.model import Joint
 
@@ -21,3 +28,23 @@ def rows(joint: Joint) -> list[Row]:
         ]
         result.append(point_row(*points))
     return result
+
+
+def measured(joint: Joint) -> list[Measure]:
+    """No row beside the linear ones."""
+    return []
+
+
+def constraints(joint: Joint) -> list[Measure]:
+    """Five rows in the axes of D: x, y, z [m], rx, ry [rad]."""
+    return [displacement("x"), displacement("y"), displacement("z"), tilt("rx"), tilt("ry")]
+
+
+def coordinates(joint: Joint) -> list[Measure]:
+    """theta [rad]."""
+    return [turn("theta")]
+
+
+def motions(joint: Joint) -> list[Motion]:
+    """Rz(theta)."""
+    return [rotation("theta", Z)]
