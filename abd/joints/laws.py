@@ -1,0 +1,142 @@
+"""Laws: what a row's value x contributes to the incremental potential, psi(x) [kg m^2].
+
+Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slot, g = sign (x - bound) a gap:
+
+    OFF        0
+    QUADRATIC  K/2 (x - a)^2                                p = K, a, target
+    SATURATED  the same, its slope capped at T              p = K, a, target, T
+    BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2   p = kappa, bound, sign, G, D, g_n
+               with b(s) = -(s - 1)^2 ln s below 1
+    ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   p = K, bound, sign, -, D, g_n
+    CUBIC      S max(0, -g)^3                               p = S, bound, sign
+    FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps
+    LINEAR     -T x                                         p = T
+    SINE       K/2 sin(x - a)^2                             p = K, a, target
+
+The damping D acts on the way into a limit's zone only: what enters is slowed, what leaves is not. `target` is the value
+that a row is to reach; an exact row's `a` differs from it by its multiplier, ``a = target - lambda / K``.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+SLOTS = 8
+FORBIDDEN = 1e60
+"""Energy of a barrier's negative gap: finite, and larger than any other."""
+
+
+class Law(IntEnum):
+    """Laws; the numbers are those of ``cuda_kernels/laws.py``."""
+
+    OFF = 0
+    QUADRATIC = 1
+    SATURATED = 2
+    BARRIER = 3
+    ONE_SIDED = 4
+    CUBIC = 5
+    FRICTION = 6
+    LINEAR = 7
+    SINE = 8
+
+
+def evaluate(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """psi, its slope, and a curvature that is never negative.
+
+    Where psi bends less than a parabola (friction, a saturated drive) the curvature is that of the parabola through the
+    same point and slope about the row's centre: Newton does not overshoot then.
+
+    Args:
+        law: (R,); p: (R, 8); x: (R,) values of the rows.
+
+    Returns:
+        three arrays (R,).
+    """
+    energy, slope, curvature = np.zeros(len(x)), np.zeros(len(x)), np.zeros(len(x))
+    for kind, function in _FUNCTIONS.items():
+        k = law == kind
+        if k.any():
+            energy[k], slope[k], curvature[k] = function(p[k].T, x[k])
+    return energy, slope, curvature
+
+
+def _quadratic(p, x):
+    e = x - p[1]
+    return 0.5 * p[0] * e * e, p[0] * e, p[0]
+
+
+def _saturated(p, x):
+    e = x - p[1]
+    size = np.abs(e)
+    weak = p[0] * size <= p[3]
+    energy = np.where(weak, 0.5 * p[0] * e * e, p[3] * size - 0.5 * p[3] ** 2 / p[0])
+    return energy, np.where(weak, p[0] * e, p[3] * np.sign(e)), np.where(weak, p[0], p[3] / np.maximum(size, 1e-300))
+
+
+def _entering(p, g, edge):
+    """Damping of what enters below ``min(edge, g_n)``."""
+    depth = np.maximum(0.0, np.minimum(edge, p[5]) - g)
+    return 0.5 * p[4] * depth**2, -p[4] * depth, np.where(depth > 0.0, p[4], 0.0)
+
+
+def _barrier(p, x):
+    g = p[2] * (x - p[1])
+    inside = g > 0.0
+    s = np.where(inside, g, p[3]) / p[3]
+    near = s < 1.0
+    s = np.where(near, s, 1.0)
+    log = np.log(s)
+    energy = -p[0] * p[3] ** 2 * (s - 1.0) ** 2 * log
+    slope = -p[0] * p[3] * (s - 1.0) * (2.0 * log + (s - 1.0) / s)
+    curvature = -p[0] * (2.0 * log + 4.0 * (s - 1.0) / s - ((s - 1.0) / s) ** 2)
+    damped = _entering(p, g, p[3])
+    energy = np.where(inside, energy + damped[0], FORBIDDEN)
+    return energy, p[2] * (slope + damped[1]), np.where(near, curvature, 0.0) + damped[2]
+
+
+def _one_sided(p, x):
+    g = p[2] * (x - p[1])
+    v = np.maximum(0.0, -g)
+    damped = _entering(p, g, 0.0)
+    return (
+        0.5 * p[0] * v**2 + damped[0],
+        p[2] * (-p[0] * v + damped[1]),
+        np.where(v > 0.0, p[0], 0.0) + damped[2],
+    )
+
+
+def _cubic(p, x):
+    v = np.maximum(0.0, -p[2] * (x - p[1]))
+    return p[0] * v**3, -3.0 * p[2] * p[0] * v**2, 6.0 * p[0] * v
+
+
+def _friction(p, x):
+    u = x - p[1]
+    y, eps = np.abs(u), p[3]
+    slipping = y >= eps
+    f0 = np.where(slipping, y, y * y * (eps - y / 3.0) / eps**2 + eps / 3.0)
+    weight = np.where(slipping, 1.0 / np.where(slipping, y, 1.0), (2.0 - y / eps) / eps)
+    return p[0] * f0, p[0] * weight * u, p[0] * weight
+
+
+def _linear(p, x):
+    return -p[0] * x, -p[0], np.zeros_like(x)
+
+
+def _sine(p, x):
+    e = x - p[1]
+    return 0.5 * p[0] * np.sin(e) ** 2, 0.5 * p[0] * np.sin(2.0 * e), p[0] * np.maximum(0.0, np.cos(2.0 * e))
+
+
+_FUNCTIONS = {
+    Law.QUADRATIC: _quadratic,
+    Law.SATURATED: _saturated,
+    Law.BARRIER: _barrier,
+    Law.ONE_SIDED: _one_sided,
+    Law.CUBIC: _cubic,
+    Law.FRICTION: _friction,
+    Law.LINEAR: _linear,
+    Law.SINE: _sine,
+}
