@@ -14,7 +14,8 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     SINE       K/2 sin(x - a)^2                             p = K, a, target
 
 The damping D acts on the way into a limit's zone only: what enters is slowed, what leaves is not. `target` is the value
-that a row is to reach; an exact row's `a` differs from it by its multiplier, ``a = target - lambda / K``.
+that a row is to reach; an exact row's `a` differs from it by its multiplier, ``a = target - lambda / K``, and p[6] is
+the residual to which it is held (0: not exact).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A row is ``F = Q_child Y_child - Q_parent Y_parent`` (3,), Q = [p | A] (3x4): ``Y = (1, X)`` for a point X, ``(0, u)``
 for a direction u. Joined to the world, the parent's term is the constant point or direction itself. The energy
-``K/2 |F|^2`` [kg m^2] stands in the incremental potential as it is; the physical stiffness is ``K / (c h^2)`` [N/m].
+``1/2 sum_k K_k (F_k - a_k)^2`` [kg m^2] stands in the incremental potential as it is; the physical stiffness is
+``K / (c h^2)`` [N/m]. The shift a is zero for penalties; exact rows carry their multipliers in it, ``a = -lambda / K``.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from abd.model import WORLD, Joint
 
 @dataclass(frozen=True)
 class Row:
-    """4-vectors of one residual; ``is_point`` tells metres from unit directions."""
+    """4-vectors of one residual; ``is_point`` tells metres from unit directions, `mask` which world components count."""
 
     parent: np.ndarray
     child: np.ndarray
     is_point: bool
+    mask: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
 def point_row(parent_point: np.ndarray, child_point: np.ndarray) -> Row:
@@ -35,7 +37,13 @@ def direction_row(parent_direction: np.ndarray, child_direction: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of all joints: joint, parent, child (m,), Yp, Yc (m, 4), K (m,) [kg], is_point (m,)."""
+    """Rows of all joints.
+
+    Attributes:
+        joint, parent, child: (m,) indices; Yp, Yc: (m, 4).
+        K: (m, 3) stiffness of the components [kg] (directions: kg m^2); 0 where one is free, or the joint is off.
+        is_point, exact: (m,) bool.
+    """
 
     joint: np.ndarray
     parent: np.ndarray
@@ -44,25 +52,45 @@ class Rows:
     Yc: np.ndarray
     K: np.ndarray
     is_point: np.ndarray
+    exact: np.ndarray
 
     def __len__(self) -> int:
         return len(self.joint)
 
 
-def compile_rows(joints: list[Joint]) -> Rows:
-    """Rows of a scene's joints, in the order of the joints."""
+def compile_rows(joints: list[Joint], mass: np.ndarray | None = None) -> Rows:
+    """Rows of a scene's joints that are not compliant, in the order of the joints.
+
+    Args:
+        mass: (j,) mass [kg] that stands for m_i + m_j in exact joints; default: their own.
+    """
     from abd.joints import TYPES
 
-    found = [(k, joint, row) for k, joint in enumerate(joints) for row in TYPES[joint.type].rows(joint)]
+    found = [
+        (k, joint, row)
+        for k, joint in enumerate(joints)
+        if joint.enforcement != "compliant"
+        for row in TYPES[joint.type].rows(joint)
+    ]
     return Rows(
         joint=np.array([k for k, _, _ in found], dtype=np.int32),
         parent=np.array([j.parent for _, j, _ in found], dtype=np.int32),
         child=np.array([j.child for _, j, _ in found], dtype=np.int32),
         Yp=np.array([r.parent for _, _, r in found]).reshape(-1, 4),
         Yc=np.array([r.child for _, _, r in found]).reshape(-1, 4),
-        K=np.array([j.strength_ratio * j.stiffness_mass for _, j, _ in found], dtype=float),
+        K=np.array([_stiffness(j, r, mass if mass is None else mass[k]) for k, j, r in found]).reshape(-1, 3),
         is_point=np.array([r.is_point for _, _, r in found], dtype=bool),
+        exact=np.array([j.enforcement == "exact" for _, j, _ in found], dtype=bool),
     )
+
+
+def _stiffness(joint: Joint, row: Row, mass: float | None) -> np.ndarray:
+    """K of a row's components; directions of types without a uid act at the joint's length."""
+    if not joint.active:
+        return np.zeros(3)
+    exact = joint.enforcement == "exact" and mass is not None
+    K = joint.strength_ratio * (mass if exact else joint.stiffness_mass)
+    return K * np.asarray(row.mask) * (1.0 if row.is_point or joint.uid else joint.length**2)
 
 
 def residual(rows: Rows, q: np.ndarray) -> np.ndarray:
@@ -74,14 +102,14 @@ def residual(rows: Rows, q: np.ndarray) -> np.ndarray:
     return F - np.where(world[:, None], rows.Yp[:, 1:], inner)
 
 
-def energy(rows: Rows, q: np.ndarray) -> np.ndarray:
-    """K/2 |F|^2 of every row (m,)."""
-    return 0.5 * rows.K * np.sum(residual(rows, q) ** 2, axis=1)
+def energy(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:
+    """Energies (m,) with shifts a (m, 3)."""
+    return 0.5 * np.sum(rows.K * (residual(rows, q) - shift) ** 2, axis=1)
 
 
-def gradient(rows: Rows, q: np.ndarray) -> np.ndarray:
+def gradient(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:
     """Gradient (n, 12) of the total energy."""
-    f = rows.K[:, None] * residual(rows, q)
+    f = rows.K * (residual(rows, q) - shift)
     out = np.zeros((len(q), 3, 4))
     np.add.at(out, rows.child, f[:, :, None] * rows.Yc[:, None, :])
     inner = rows.parent != WORLD
@@ -89,45 +117,30 @@ def gradient(rows: Rows, q: np.ndarray) -> np.ndarray:
     return np.concatenate([out[:, :, 0], out[:, :, 1:].reshape(-1, 9)], axis=1)
 
 
-def block(Ya: np.ndarray, Yb: np.ndarray, K: float) -> np.ndarray:
-    """12x12 block ``K Ya Yb^T (x) 1_3`` in q order."""
-    order = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in range(3)])
-    out = np.zeros((12, 12))
-    for r in range(3):
-        out[np.ix_(order[r], order[r])] = K * np.outer(Ya, Yb)
-    return out
-
-
 def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Constant Hessian: diagonal blocks (n, 12, 12), pairs (k, 2) with parent and child distinct, blocks (k, 12, 12)
-    of row parent, column child; rows of one pair are added up."""
+    of row parent, column child, the lower body index first; rows of one pair are added up."""
     diagonal = np.zeros((bodies, 12, 12))
-    pairs: dict[tuple[int, int], np.ndarray] = {}
-    for i, j, Yp, Yc, K in zip(rows.parent.tolist(), rows.child.tolist(), rows.Yp, rows.Yc, rows.K):
-        diagonal[j] += block(Yc, Yc, K)
-        if i != WORLD:
-            diagonal[i] += block(Yp, Yp, K)
-            low, high, value = (i, j, -block(Yp, Yc, K)) if i < j else (j, i, -block(Yc, Yp, K))
-            pairs[low, high] = pairs.get((low, high), 0.0) + value
-    keys = sorted(pairs)
-    blocks = np.array([pairs[key] for key in keys]).reshape(-1, 12, 12)
-    return diagonal, np.array(keys, dtype=np.int32).reshape(-1, 2), blocks
+    np.add.at(diagonal, rows.child, _blocks(rows.K, rows.Yc, rows.Yc))
+    inner = rows.parent != WORLD
+    np.add.at(diagonal, rows.parent[inner], _blocks(rows.K[inner], rows.Yp[inner], rows.Yp[inner]))
+    parent, child, K = rows.parent[inner].astype(np.int64), rows.child[inner].astype(np.int64), rows.K[inner]
+    upwards = (parent < child)[:, None]
+    low, high = np.where(upwards, rows.Yp[inner], rows.Yc[inner]), np.where(upwards, rows.Yc[inner], rows.Yp[inner])
+    keys, slot = np.unique(np.minimum(parent, child) * bodies + np.maximum(parent, child), return_inverse=True)
+    blocks = np.zeros((len(keys), 12, 12))
+    np.subtract.at(blocks, slot, _blocks(K, low, high))
+    return diagonal, np.stack([keys // bodies, keys % bodies], axis=1).astype(np.int32), blocks
 
 
-def wrenches(rows: Rows, joints: list[Joint], q: np.ndarray, ch2: float) -> np.ndarray:
-    """(len(joints), 6): force [N] and torque [N m] of every joint on its child, at the child's anchor, world axes.
+_ORDER = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in range(3)])
+"""(3, 4) where entry (r, a) of Q stands in q."""
 
-    A point row pulls with ``-K F / (c h^2)`` at its point; a direction row turns with the couple ``e x (-K F)/(c h^2)``.
-    """
-    Q = np.concatenate([q[:, :3, None], q[:, 3:].reshape(-1, 3, 3)], axis=2)
-    f = -(rows.K / ch2)[:, None] * residual(rows, q)
-    arms = np.einsum("mrc,mc->mr", Q[rows.child], rows.Yc)
-    out = np.zeros((len(joints), 6))
-    for k, joint, force, arm, is_point in zip(rows.joint, (joints[k] for k in rows.joint), f, arms, rows.is_point):
-        if is_point:
-            anchor = Q[joint.child] @ np.append(1.0, joint.child_frame[:3, 3])
-            out[k, :3] += force
-            out[k, 3:] += np.cross(arm - anchor, force)
-        else:
-            out[k, 3:] += np.cross(arm, force)
+
+def _blocks(K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray) -> np.ndarray:
+    """12x12 blocks ``diag(K) (x) Ya Yb^T`` (m, 12, 12) in q order."""
+    out = np.zeros((len(K), 12, 12))
+    outer = Ya[:, :, None] * Yb[:, None, :]
+    for r in range(3):
+        out[:, _ORDER[r][:, None], _ORDER[r]] = K[:, r, None, None] * outer
     return out

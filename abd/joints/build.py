@@ -1,0 +1,283 @@
+"""From the joints and couplings of a model to its `JointSystem`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from abd.joints import TYPES
+from abd.joints.laws import Law
+from abd.joints.measured_rows import Piece, collect, factor, power_series, spline
+from abd.joints.measures import Measure
+from abd.joints.rows import compile_rows
+from abd.joints.system import Acting, JointSystem, Role
+from abd.joints.table import tabulate
+from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive, Joint, Model
+
+LIMIT_ANGLE = 0.01
+"""Default distance from the end of a range at which its barrier begins to act [rad]; d_hat where it is a length."""
+RANGE_SHARE = 0.05
+"""The same as a share of the range, where that is less."""
+ALWAYS = 1e300
+DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
+
+
+def build_system(model: Model) -> tuple[JointSystem, np.ndarray]:
+    """The system of a model's joints, and the initial values (m,) near which its angles are counted."""
+    builder = _Builder(model)
+    for k, joint in enumerate(model.joints):
+        builder.constrain(k, joint)
+        for settings in joint.coordinates:
+            builder.act_on(k, joint, settings)
+    for k, coupling in enumerate(model.couplings):
+        builder.couple(k, coupling)
+    return builder.finish()
+
+
+def component_masses(model: Model) -> np.ndarray:
+    """(j,) largest mass [kg] among the bodies that are connected with a joint's child through joints."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(model.bodies)
+    links = np.array([(j.parent, j.child) for j in model.joints if j.parent >= 0], dtype=int).reshape(-1, 2)
+    graph = coo_matrix((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n, n))
+    label = connected_components(graph, directed=False)[1]
+    largest = np.zeros(n)
+    np.maximum.at(largest, label, model.bodies.mass)
+    own = np.array([joint.stiffness_mass for joint in model.joints])
+    return np.maximum(own, largest[label[np.array([joint.child for joint in model.joints], dtype=int)]])
+
+
+class _Builder:
+    def __init__(self, model: Model):
+        self.model = model
+        self.masses = component_masses(model) if model.joints else np.zeros(0)
+        self.entries: list[tuple[int, Measure]] = []
+        self.initial: list[float] = []
+        self.known: dict[tuple[int, str], int] = {}
+        self.rows: list[list[tuple[int, list[Piece]]]] = []
+        self.acting: list[dict] = []
+
+    # rows of a joint ---------------------------------------------------------------------------------------------
+
+    def constrain(self, k: int, joint: Joint) -> None:
+        """Constraint rows, gaps and springs of a joint's type."""
+        module = TYPES[joint.type]
+        compliant = joint.enforcement == "compliant"
+        measured = module.measured(joint)
+        if compliant:
+            for i, measure in enumerate(module.constraints(joint)):
+                self._compliant(k, joint, self._measure(k, measure), i, measure.name, measure.rotary)
+        for measure in measured:
+            index = self._measure(k, measure)
+            if measure.unilateral:
+                self._gap(k, joint, index, measure)
+            elif not compliant:
+                self._stiff(k, joint, [(index, factor(1.0))], Role.CONSTRAINT, measure.name, measure.rotary)
+        for one in module.combined(joint) if hasattr(module, "combined") else []:
+            terms = [(self._measure(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
+            if one.stiffness is None:
+                self._stiff(k, joint, terms, Role.CONSTRAINT, one.name, one.rotary, target=one.rest)
+            else:
+                self._add(
+                    terms, Role.SPRING, Law.QUADRATIC, k, one.name, one.rotary,
+                    stiffness=one.stiffness, damping=one.damping, target=one.rest,
+                )  # fmt: skip
+
+    def _compliant(self, k: int, joint: Joint, index: int, i: int, name: str, rotary: bool) -> None:
+        compliance = joint.compliance[i] if i < len(joint.compliance) else 0.0
+        damping = joint.damping[i] if i < len(joint.damping) else 0.0
+        terms = [(index, factor(1.0))]
+        if compliance > 0.0:
+            self._add(
+                terms, Role.CONSTRAINT, Law.QUADRATIC, k, name, rotary, stiffness=1.0 / compliance, damping=damping
+            )
+        else:
+            self._stiff(k, joint, terms, Role.CONSTRAINT, name, rotary)
+
+    def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
+        self._add(
+            [(index, factor(1.0))], Role.GAP, Law.BARRIER, k, measure.name, measure.rotary,
+            mass_stiffness=self._inertia(joint, measure.rotary), sign=1.0,
+            distance=self._distance(measure.rotary, np.inf, None),
+        )  # fmt: skip
+
+    # what acts on a coordinate -----------------------------------------------------------------------------------
+
+    def act_on(self, k: int, joint: Joint, s: CoordinateSettings) -> None:
+        """Limits, lock, spring, friction, armature and drive of one coordinate."""
+        index, rotary = self._coordinate(k, s.name)
+        terms = [(index, factor(1.0))]
+        for role, bound, sign in ((Role.LOWER, s.lower, 1.0), (Role.UPPER, s.upper, -1.0)):
+            if np.isfinite(bound):
+                self._limit(k, joint, terms, s, role, bound, sign, rotary)
+        if s.locked:
+            value = s.initial if s.lock_value is None else s.lock_value
+            self._stiff(k, joint, terms, Role.LOCK, s.name, rotary, target=value)
+        if s.stiffness > 0.0 or s.damping > 0.0:
+            self._add(
+                terms, Role.SPRING, Law.QUADRATIC, k, s.name, rotary,
+                stiffness=s.stiffness, damping=s.damping, target=s.rest,
+            )  # fmt: skip
+        if s.friction > 0.0:
+            self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=s.friction)
+        if s.armature > 0.0:
+            self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
+        if s.drive is not None:
+            self._drive(k, joint, terms, s, s.drive, rotary)
+
+    def _limit(self, k, joint, terms, s: CoordinateSettings, role, bound, sign, rotary) -> None:
+        common = {"bound": bound, "sign": sign, "damping": s.limit_damping}
+        width = s.upper - s.lower
+        if s.limit == "compliant":
+            self._add(
+                terms, role, Law.ONE_SIDED, k, s.name, rotary, stiffness=1.0 / s.limit_compliance, **common
+            )
+        elif s.limit == "cubic":
+            scale = width**3 if np.isfinite(width) and width > 0.0 else 1.0
+            self._add(terms, role, Law.CUBIC, k, s.name, rotary, mass_stiffness=s.limit_strength / scale, **common)
+        else:
+            self._add(
+                terms, role, Law.BARRIER, k, s.name, rotary, mass_stiffness=self._inertia(joint, rotary),
+                distance=self._distance(rotary, width, s.limit_distance), **common,
+            )  # fmt: skip
+
+    def _drive(self, k, joint, terms, s: CoordinateSettings, drive: Drive, rotary: bool) -> None:
+        effort = min(drive.effort, s.effort_limit)
+        law = Law.SATURATED if np.isfinite(effort) else Law.QUADRATIC
+        functions = {"target_of": drive.target, "rate_of": drive.rate}
+        if drive.uid:
+            K = drive.strength_ratio * joint.stiffness_mass * (2.0 if drive.uid == 21 else 1.0)
+            following = {"follows": drive.mode == "brake"}
+            functions = {} if drive.mode == "brake" else functions
+            self._add(
+                terms, Role.DRIVE if following["follows"] is False else Role.LOCK, DRIVE_UIDS[drive.uid], k, s.name,
+                rotary, mass_stiffness=K, **following, **functions,
+            )  # fmt: skip
+        elif drive.mode == "force":
+            self._add(terms, Role.FORCE, Law.LINEAR, k, s.name, rotary, effort=effort, target_of=drive.target)
+        elif drive.mode == "brake" and np.isfinite(effort):
+            self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=effort)
+        elif drive.mode == "brake":
+            self._stiff(k, joint, terms, Role.LOCK, s.name, rotary, follows=True)
+        elif drive.mode == "pd":
+            self._add(
+                terms, Role.DRIVE, law, k, s.name, rotary, stiffness=drive.stiffness, damping=drive.damping,
+                effort=effort, **functions,
+            )  # fmt: skip
+        elif drive.mode == "velocity" and drive.damping > 0.0:
+            self._add(
+                terms, Role.DRIVE, law, k, s.name, rotary, damping=drive.damping, effort=effort, rate_of=drive.target
+            )
+        elif drive.mode == "velocity":
+            self._stiff(
+                k, joint, terms, Role.DRIVE, s.name, rotary, law=law, effort=effort, follows=True, rate_of=drive.target
+            )
+        else:
+            self._stiff(k, joint, terms, Role.DRIVE, s.name, rotary, law=law, effort=effort, **functions)
+
+    # couplings ---------------------------------------------------------------------------------------------------
+
+    def couple(self, k: int, coupling: Coupling) -> None:
+        """The row ``q0 - scale (f_1 + f_2 + ...)``."""
+        index, rotary = self._coordinate(coupling.joint, coupling.coordinate)
+        terms = [(index, factor(1.0))]
+        for term in coupling.terms:
+            measure, _ = self._coordinate(term.joint, term.coordinate)
+            terms.append((measure, _pieces(term, -coupling.scale)))
+        joint = self.model.joints[coupling.joint]
+        ruled = replace(joint, enforcement=coupling.enforcement, strength_ratio=coupling.strength_ratio)
+        if coupling.enforcement == "compliant" and coupling.compliance > 0.0:
+            self._add(
+                terms, Role.COUPLING, Law.QUADRATIC, coupling.joint, coupling.name, rotary,
+                stiffness=1.0 / coupling.compliance, damping=coupling.damping,
+            )  # fmt: skip
+        else:
+            self._stiff(coupling.joint, ruled, terms, Role.COUPLING, coupling.name, rotary)
+        self.acting[-1].update(coupling=k, active=coupling.active and self.acting[-1]["active"])
+
+    # parts -------------------------------------------------------------------------------------------------------
+
+    def _measure(self, k: int, measure: Measure, initial: float = 0.0) -> int:
+        self.entries.append((k, measure))
+        self.initial.append(initial)
+        return len(self.entries) - 1
+
+    def _coordinate(self, k: int, name: str) -> tuple[int, bool]:
+        """Index of a coordinate's measure, which all that acts on it share, and whether it is an angle."""
+        joint = self.model.joints[k]
+        measure = next(one for one in TYPES[joint.type].coordinates(joint) if one.name == name)
+        if (k, name) not in self.known:
+            initial = next((s.initial for s in joint.coordinates if s.name == name), 0.0)
+            self.known[k, name] = self._measure(k, measure, initial)
+        return self.known[k, name], measure.rotary
+
+    def _inertia(self, joint: Joint, rotary: bool) -> float:
+        """m_i + m_j [kg], or that at the joint's length [kg m^2]."""
+        return joint.stiffness_mass * (joint.length**2 if rotary else 1.0)
+
+    def _distance(self, rotary: bool, width: float, wanted: float | None) -> float:
+        if wanted is not None:
+            return wanted
+        return min(LIMIT_ANGLE if rotary else self.model.settings.d_hat, RANGE_SHARE * width)
+
+    def _stiff(self, k, joint, terms, role, name, rotary, law=Law.QUADRATIC, **keys) -> None:
+        """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""
+        exact = joint.enforcement != "penalty"
+        mass = self.masses[k] if exact else joint.stiffness_mass
+        K = joint.strength_ratio * mass * (joint.length**2 if rotary else 1.0)
+        self._add(terms, role, law, k, name, rotary, mass_stiffness=K, exact=exact, **keys)
+
+    def _add(self, terms, role, law, k, name, rotary, target_of=None, rate_of=None, **keys) -> None:
+        row = {
+            "coupling": -1, "active": self.model.joints[k].active, "exact": False, "mass_stiffness": 0.0,
+            "stiffness": 0.0, "damping": 0.0, "effort": np.inf, "bound": 0.0, "sign": 1.0, "distance": 1.0,
+            "target": 0.0, "rate": 0.0, "follows": False,
+        }  # fmt: skip
+        row.update(role=role, law=law, joint=k, name=name, rotary=rotary, target_of=target_of, rate_of=rate_of, **keys)
+        self.rows.append(terms)
+        self.acting.append(row)
+
+    def finish(self) -> tuple[JointSystem, np.ndarray]:
+        """The whole system."""
+        rows = self.acting
+
+        def column(key, dtype=float):
+            return np.array([row[key] for row in rows], dtype=dtype)
+
+        acting = Acting(
+            role=column("role", np.int32),
+            law=column("law", np.int32),
+            joint=column("joint", np.int32),
+            coupling=column("coupling", np.int32),
+            name=[row["name"] for row in rows],
+            rotary=column("rotary", bool),
+            active=column("active", bool),
+            exact=column("exact", bool),
+            tolerance=np.full(len(rows), self.model.settings.joint_tolerance),
+            target_of={i: row["target_of"] for i, row in enumerate(rows) if row["target_of"] is not None},
+            rate_of={i: row["rate_of"] for i, row in enumerate(rows) if row["rate_of"] is not None},
+            follows=column("follows", bool),
+            **{
+                key: column(key)
+                for key in (
+                    "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "target", "rate",
+                )
+            },
+        )  # fmt: skip
+        system = JointSystem(
+            linear=compile_rows(self.model.joints, self.masses),
+            table=tabulate(self.model.joints, self.entries),
+            rows=collect(self.rows),
+            acting=acting,
+        )
+        return system, np.array(self.initial)
+
+
+def _pieces(term: CouplingTerm, weight: float) -> list[Piece]:
+    """f of a coupling's term, times a weight."""
+    if term.table is not None:
+        return spline(term.table, weight)
+    return power_series([weight * c for c in term.polynomial])

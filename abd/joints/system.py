@@ -1,0 +1,220 @@
+"""The joint system of a scene: all rows side by side, what acts in each, and their laws in one step.
+
+A row's law is set anew for every (sub)step from SI numbers by `JointSystem.laws`, for all rows at once. Stiff rows carry
+K [kg] (rotary: kg m^2) that stands in the incremental potential as it is; SI stiffness, damping and effort enter with
+the factor c h^2. Exact rows carry a multiplier, the force [N or N m] that holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from abd.joints.laws import SLOTS, Law
+from abd.joints.measured_rows import MeasuredRows
+from abd.joints.measured_rows import evaluate as row_values
+from abd.joints.rows import Rows
+from abd.joints.table import MeasureTable, linearize, values
+
+LINEAR_TOLERANCE = 1e-9
+"""What exact linear rows hold to [m], and unit directions [-]."""
+
+
+class Role(IntEnum):
+    """What a row is there for."""
+
+    CONSTRAINT = 0
+    GAP = 1
+    LOWER = 2
+    UPPER = 3
+    LOCK = 4
+    DRIVE = 5
+    SPRING = 6
+    FORCE = 7
+    FRICTION = 8
+    ARMATURE = 9
+    COUPLING = 10
+
+
+@dataclass
+class Acting:
+    """What acts in every measured row (R,); SI units, m or rad.
+
+    Attributes:
+        role: `Role`; law: `abd.joints.laws.Law` of the row while it is active.
+        joint: (R,) joint, or the first one of a coupling; coupling: index of it, -1 for a joint's own row.
+        name: of the row, such as "x", or of the coordinate; rotary: (R,) bool.
+        active: (R,) bool; exact: (R,) bool.
+        mass_stiffness: K [kg or kg m^2]; kappa of barriers; S of cubic limits; rotor inertia of armatures.
+        stiffness, damping, effort: SI.
+        bound, sign, distance: of limits and gaps.
+        target: value to reach, rest of springs, force of force rows; rate: speed of the target.
+        target_of, rate_of: row -> function of t [s] that gives them.
+        follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
+            `rate` (velocity drives).
+        tolerance: residual to which an exact row is held.
+    """
+
+    role: np.ndarray
+    law: np.ndarray
+    joint: np.ndarray
+    coupling: np.ndarray
+    name: list[str]
+    rotary: np.ndarray
+    active: np.ndarray
+    exact: np.ndarray
+    mass_stiffness: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
+    effort: np.ndarray
+    bound: np.ndarray
+    sign: np.ndarray
+    distance: np.ndarray
+    target: np.ndarray
+    rate: np.ndarray
+    follows: np.ndarray
+    tolerance: np.ndarray
+    target_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
+    rate_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
+
+
+@dataclass
+class JointMemory:
+    """What a joint system remembers from step to step.
+
+    Attributes:
+        reference: (m,) values of the measures after the last step; angles are counted from them.
+        multiplier: (R,) forces [N or N m] of the exact measured rows, linear: (l, 3) of the exact linear ones.
+    """
+
+    reference: np.ndarray
+    multiplier: np.ndarray
+    linear: np.ndarray
+
+    def copy(self) -> JointMemory:
+        """A copy of it."""
+        return JointMemory(self.reference.copy(), self.multiplier.copy(), self.linear.copy())
+
+
+@dataclass
+class JointSystem:
+    """All rows of a scene.
+
+    Attributes:
+        linear: vector rows with a constant Hessian (`abd.joints.rows`).
+        table: measures; rows: measured rows over them; acting: what acts in those.
+    """
+
+    linear: Rows
+    table: MeasureTable
+    rows: MeasuredRows
+    acting: Acting
+
+    @property
+    def has_exact(self) -> bool:
+        """Whether any row is held exactly."""
+        return bool(self.linear.exact.any() or self.acting.exact.any())
+
+    @property
+    def has_barriers(self) -> bool:
+        """Whether any row has a gap that must stay open."""
+        return bool((self.acting.law == Law.BARRIER).any())
+
+    def fresh_memory(self, q: np.ndarray, initial: np.ndarray) -> JointMemory:
+        """Memory of a state q (n, 12); angles nearest to `initial` (m,)."""
+        return JointMemory(
+            values(self.table, q, initial), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
+        )
+
+    def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
+        """(l, 3) shifts a = -lambda / K of the linear rows."""
+        K = self.linear.K
+        out = np.zeros_like(K)
+        np.divide(-ch2 * memory.linear, K, out=out, where=self.linear.exact[:, None] & (K > 0.0))
+        return out
+
+    def laws(
+        self,
+        memory: JointMemory,
+        weights: np.ndarray,
+        ch2: float,
+        time: float,
+        speed: float,
+        q: tuple[np.ndarray, np.ndarray],
+        qd: tuple[np.ndarray, np.ndarray],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Laws (R,) and their parameters (R, 8) in one (sub)step.
+
+        Args:
+            weights: (9,) of the integrator (`abd.solver.integrators`); ch2: c h^2 [s^2]; time: at its end [s].
+            speed: below which friction counts as static [m/s or rad/s].
+            q, qd: states and velocities of the last step and of the one before it.
+        """
+        a, w = self.acting, weights
+        count = len(self.rows)
+        p = np.zeros((count, SLOTS))
+        if not count:
+            return np.zeros(0, dtype=np.int32), p
+        now, rate = self._motion(memory.reference, q[0], qd[0])
+        before, earlier_rate = self._motion(memory.reference, q[1], qd[1])
+        per_step = w[6]  # d(velocity)/dx: 1 / (beta h)
+        last = w[4] * now + w[5] * before
+        target, speed_of_target = self._targets(time, now)
+        moving = a.follows & (a.role == Role.DRIVE)
+        target = np.where(moving, last + speed_of_target / per_step, target)
+
+        damped = ch2 * a.damping * per_step
+        K = a.mass_stiffness + ch2 * a.stiffness + damped
+        pull = (a.mass_stiffness + ch2 * a.stiffness) * target + damped * (last + speed_of_target / per_step)
+        centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)
+        p[:, 0], p[:, 1], p[:, 2] = K, centre, centre
+        held = a.exact & (K > 0.0)
+        p[held, 1] -= ch2 * memory.multiplier[held] / K[held]
+        p[:, 3] = np.where(a.law == Law.SATURATED, ch2 * np.where(np.isfinite(a.effort), a.effort, 1e300), 0.0)
+
+        limit = np.isin(a.law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
+        p[limit, 0] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
+        p[limit, 1], p[limit, 2], p[limit, 3] = a.bound[limit], a.sign[limit], a.distance[limit]
+        p[limit, 4], p[limit, 5] = damped[limit], (a.sign * (now - a.bound))[limit]
+
+        rubbing = a.law == Law.FRICTION
+        p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step
+        pushing = a.law == Law.LINEAR
+        p[pushing, 0] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
+        turning = a.role == Role.ARMATURE
+        inertial = w[0] * now + w[1] * before + w[2] * rate + w[3] * earlier_rate
+        p[turning, 1] = p[turning, 2] = inertial[turning]
+        law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
+        p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
+        return law, p
+
+    def remember(
+        self, memory: JointMemory, q: np.ndarray, p: np.ndarray, shifts: np.ndarray, ch2: float
+    ) -> JointMemory:
+        """Memory after a step that ended in q with parameters p (R, 8) and shifts (l, 3)."""
+        a = self.acting
+        multiplier = np.where(a.exact & a.active, p[:, 0] * (p[:, 2] - p[:, 1]) / ch2, 0.0)
+        linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
+        return JointMemory(values(self.table, q, memory.reference), multiplier, linear)
+
+    def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and speeds (R,) of the rows."""
+        t = self.table
+        measured, child, parent = linearize(t, q, reference)
+        speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
+        x, slope = row_values(self.rows, measured)
+        rate = np.zeros(len(x))
+        np.add.at(rate, self.rows.term_row, slope * speeds[self.rows.term_measure])
+        return x, rate
+
+    def _targets(self, time: float, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        a = self.acting
+        target, rate = a.target.copy(), a.rate.copy()
+        for row, function in a.target_of.items():
+            target[row] = function(time)
+        for row, function in a.rate_of.items():
+            rate[row] = function(time)
+        return np.where(a.follows, now, target), rate
