@@ -1,0 +1,150 @@
+"""Kernels of measures against their definition, and the definition against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import warp as wp
+from on_device import DEVICE, assert_close, pose_of, random_states
+
+from abd.backends.numpy_bodies import maps
+from abd.joints import table as definition
+from abd.joints.measures import Measure, MeasureKind, is_angle
+from abd.joints.table import MeasureTable, tabulate
+from abd.model import WORLD, Joint
+from cuda_kernels import measures as kernels
+from cuda_kernels import special_measures
+
+N = 40
+PER_KIND = 2 * N
+KINDS = list(MeasureKind)
+
+
+def some_measure(kind: MeasureKind, rng: np.random.Generator) -> Measure:
+    """A measure of a kind with arbitrary numbers, away from the points where it has no derivative."""
+    numbers = rng.normal(size=48)
+    if kind in (MeasureKind.SURFACE_DOT, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT):
+        numbers[:3], numbers[3] = rng.uniform(0.4, 1.5, 3), float(rng.random() < 0.5)
+    if kind == MeasureKind.ROTATION:
+        numbers[:3] = rng.uniform(0.5, 2.0, 3)
+    return Measure("x", True, kind, numbers, scale=float(rng.normal()), offset=float(rng.normal()))
+
+
+def some_table(seed: int) -> MeasureTable:
+    """Measures of every kind between bodies and to the world, in no particular order."""
+    rng = np.random.default_rng(seed)
+    count = PER_KIND * len(KINDS)
+    joint_frames = np.tile(np.eye(4), (count, 2, 1, 1))
+    for side in range(2):
+        joint_frames[:, side, :3, :3] = maps(random_states(count, seed + 1 + side, strain=0.0))
+    joint_frames[:, :, :3, 3] = rng.normal(size=(count, 2, 3))
+    joints, entries = [], []
+    for k, kind in enumerate(rng.permutation(np.repeat(KINDS, PER_KIND))):
+        parent, child = (int(b) for b in rng.choice(N, 2, replace=False))
+        parent = WORLD if k % 4 == 0 else parent
+        joints.append(Joint(f"joint {k}", "hinge", 0, parent, child, *joint_frames[k]))
+        entries.append((k, some_measure(MeasureKind(kind), rng)))
+    return tabulate(joints, entries)
+
+
+def some_inputs(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States, references many turns away, and what a user's function supplies."""
+    rng = np.random.default_rng(seed)
+    m = len(table)
+    return random_states(N, seed), rng.uniform(-100.0, 100.0, m), rng.normal(size=(m, 16))
+
+
+def uploaded(table: MeasureTable, reference: np.ndarray, supplied: np.ndarray) -> kernels.Measures:
+    """The struct of a table; it has the table's names, and the two that are not constant."""
+    out = kernels.Measures()
+    types = {"numbers": wp.float64, "parent_point": wp.vec3d, "child_point": wp.vec3d}
+    types |= {"parent_axes": wp.mat33d, "child_axes": wp.mat33d}
+    for field in fields(table):
+        values = getattr(table, field.name)
+        if field.name not in ("joint", "rotary"):
+            scalar = wp.int32 if values.dtype == np.int32 else wp.float64
+            setattr(out, field.name, DEVICE.upload(values, types.get(field.name, scalar)))
+    out.reference, out.supplied = DEVICE.upload(reference, wp.float64), DEVICE.upload(supplied, wp.float64)
+    return out
+
+
+def on_device(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values and gradients by the kernels."""
+    q, reference, supplied = some_inputs(table, seed)
+    measures, m = uploaded(table, reference, supplied), len(table)
+    values = DEVICE.zeros(m, wp.float64)
+    child, parent = DEVICE.zeros((m, 12), wp.float64), DEVICE.zeros((m, 12), wp.float64)
+    DEVICE.launch(kernels.measure_values, m, measures, pose_of(q), values)
+    DEVICE.launch(kernels.measure_gradients, m, measures, pose_of(q), child, parent)
+    return DEVICE.read(values), DEVICE.read(child), DEVICE.read(parent)
+
+
+def test_the_struct_has_the_names_of_the_table():
+    wanted = {field.name for field in fields(MeasureTable)} - {"joint", "rotary"} | {"reference", "supplied"}
+    assert set(kernels.Measures.vars) == wanted
+
+
+def test_the_kinds_are_numbered_alike():
+    for kind in MeasureKind:
+        module = special_measures if hasattr(special_measures, kind.name) else kernels
+        assert int(getattr(module, kind.name)) == kind
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_measure_kernels_equal_their_definition(seed: int):
+    table = some_table(seed)
+    q, reference, supplied = some_inputs(table, seed + 10)
+    values, child, parent = on_device(table, seed + 10)
+    expected, by_child, by_parent = definition.linearize(table, q, reference, supplied)
+    for kind in KINDS:
+        k = table.kind == kind
+        assert k.sum() == PER_KIND
+        # Of every measure, relative to its own gradient: some are large where a functional nearly vanishes.
+        size = np.linalg.norm(by_child[k], axis=1)
+        assert_close(values[k], expected[k], 1e-12)
+        assert_close(child[k] / size[:, None], by_child[k] / size[:, None], 1e-12)
+        assert_close(parent[k] / size[:, None], by_parent[k] / size[:, None], 1e-12)
+    assert np.all(parent[table.parent == WORLD] == 0.0)
+    turning = is_angle(table.kind)
+    assert np.max(np.abs(values[turning] - reference[turning])) <= np.pi
+
+
+def test_gradients_of_measures_agree_with_finite_differences():
+    table = some_table(2)
+    table = kept(table, table.kind != MeasureKind.CUSTOM)
+    q, reference, _ = some_inputs(table, 12)
+    reference, by_child, by_parent = definition.linearize(table, q, reference)
+    inner = table.parent != WORLD
+    rng, step = np.random.default_rng(3), 1e-5
+    for _ in range(4):
+        direction = rng.normal(size=q.shape)
+        ends = [definition.values(table, q + s * step * direction, reference) for s in (2.0, 1.0, -1.0, -2.0)]
+        slope = (8.0 * (ends[1] - ends[2]) - (ends[0] - ends[3])) / (12.0 * step)
+        expected = np.sum(by_child * direction[table.child], axis=1)
+        expected += np.where(inner, np.sum(by_parent * direction[table.parent], axis=1), 0.0)
+        size = np.linalg.norm(by_child, axis=1)
+        regular = size < 100.0
+        assert regular.mean() > 0.95
+        assert np.max(np.abs(slope - expected)[regular] / (1.0 + size[regular])) < 1e-6
+
+
+def test_measures_between_bodies_do_not_change_when_both_move_as_one():
+    """The gradient makes no force and no torque on the two bodies together."""
+    table = some_table(4)
+    table = kept(table, (table.parent != WORLD) & (table.kind != MeasureKind.CUSTOM))
+    q, _, _ = some_inputs(table, 14)
+    _, child, parent = on_device(table, 14)
+    size = np.linalg.norm(child, axis=1)
+    assert np.max(np.abs(child + parent)[:, :3] / size[:, None]) < 1e-12
+    torque = np.zeros((len(table), 3))
+    for body, g in ((table.child, child), (table.parent, parent)):
+        torque += np.cross(q[body, :3], g[:, :3])
+        torque += np.cross(maps(q[body]).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=1)
+    assert np.max(np.abs(torque) / size[:, None]) < 1e-11
+
+
+def kept(table: MeasureTable, mask: np.ndarray) -> MeasureTable:
+    """The measures of a mask."""
+    return MeasureTable(**{field.name: getattr(table, field.name)[mask] for field in fields(table)})
