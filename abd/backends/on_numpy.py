@@ -16,7 +16,9 @@ from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, p
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
-from abd.joints import rows as joints
+from abd.backends.numpy_joints import CAPS, NumpyJoints
+from abd.joints.build import build_system
+from abd.joints.system import JointSystem
 from abd.model import Kind, Model
 
 STRAIN = 0.5
@@ -70,8 +72,7 @@ class NumpyBackend:
         self.turning = turning(self.constants)
         self.contacts = NumpyContacts(model)
         self.friction = NumpyFriction(model, self.contacts)
-        self.rows = joints.compile_rows(model.joints)
-        self.joint_blocks = joints.hessian(self.rows, n)
+        self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
         choice = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)])
         self.corners = np.where(choice, upper[:, None], lower[:, None])
@@ -79,6 +80,32 @@ class NumpyBackend:
         self.immobile = model.bodies.kind == Kind.STATIC
         self.eps = self.kappa = 0.0
         self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
+
+    # joints ------------------------------------------------------------------------------------------------------
+
+    def set_joints(self, system: JointSystem) -> None:
+        """Take over a joint system; the next step needs `begin_joints`."""
+        self.system, self.joints = system, NumpyJoints(system, self.n)
+
+    def begin_joints(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
+        """Laws (R,), parameters (R, 8), references (m,) and shifts (l, 3) of this step (`abd.joints.system`)."""
+        self.joints.begin(law, p, reference, shift)
+
+    def read_joints(self) -> tuple[np.ndarray, np.ndarray]:
+        """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
+        return self.joints.p.copy(), self.joints.shift.copy()
+
+    def joint_errors(self) -> np.ndarray:
+        """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
+        return -self.islands.minima(-self.joints.errors(self.q), self.joints.owners, np.zeros(self.islands.count))
+
+    def update_multipliers(self) -> None:
+        """Let the multipliers of the exact rows take over what their stiffness carries at the end of the direction.
+
+        To be called after `accept`, when the iterate before it is still there.
+        """
+        self.joints.update_multipliers(self.trial, self.direction)
+        self.evaluate()
 
     # state -------------------------------------------------------------------------------------------------------
 
@@ -188,7 +215,25 @@ class NumpyBackend:
     def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
         self._follow(path)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
-        return self.islands.minima(times, self.contacts.candidates.first, limit)
+        return self._within_limits(self.islands.minima(times, self.contacts.candidates.first, limit))
+
+    def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
+        """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
+        if not self.system.has_barriers:
+            return alpha
+        before = self.joints.gaps(self.q)
+        for _ in range(CAPS):
+            share = self.joints.shares(before, self.joints.gaps(self._along_path(alpha)))
+            shares = self.islands.minima(share, self.joints.owners, np.ones(self.islands.count))
+            alpha = alpha * shares
+            if (shares == 1.0).all():
+                return alpha
+        raise StepFailure("limits", f"no step keeps the joint limits after {CAPS} cuts")
+
+    def _along_path(self, alpha: np.ndarray) -> np.ndarray:
+        """(n, 12) states at path(alpha)."""
+        at = alpha[self.islands.host]
+        return state(self.path.origins(self.everybody, at), self.path.maps(self.everybody, at))
 
     def _follow(self, path: Path) -> None:
         """Go on along a path: its candidates, and the energies of the iterate with them."""
@@ -198,8 +243,7 @@ class NumpyBackend:
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
-        at = alpha[self.islands.host]
-        self.trial = state(self.path.origins(self.everybody, at), self.path.maps(self.everybody, at))
+        self.trial = self._along_path(alpha)
         self.trial_terms = self._terms(self.trial)
         change, size = self.trial_terms - self.terms, np.abs(self.trial_terms) + np.abs(self.terms)
         finite = np.where(np.isfinite(size), size, 0.0)
@@ -213,7 +257,7 @@ class NumpyBackend:
     def evaluate(self) -> None:
         """Energies at the current iterate."""
         self.owners = np.concatenate(
-            [self.everybody, self.rows.child, self.contacts.candidates.first, self.friction.candidates.first]
+            [self.everybody, self.joints.owners, self.contacts.candidates.first, self.friction.candidates.first]
         )
         self.terms = self._terms(self.q)
 
@@ -222,7 +266,7 @@ class NumpyBackend:
         return np.concatenate(
             [
                 self.energies.energy(self.step, q, self.q),
-                joints.energy(self.rows, q),
+                self.joints.energy(q),
                 self.contacts.energy(q),
                 self.friction.energy(q - self.rest, self.eps),
             ]
@@ -250,13 +294,10 @@ class NumpyBackend:
 
     def _assemble_other(self) -> None:
         """All but the contacts."""
-        n, q, everybody = self.n, self.q, self.everybody
-        self.gradient = self.energies.gradient(self.step, q) + joints.gradient(self.rows, q)
-        self.blocks = np.zeros((n, n, 12, 12))
-        diagonal, pairs, blocks = self.joint_blocks
-        self.blocks[everybody, everybody] = self.energies.hessian(self.step, q) + diagonal
-        self.blocks[pairs[:, 0], pairs[:, 1]] += blocks
-        self.blocks[pairs[:, 1], pairs[:, 0]] += blocks.transpose(0, 2, 1)
+        q, everybody = self.q, self.everybody
+        self.gradient, self.blocks = self.joints.linearize(q)
+        self.gradient += self.energies.gradient(self.step, q)
+        self.blocks[everybody, everybody] += self.energies.hessian(self.step, q)
         self._add(self.friction.candidates, self.friction.elements(q - self.rest, self.eps))
 
     def _assemble_contacts(self) -> None:

@@ -10,7 +10,7 @@ from abd.joints import TYPES
 from abd.joints.laws import Law
 from abd.joints.measured_rows import Piece, collect, factor, power_series, spline
 from abd.joints.measures import Measure
-from abd.joints.rows import compile_rows
+from abd.joints.rows import EXACT_RATIO, compile_rows
 from abd.joints.system import Acting, JointSystem, Role
 from abd.joints.table import tabulate
 from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive, Joint, Model
@@ -23,8 +23,8 @@ ALWAYS = 1e300
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
 
 
-def build_system(model: Model) -> tuple[JointSystem, np.ndarray]:
-    """The system of a model's joints, and the initial values (m,) near which its angles are counted."""
+def build_system(model: Model) -> JointSystem:
+    """The system of a model's joints."""
     builder = _Builder(model)
     for k, joint in enumerate(model.joints):
         builder.constrain(k, joint)
@@ -226,8 +226,8 @@ class _Builder:
     def _stiff(self, k, joint, terms, role, name, rotary, law=Law.QUADRATIC, **keys) -> None:
         """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""
         exact = joint.enforcement != "penalty"
-        mass = self.masses[k] if exact else joint.stiffness_mass
-        K = joint.strength_ratio * mass * (joint.length**2 if rotary else 1.0)
+        K = EXACT_RATIO * self.masses[k] if exact else joint.strength_ratio * joint.stiffness_mass
+        K *= joint.length**2 if rotary else 1.0
         self._add(terms, role, law, k, name, rotary, mass_stiffness=K, exact=exact, **keys)
 
     def _add(self, terms, role, law, k, name, rotary, target_of=None, rate_of=None, **keys) -> None:
@@ -240,7 +240,7 @@ class _Builder:
         self.rows.append(terms)
         self.acting.append(row)
 
-    def finish(self) -> tuple[JointSystem, np.ndarray]:
+    def finish(self) -> JointSystem:
         """The whole system."""
         rows = self.acting
 
@@ -267,13 +267,13 @@ class _Builder:
                 )
             },
         )  # fmt: skip
-        system = JointSystem(
+        return JointSystem(
             linear=compile_rows(self.model.joints, self.masses),
             table=tabulate(self.model.joints, self.entries),
             rows=collect(self.rows),
             acting=acting,
+            initial=np.array(self.initial, dtype=float),
         )
-        return system, np.array(self.initial)
 
 
 def _pieces(term: CouplingTerm, weight: float) -> list[Piece]:

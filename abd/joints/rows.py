@@ -15,6 +15,11 @@ import numpy as np
 from abd.model import WORLD, Joint
 
 
+EXACT_RATIO = 1e3
+"""Stiffness of exact rows over the largest mass among the bodies joined to them: how much of a multiplier's error is
+left after one iteration is the inverse of it; more would lengthen the arc's way along the valley."""
+
+
 @dataclass(frozen=True)
 class Row:
     """4-vectors of one residual; ``is_point`` tells metres from unit directions, `mask` which world components count."""
@@ -89,7 +94,7 @@ def _stiffness(joint: Joint, row: Row, mass: float | None) -> np.ndarray:
     if not joint.active:
         return np.zeros(3)
     exact = joint.enforcement == "exact" and mass is not None
-    K = joint.strength_ratio * (mass if exact else joint.stiffness_mass)
+    K = EXACT_RATIO * mass if exact else joint.strength_ratio * joint.stiffness_mass
     return K * np.asarray(row.mask) * (1.0 if row.is_point or joint.uid else joint.length**2)
 
 

@@ -106,12 +106,14 @@ class JointSystem:
     Attributes:
         linear: vector rows with a constant Hessian (`abd.joints.rows`).
         table: measures; rows: measured rows over them; acting: what acts in those.
+        initial: (m,) values near which the angles of the initial state are counted.
     """
 
     linear: Rows
     table: MeasureTable
     rows: MeasuredRows
     acting: Acting
+    initial: np.ndarray
 
     @property
     def has_exact(self) -> bool:
@@ -123,10 +125,10 @@ class JointSystem:
         """Whether any row has a gap that must stay open."""
         return bool((self.acting.law == Law.BARRIER).any())
 
-    def fresh_memory(self, q: np.ndarray, initial: np.ndarray) -> JointMemory:
-        """Memory of a state q (n, 12); angles nearest to `initial` (m,)."""
+    def fresh_memory(self, q: np.ndarray) -> JointMemory:
+        """Memory of an initial state q (n, 12)."""
         return JointMemory(
-            values(self.table, q, initial), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
+            values(self.table, q, self.initial), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
         )
 
     def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:

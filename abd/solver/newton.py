@@ -4,7 +4,8 @@
             H d = -g
             alpha = largest collision-free, strain-limited fraction of the arc along d
             halve alpha until E decreases
-    until   the largest vertex displacement of a full step, over h, is at most the tolerance
+            lambda += K C for the exact joint rows C
+    until   the largest vertex displacement of a full step, over h, is at most the tolerance, and |C| within its own
 
 Every iterate is free of intersections. All bodies of an island share alpha and the convergence test.
 """
@@ -64,6 +65,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     islands = backend.islands.count
     tolerance = settings.friction_tolerance if backend.friction.count else settings.tolerance
     converged = np.zeros(islands, dtype=bool)
+    joints_held = np.ones(islands, dtype=bool)
     for _ in range(settings.max_newton):
         if not linearized:
             with progress.time("assembly"):
@@ -83,12 +85,23 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         progress.trials += trials
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
         converged |= small & (free == 1.0)
+        if backend.system.has_exact:
+            error = backend.joint_errors()
+            joints_held = error <= 1.0
+            converged &= joints_held
+            if not converged.all():
+                backend.update_multipliers()
+                linearized = False
         reached = float(speed.max(initial=0.0))
         if converged.all():
             progress.tolerance = max(progress.tolerance, reached)
             return
         if stiffness.after_iteration(backend, alpha, ~converged):
             linearized = False
+    if not joints_held.all():
+        raise StepFailure(
+            "joints", f"exact joints stay {error.max():.3g} times above their tolerance after {settings.max_newton} steps"
+        )
     raise StepFailure(
         "not_converged",
         f"{settings.max_newton} Newton iterations left a vertex speed of {reached:.3g} m/s "

@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.errors import StepFailure
+from abd.joints.system import JointMemory
 from abd.model import Kind, Model
 from abd.solver.integrators import scheme
 from abd.solver.newton import Progress, solve_step
@@ -30,6 +31,7 @@ class Stepper:
         self.stiffness = ContactStiffness(model)
         self.prescribed = Prescribed(model)
         self.components = joined_components(model)
+        self.joints = backend.system
         self.friction_work = 0.0
         self.warned_of_turning = False
         self.restore(state)
@@ -46,6 +48,15 @@ class Stepper:
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
         self.backend.load_state(self.q, self.qd, previous_q, previous_qd)
+        self.memory = self._memory(state)
+
+    def _memory(self, state: State) -> JointMemory:
+        saved = state.extra
+        if "joint_reference" not in saved:
+            return self.joints.fresh_memory(state.q)
+        return JointMemory(
+            saved["joint_reference"].copy(), saved["joint_multiplier"].copy(), saved["joint_linear"].reshape(-1, 3)
+        )
 
     def state(self) -> State:
         """Host copy of everything a continued run needs."""
@@ -58,7 +69,13 @@ class Stepper:
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
             contact_stiffness=self.contact_stiffness,
-            extra={"touching": self.touching.astype(np.int32), "pace": self.prescribed.pace.copy()},
+            extra={
+                "touching": self.touching.astype(np.int32),
+                "pace": self.prescribed.pace.copy(),
+                "joint_reference": self.memory.reference.copy(),
+                "joint_multiplier": self.memory.multiplier.copy(),
+                "joint_linear": self.memory.linear.ravel().copy(),
+            },
         )
 
     def advance(self) -> tuple[Progress, int, float]:
@@ -101,6 +118,7 @@ class Stepper:
         with progress.time("start"):
             held = np.zeros(len(self.model.bodies), dtype=np.int32)
             backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, held, kappa)
+            self._begin_joints(rule.weights, ch2, h)
             start(backend, h, self.touching)
             linearized = self.stiffness.balance(backend) and not self.prescribed.any
         self.prescribed.minimise(
@@ -115,6 +133,7 @@ class Stepper:
         backend.finish()
         self.friction_work += backend.friction_work() / ch2
         self.time += h
+        self.memory = self.joints.remember(self.memory, backend.read_positions(), *backend.read_joints(), ch2)
         self.previous_h = h
         self.contact_stiffness = self.stiffness.value
         self.previous_q, self.previous_qd = self.q, self.qd
@@ -122,6 +141,12 @@ class Stepper:
         self._warn_of_turning(h)
         mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
         self.touching = np.isin(self.components, self.components[mobile])
+
+    def _begin_joints(self, weights: np.ndarray, ch2: float, h: float) -> None:
+        """Laws of all joint rows in this substep."""
+        memory, q, qd = self.memory, (self.q, self.previous_q), (self.qd, self.previous_qd)
+        law, p = self.joints.laws(memory, weights, ch2, self.time + h, self.settings.eps_v, q, qd)
+        self.backend.begin_joints(law, p, memory.reference, self.joints.shifts(memory, ch2))
 
     def _warn_of_turning(self, h: float) -> None:
         """Say once that a body turns by more than 1 rad in a step: it shrinks along the way, and friction sees chords."""

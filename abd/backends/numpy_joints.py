@@ -1,0 +1,119 @@
+"""Joints on the reference backend: the definitions of `abd.joints` over whole arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints import laws, measured_rows, rows, table
+from abd.joints.laws import SLOTS, Law
+from abd.joints.system import LINEAR_TOLERANCE, JointSystem
+from abd.model import WORLD
+
+KEPT = 0.1
+"""Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
+CAPS = 60
+
+
+class NumpyJoints:
+    """The joint system at work.
+
+    Attributes:
+        owners: (l + R,) body that the energy of every row belongs to: linear rows, then measured ones.
+        law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
+    """
+
+    def __init__(self, system: JointSystem, bodies: int):
+        self.system, self.n = system, bodies
+        self.linear_blocks = rows.hessian(system.linear, bodies)
+        first = system.rows.term_measure[system.rows.starts[:-1]] if len(system.rows) else np.zeros(0, dtype=int)
+        self.owners = np.concatenate([system.linear.child, system.table.child[first]]).astype(int)
+        count = len(system.rows)
+        self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, SLOTS))
+        self.reference, self.shift = np.zeros(len(system.table)), np.zeros((len(system.linear), 3))
+
+    def begin(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
+        """Laws and parameters of one (sub)step."""
+        self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        """(l + R,) energies of the rows in the state q."""
+        energies, _, _ = laws.evaluate(self.law, self.p, self._values(q))
+        return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
+
+    def linearize(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (n, 12) and blocks (n, n, 12, 12)."""
+        n, s = self.n, self.system
+        gradient = rows.gradient(s.linear, q, self.shift)
+        blocks = np.zeros((n, n, 12, 12))
+        diagonal, pairs, coupled = self.linear_blocks
+        blocks[np.arange(n), np.arange(n)] = diagonal
+        blocks[pairs[:, 0], pairs[:, 1]] += coupled
+        blocks[pairs[:, 1], pairs[:, 0]] += coupled.transpose(0, 2, 1)
+        if len(s.rows):
+            J, x = self._jacobian(q)
+            _, slope, curvature = laws.evaluate(self.law, self.p, x)
+            gradient += (slope @ J).reshape(n, 12)
+            H = J.T @ (curvature[:, None] * J)
+            blocks += H.reshape(n, 12, n, 12).transpose(0, 2, 1, 3)
+        return gradient, blocks
+
+    def _jacobian(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (R, 12 n) of the rows, and their values (R,)."""
+        s, n = self.system, self.n
+        measured, child, parent = table.linearize(s.table, q, self.reference)
+        x, slope = measured_rows.evaluate(s.rows, measured)
+        J = np.zeros((len(s.rows), n, 12))
+        m, row = s.rows.term_measure, s.rows.term_row
+        np.add.at(J, (row, s.table.child[m]), slope[:, None] * child[m])
+        inner = s.table.parent[m] != WORLD
+        np.add.at(J, (row[inner], s.table.parent[m][inner]), (slope[:, None] * parent[m])[inner])
+        return J.reshape(len(s.rows), 12 * n), x
+
+    def _values(self, q: np.ndarray) -> np.ndarray:
+        """(R,) values of the measured rows."""
+        s = self.system
+        if not len(s.rows):
+            return np.zeros(0)
+        return measured_rows.evaluate(s.rows, table.values(s.table, q, self.reference))[0]
+
+    def gaps(self, q: np.ndarray) -> np.ndarray:
+        """(R,) gaps of the barriers, infinite for all other rows."""
+        g = self.p[:, 2] * (self._values(q) - self.p[:, 1])
+        return np.where(self.law == Law.BARRIER, g, np.inf)
+
+    def shares(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """(l + R,) share of a step that keeps every gap open, given the gaps (R,) before and after it."""
+        least = KEPT * np.minimum(before, self.p[:, 3])
+        share = np.ones(len(before))
+        closing = after < least
+        share[closing] = 0.9 * (before - least)[closing] / (before - after)[closing]
+        return np.concatenate([np.ones(len(self.system.linear)), share])
+
+    def errors(self, q: np.ndarray) -> np.ndarray:
+        """(l + R,) residuals of the exact rows over their tolerances; a drive at its largest effort has none."""
+        s = self.system
+        F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
+        linear = np.where(s.linear.exact, np.abs(F).max(axis=1, initial=0.0), 0.0) / LINEAR_TOLERANCE
+        x, p = self._values(q), self.p
+        held = (p[:, 6] > 0.0) & (self.law != Law.OFF)
+        capped = (self.law == Law.SATURATED) & (p[:, 0] * np.abs(x - p[:, 1]) >= p[:, 3])
+        measured = np.divide(np.abs(x - p[:, 2]), p[:, 6], out=np.zeros(len(x)), where=held & ~capped)
+        return np.concatenate([linear, measured])
+
+    def update_multipliers(self, q: np.ndarray, direction: np.ndarray) -> None:
+        """lambda += K C for all exact rows, C the residual that the linear model has at the end of the direction.
+
+        The residual at the end of the arc would carry the arc's departure from the chord into the multipliers. A
+        drive's multiplier stays within its effort.
+        """
+        s, p = self.system, self.p
+        F = rows.residual(s.linear, q + direction)
+        self.shift -= np.where(s.linear.exact[:, None] & (s.linear.K > 0.0), F, 0.0)
+        if not len(s.rows):
+            return
+        J, x = self._jacobian(q)
+        held = (p[:, 6] > 0.0) & (self.law != Law.OFF)
+        fresh = p[:, 1] - (x + J @ direction.ravel() - p[:, 2])
+        reach = np.where(self.law == Law.SATURATED, p[:, 3] / np.where(held, p[:, 0], 1.0), np.inf)
+        fresh = np.clip(fresh, p[:, 2] - reach, p[:, 2] + reach)
+        p[:, 1] = np.where(held, fresh, p[:, 1])
