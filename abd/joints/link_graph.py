@@ -1,0 +1,113 @@
+"""The graph of links: bodies and one ground as nodes, joints as edges; which of them close loops.
+
+The ground is the world and every body that does not move. An edge that lies on no loop is a *bridge*: without it the
+graph falls into two sides, and its coordinates can be set without regard to other joints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class LinkGraph:
+    """n bodies and the ground (node n), e edges.
+
+    Attributes:
+        ends: (e, 2) nodes of the edges.
+        block: (e,) number of the loop block (biconnected component) of an edge; edges that share a loop share it.
+        bridge: (e,) bool.
+        component: (n + 1,) number of the part of the mechanism that a node belongs to; the ground joins none together.
+    """
+
+    ends: np.ndarray
+    block: np.ndarray
+    bridge: np.ndarray
+    component: np.ndarray
+
+    @property
+    def ground(self) -> int:
+        """Node of the ground."""
+        return len(self.component) - 1
+
+    def side(self, edge: int, start: int) -> np.ndarray:
+        """(n + 1,) bool, the nodes that hang on `start` once `edge` is cut."""
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import breadth_first_order
+
+        kept = np.arange(len(self.ends)) != edge
+        a, b = self.ends[kept].T
+        size = len(self.component)
+        links = coo_matrix((np.ones(len(a)), (a, b)), shape=(size, size)).tocsr()
+        out = np.zeros(size, dtype=bool)
+        out[breadth_first_order(links, start, directed=False, return_predecessors=False)] = True
+        return out
+
+
+def link_graph(parent: np.ndarray, child: np.ndarray, movable: np.ndarray) -> LinkGraph:
+    """The graph of edges between bodies parent and child (e,), -1 for the world; `movable` (n,) bool."""
+    n = len(movable)
+    node = np.append(np.where(movable, np.arange(n), n), n)  # the world's -1 picks the last entry
+    ends = np.stack([node[parent], node[child]], axis=1) if len(parent) else np.zeros((0, 2), dtype=int)
+    block = _blocks(ends, n + 1)
+    sizes = np.bincount(block, minlength=1) if len(block) else np.zeros(1, dtype=int)
+    bridge = (sizes[block] == 1) & (ends[:, 0] != ends[:, 1]) if len(block) else np.zeros(0, dtype=bool)
+    return LinkGraph(ends, block, bridge, _components(ends, n))
+
+
+def _components(ends: np.ndarray, n: int) -> np.ndarray:
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    inner = ends[(ends < n).all(axis=1)]
+    links = coo_matrix((np.ones(len(inner)), (inner[:, 0], inner[:, 1])), shape=(n + 1, n + 1))
+    return connected_components(links, directed=False)[1]
+
+
+def _blocks(ends: np.ndarray, size: int) -> np.ndarray:
+    """(e,) biconnected component of every edge (Hopcroft and Tarjan 1973, without recursion).
+
+    Parallel edges form a loop of two; an edge from the ground to itself is a block of its own.
+    """
+    neighbours: list[list[tuple[int, int]]] = [[] for _ in range(size)]
+    for edge, (a, b) in enumerate(ends.tolist()):
+        if a != b:
+            neighbours[a].append((b, edge))
+            neighbours[b].append((a, edge))
+    block = np.full(len(ends), -1)
+    depth, low = [-1] * size, [0] * size
+    count = 0
+    for root in [size - 1, *range(size - 1)]:
+        if depth[root] >= 0:
+            continue
+        depth[root] = low[root] = 0
+        path, open_edges = [(root, -1, iter(neighbours[root]))], []
+        while path:
+            node, entry, others = path[-1]
+            step = next(((other, edge) for other, edge in others if edge != entry), None)
+            if step is None:
+                path.pop()
+                if path:
+                    above = path[-1][0]
+                    low[above] = min(low[above], low[node])
+                    if low[node] >= depth[above]:
+                        edge = -1
+                        while edge != entry:
+                            edge = open_edges.pop()
+                            block[edge] = count
+                        count += 1
+                continue
+            other, edge = step
+            if depth[other] < 0:
+                depth[other] = low[other] = depth[node] + 1
+                open_edges.append(edge)
+                path.append((other, edge, iter(neighbours[other])))
+            elif depth[other] < depth[node]:
+                open_edges.append(edge)
+                low[node] = min(low[node], depth[other])
+    for edge in np.flatnonzero(block < 0):
+        block[edge] = count
+        count += 1
+    return block
