@@ -67,6 +67,20 @@ def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
 
 
 @wp.kernel
+def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), out: Pose):
+    """out = pose + d, a straight step (n, 12)."""
+    b = wp.tid() + first
+    p = pose.p[b]
+    A = pose.A[b]
+    for r in range(3):
+        p[r] = p[r] + d[b, r]
+        for c in range(3):
+            A[r, c] = A[r, c] + d[b, 3 + 3 * r + c]
+    out.p[b] = p
+    out.A[b] = A
+
+
+@wp.kernel
 def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
     """State q (n, 12) of a pose."""
     b = wp.tid() + first

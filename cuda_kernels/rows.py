@@ -1,25 +1,27 @@
 """Linear joint rows: ``F = Q_child Y_child - Q_parent Y_parent`` (3,), with Q = [p | A] and constant 4-vectors Y.
 
 Point rows have Y = (1, X), direction rows Y = (0, u); joined to the world, the parent's term is X or u itself. Every
-row adds ``K/2 |F|^2`` to the incremental potential. Mirrors ``abd/joints/rows.py``.
+row adds ``1/2 sum_k K_k (F_k - a_k)^2`` to the incremental potential. Mirrors ``abd/joints/rows.py``.
 """
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, Pose
+from cuda_kernels.affine import HALF, ZERO, Pose
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 @wp.struct
 class Rows:
-    """All rows (m,): bodies (parent -1 = world), 4-vectors, stiffness K [kg]."""
+    """All rows (m,): bodies (parent -1 = world), 4-vectors, stiffness K [kg] and shift a by components, exact (0, 1)."""
 
     parent: wp.array(dtype=wp.int32)
     child: wp.array(dtype=wp.int32)
     Yp: wp.array(dtype=wp.vec4d)
     Yc: wp.array(dtype=wp.vec4d)
-    K: wp.array(dtype=wp.float64)
+    K: wp.array(dtype=wp.vec3d)
+    shift: wp.array(dtype=wp.vec3d)
+    exact: wp.array(dtype=wp.int32)
 
 
 @wp.func
@@ -47,10 +49,10 @@ def row_residuals(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=w
 
 @wp.kernel
 def row_energies(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
-    """K/2 |F|^2 of all rows."""
+    """Energies of all rows."""
     e = wp.tid() + first
-    F = residual(rows, e, pose)
-    out[e] = HALF * rows.K[e] * wp.dot(F, F)
+    F = residual(rows, e, pose) - rows.shift[e]
+    out[e] = HALF * wp.dot(wp.cw_mul(rows.K[e], F), F)
 
 
 @wp.kernel
@@ -62,11 +64,11 @@ def row_gradients(
     entries: wp.array(dtype=wp.int32),
     gradient: wp.array2d(dtype=wp.float64),
 ):
-    """Add K F Y^T of all its rows to every body's gradient; entry 2e is row e's child, 2e + 1 its parent."""
+    """Add K (F - a) Y^T of all its rows to every body's gradient; entry 2e is row e's child, 2e + 1 its parent."""
     b = wp.tid() + first
     for k in range(starts[b], starts[b + 1]):
         e = entries[k] // 2
-        f = rows.K[e] * residual(rows, e, pose)
+        f = wp.cw_mul(rows.K[e], residual(rows, e, pose) - rows.shift[e])
         Y = rows.Yc[e]
         if entries[k] % 2 == 1:
             Y = rows.Yp[e]
@@ -75,3 +77,28 @@ def row_gradients(
             gradient[b, r] = gradient[b, r] + f[r] * Y[0]
             for c in range(3):
                 gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] + f[r] * Y[1 + c]
+
+
+@wp.func
+def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
+    """F without the components that are free."""
+    return wp.vec3d(wp.where(K[0] > ZERO, F[0], ZERO), wp.where(K[1] > ZERO, F[1], ZERO), wp.where(K[2] > ZERO, F[2], ZERO))
+
+
+@wp.kernel
+def row_errors(first: wp.int32, rows: Rows, pose: Pose, tolerance: wp.float64, out: wp.array(dtype=wp.float64)):
+    """Largest component of the residuals of the exact rows over the tolerance; 0 for all others."""
+    e = wp.tid() + first
+    v = ZERO
+    if rows.exact[e] == 1:
+        F = counted(rows.K[e], residual(rows, e, pose))
+        v = wp.max(wp.abs(F[0]), wp.max(wp.abs(F[1]), wp.abs(F[2]))) / tolerance
+    out[e] = v
+
+
+@wp.kernel
+def shift_rows(first: wp.int32, rows: Rows, pose: Pose):
+    """a -= F of the exact rows: their multipliers take over what the stiffness carries at the pose."""
+    e = wp.tid() + first
+    if rows.exact[e] == 1:
+        rows.shift[e] = rows.shift[e] - counted(rows.K[e], residual(rows, e, pose))

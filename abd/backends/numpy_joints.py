@@ -11,7 +11,7 @@ from abd.model import WORLD
 
 KEPT = 0.1
 """Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
-CAPS = 60
+LIMIT_CUTS = 60
 
 
 class NumpyJoints:

@@ -16,7 +16,7 @@ from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, p
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
-from abd.backends.numpy_joints import CAPS, NumpyJoints
+from abd.backends.numpy_joints import LIMIT_CUTS, NumpyJoints
 from abd.joints.build import build_system
 from abd.joints.system import JointSystem
 from abd.model import Kind, Model
@@ -222,13 +222,13 @@ class NumpyBackend:
         if not self.system.has_barriers:
             return alpha
         before = self.joints.gaps(self.q)
-        for _ in range(CAPS):
+        for _ in range(LIMIT_CUTS):
             share = self.joints.shares(before, self.joints.gaps(self._along_path(alpha)))
             shares = self.islands.minima(share, self.joints.owners, np.ones(self.islands.count))
             alpha = alpha * shares
             if (shares == 1.0).all():
                 return alpha
-        raise StepFailure("limits", f"no step keeps the joint limits after {CAPS} cuts")
+        raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
 
     def _along_path(self, alpha: np.ndarray) -> np.ndarray:
         """(n, 12) states at path(alpha)."""

@@ -13,11 +13,18 @@ from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
-from abd.backends.joint_rows import JointRows
+from abd.backends.joints import Joints
 from abd.backends.linear import LinearSolver, choose
 from abd.backends.upload import new_path, new_pose, upload_bodies
+from abd.errors import StepFailure
+from abd.joints.build import build_system
+from abd.joints.system import JointSystem
 from abd.model import Kind, Model
 from cuda_kernels import affine, bodies, integrators, paths, sums
+
+
+LIMIT_CUTS = 60
+"""Cuts by which the step towards a joint limit is shortened."""
 
 
 class WarpBackend:
@@ -33,10 +40,10 @@ class WarpBackend:
         self.body = upload_bodies(self.constants, d)
         self.contacts = Contacts(model, d)
         self.friction = Friction(model, d, self.contacts)
-        self.joints = JointRows(model, d)
+        self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
-        self.pose, self.trial, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(5))
+        self.pose, self.trial, self.straight, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(6))
         self.path = new_path(d, n)
         self.velocity, self.earlier, self.q = (d.zeros((n, 12), wp.float64) for _ in range(3))
         self.gradient, self.before_contacts = (d.zeros((n, 12), wp.float64) for _ in range(2))
@@ -65,6 +72,37 @@ class WarpBackend:
         self.eps = self.kappa = 0.0
         self.contacts_known = False
         self.d_hat = model.settings.d_hat
+
+    # joints ------------------------------------------------------------------------------------------------------
+
+    def set_joints(self, system: JointSystem) -> None:
+        """Take over a joint system; the next step needs `begin_joints`."""
+        self.system, self.joints = system, Joints(system, self.n, self.device)
+
+    def begin_joints(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
+        """Laws (R,), parameters (R, 8), references (m,) and shifts (l, 3) of this step (`abd.joints.system`)."""
+        self.joints.begin(law, p, reference, shift)
+
+    def read_joints(self) -> tuple[np.ndarray, np.ndarray]:
+        """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
+        return self.joints.read()
+
+    def joint_errors(self) -> np.ndarray:
+        """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
+        a = self.values["a"]
+        a.zero_()
+        self.joints.errors(self.pose, a)
+        return self.islands.reduced(a, sums.MAX)
+
+    def update_multipliers(self) -> None:
+        """Let the multipliers of the exact rows take over what their stiffness carries at the end of the direction.
+
+        To be called after `accept`, when the iterate before it is still there.
+        """
+        direction = self.linear.direction
+        self.device.launch(integrators.go_straight, self.n, self.trial, direction, self.straight)
+        self.joints.update_multipliers(self.trial, self.straight, direction)
+        self.joints.evaluate(self.pose, "current")
 
     # state -------------------------------------------------------------------------------------------------------
 
@@ -175,7 +213,25 @@ class WarpBackend:
             self.contacts_known = False
         self._know_contacts()
         self.contacts.times_of_impact(self.path, islands.island, alpha, a)
-        return np.minimum(limit, islands.reduced(a, sums.MIN))
+        return self._within_limits(np.minimum(limit, islands.reduced(a, sums.MIN)))
+
+    def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
+        """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
+        if not self.system.has_barriers:
+            return alpha
+        launch, islands, shares = self.device.launch, self.islands, self.values["a"]
+        scalars = islands.scalars("alpha")
+        self.joints.measure_gaps(self.pose)
+        for _ in range(LIMIT_CUTS):
+            self.device.write(scalars, alpha)
+            launch(affine.advance, self.n, self.path, islands.island, scalars, self.trial)
+            shares.fill_(1.0)
+            self.joints.open_shares(self.trial, shares)
+            share = islands.reduced(shares, sums.MIN)
+            alpha = alpha * share
+            if (share == 1.0).all():
+                return alpha
+        raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
@@ -195,10 +251,10 @@ class WarpBackend:
         for pool, names in (
             (self.contacts.pool, ("energy", "elements", "gap")),
             (self.friction.pool, ("energy",)),
-            (self.joints.pool, ("energy",)),
         ):
             for name in names:
                 pool.swap(f"{name}_current", f"{name}_trial")
+        self.joints.swap()
         # external work counts from the current iterate, which is a new one
         self.device.launch(
             bodies.body_energies, self.n, self.body, self.step, self.pose, self.pose, self.values["current"]
@@ -224,10 +280,8 @@ class WarpBackend:
         launch, n, v = self.device.launch, self.n, self.values
         difference, size = v["difference"], v["size"]
         launch(sums.body_differences, n, v["trial"], v["current"], difference, size)
-        j, c, f = self.joints, self.contacts, self.friction
-        if j.count:
-            pair = (j.pool.get("energy_trial", 1, wp.float64), j.pool.get("energy_current", 1, wp.float64))
-            launch(sums.listed_differences, n, j.starts, j.entries, *pair, difference, size)
+        c, f = self.contacts, self.friction
+        self.joints.add_differences(difference, size)
         if c.candidates.count:
             pair = (c.arrays("trial")[0], c.arrays("current")[0])
             launch(sums.segment_differences, n, c.candidates.segment, c.candidates.group, *pair, difference, size)
@@ -255,7 +309,7 @@ class WarpBackend:
             bodies.linearize_bodies,
             n, self.body, self.step, self.pose, self.joints.diagonal, self.gradient, self.diagonal, grain=128,
         )  # fmt: skip
-        self.joints.add_gradient(self.pose, self.gradient)
+        self.joints.add_to(self.pose, self.gradient, self.diagonal)
         self.friction.linearize(self.pose, self.rest, self.eps)
         self.friction.reduction.reduce(self.gradient, self.diagonal)
 

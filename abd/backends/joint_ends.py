@@ -1,0 +1,67 @@
+"""Where the rows of joints act: lists that are built once per joint system, for sums in a fixed order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.joints.measured_rows import MeasuredRows
+from abd.joints.table import MeasureTable
+
+
+def lists_of(owners: np.ndarray, codes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """(count + 1,) starts and codes sorted by owner, those of one owner in ascending order."""
+    order = np.lexsort((codes, owners))
+    return np.searchsorted(owners[order], np.arange(count + 1)), codes[order]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What measured rows have on single bodies: one end per row and body, sorted by row, then by body.
+
+    Attributes:
+        row, body: (E,); row_ends: (R + 1,) first end of every row.
+        starts (E + 1,), entries: of every end: 2t for the child's side of term t, 2t + 1 for the parent's.
+        pairs: (k, 2) bodies, lower one first, that share a row.
+        pair_starts (k + 1,), pair_entries (., 2): ends of every pair, that of the lower body first.
+    """
+
+    row: np.ndarray
+    body: np.ndarray
+    row_ends: np.ndarray
+    starts: np.ndarray
+    entries: np.ndarray
+    pairs: np.ndarray
+    pair_starts: np.ndarray
+    pair_entries: np.ndarray
+
+
+def ends_of(rows: MeasuredRows, table: MeasureTable, bodies: int) -> Ends:
+    """The ends of all rows."""
+    terms = np.arange(len(rows.term_measure))
+    child, parent = table.child[rows.term_measure], table.parent[rows.term_measure]
+    inner = parent >= 0
+    body = np.concatenate([child, parent[inner]]).astype(np.int64)
+    row = np.concatenate([rows.term_row, rows.term_row[inner]]).astype(np.int64)
+    codes = np.concatenate([2 * terms, 2 * terms[inner] + 1])
+    keys, owner = np.unique(row * bodies + body, return_inverse=True)
+    starts, entries = lists_of(owner, codes, len(keys))
+    end_row, end_body = keys // bodies, keys % bodies
+    row_ends = np.searchsorted(end_row, np.arange(len(rows) + 1))
+    # every end with all later ends of its row
+    later = row_ends[end_row + 1] - 1 - np.arange(len(keys))
+    a = np.repeat(np.arange(len(keys)), later)
+    b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(later) - later, later)
+    pair_keys, slot = np.unique(end_body[a] * bodies + end_body[b], return_inverse=True)
+    pair_starts, order = lists_of(slot, np.arange(len(a)), len(pair_keys))
+    return Ends(
+        row=end_row,
+        body=end_body,
+        row_ends=row_ends,
+        starts=starts,
+        entries=entries,
+        pairs=np.stack([pair_keys // bodies, pair_keys % bodies], axis=1),
+        pair_starts=pair_starts,
+        pair_entries=np.stack([a[order], b[order]], axis=1),
+    )

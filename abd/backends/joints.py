@@ -1,0 +1,270 @@
+"""The joint system on a device: linear rows with constant blocks, and measured rows with their laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device import Device, Pool
+from abd.backends.joint_ends import Ends, ends_of, lists_of
+from abd.joints.laws import SLOTS
+from abd.joints.rows import hessian
+from abd.joints.system import LINEAR_TOLERANCE, JointSystem
+from abd.model import WORLD
+from cuda_kernels import measured_rows, measures, rows, sums
+from cuda_kernels.krylov import Coupling
+
+KEPT = 0.1
+"""Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
+
+
+class Joints:
+    """All joints of a scene.
+
+    Attributes:
+        count: rows, linear and measured; pairs: joined body pairs.
+        diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
+    """
+
+    def __init__(self, system: JointSystem, bodies: int, device: Device):
+        self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)
+        self.linear_count, self.row_count = len(system.linear), len(system.rows)
+        self.measure_count = len(system.table)
+        self.count = self.linear_count + self.row_count
+        ends = ends_of(system.rows, system.table, bodies)
+        self._upload_linear()
+        self._upload_measures()
+        self._upload_rows(ends)
+        self._couple(ends)
+
+    # what stays ---------------------------------------------------------------------------------------------------
+
+    def _upload_linear(self) -> None:
+        d, host = self.device, self.system.linear
+        self.linear = rows.Rows()
+        self.linear.parent, self.linear.child = d.upload(host.parent, wp.int32), d.upload(host.child, wp.int32)
+        self.linear.Yp, self.linear.Yc = d.upload(host.Yp, wp.vec4d), d.upload(host.Yc, wp.vec4d)
+        self.linear.K = d.upload(host.K, wp.vec3d)
+        self.linear.shift = d.zeros(self.linear_count, wp.vec3d)
+        self.linear.exact = d.upload(host.exact, wp.int32)
+        inner = host.parent != WORLD
+        owners = np.concatenate([host.child, host.parent[inner]])
+        codes = np.concatenate([2 * np.arange(self.linear_count), 2 * np.flatnonzero(inner) + 1])
+        self.linear_starts, self.linear_entries = self._lists(owners, codes, self.n)
+
+    def _upload_measures(self) -> None:
+        d, table = self.device, self.system.table
+        self.measures = measures.Measures()
+        self.measures.kind = d.upload(table.kind, wp.int32)
+        self.measures.numbers = d.upload(table.numbers.reshape(-1, 48), wp.float64)
+        self.measures.scale, self.measures.offset = d.upload(table.scale, wp.float64), d.upload(table.offset, wp.float64)
+        self.measures.parent, self.measures.child = d.upload(table.parent, wp.int32), d.upload(table.child, wp.int32)
+        self.measures.parent_point = d.upload(table.parent_point, wp.vec3d)
+        self.measures.child_point = d.upload(table.child_point, wp.vec3d)
+        self.measures.parent_axes = d.upload(table.parent_axes, wp.mat33d)
+        self.measures.child_axes = d.upload(table.child_axes, wp.mat33d)
+        self.measures.reference = d.zeros(self.measure_count, wp.float64)
+        self.measures.supplied = d.zeros((self.measure_count, 16), wp.float64)
+
+    def _upload_rows(self, ends: Ends) -> None:
+        d, host = self.device, self.system.rows
+        self.rows = measured_rows.MeasuredRows()
+        self.rows.starts, self.rows.term_measure = d.upload(host.starts, wp.int32), d.upload(host.term_measure, wp.int32)
+        self.rows.piece_starts = d.upload(host.piece_starts, wp.int32)
+        self.rows.starts_at, self.rows.origin = d.upload(host.starts_at, wp.float64), d.upload(host.origin, wp.float64)
+        self.rows.coefficients = d.upload(host.coefficients, wp.float64)
+        self.rows.law = d.zeros(self.row_count, wp.int32)
+        self.rows.p = d.zeros((self.row_count, SLOTS), wp.float64)
+        self.ends = measured_rows.Ends()
+        self.ends.row, self.ends.starts = d.upload(ends.row, wp.int32), d.upload(ends.starts, wp.int32)
+        self.ends.entries = d.upload(ends.entries, wp.int32)
+        self.end_count = len(ends.row)
+        self.end_body, self.row_ends = d.upload(ends.body, wp.int32), d.upload(ends.row_ends, wp.int32)
+        self.body_starts, self.body_ends = self._lists(ends.body, np.arange(self.end_count), self.n)
+        owners = self.system.table.child[host.term_measure[host.starts[:-1]]]
+        self.owned_starts, self.owned_rows = self._lists(owners, 2 * np.arange(self.row_count), self.n)
+        self.values, self.gradients_child, self.gradients_parent = (
+            d.zeros(self.measure_count, wp.float64),
+            d.zeros((self.measure_count, 12), wp.float64),
+            d.zeros((self.measure_count, 12), wp.float64),
+        )
+        self.u = d.zeros((self.end_count, 12), wp.float64)
+        self.slope, self.curvature, self.x, self.x_ahead, self.gap, self.gap_ahead, self.per_row = (
+            d.zeros(self.row_count, wp.float64) for _ in range(7)
+        )
+        self.weight = d.zeros(len(host.term_measure), wp.float64)
+
+    def _couple(self, ends: Ends) -> None:
+        """One coupling for the pairs of linear and of measured rows."""
+        d, n = self.device, self.n
+        diagonal, linear_pairs, blocks = hessian(self.system.linear, n)
+        self.diagonal = d.upload(diagonal, wp.float64)
+        keys = [linear_pairs[:, 0].astype(np.int64) * n + linear_pairs[:, 1], ends.pairs[:, 0] * n + ends.pairs[:, 1]]
+        union = np.union1d(*keys)
+        pairs, self.pairs = np.stack([union // n, union % n], axis=1), len(union)
+        constant = np.zeros((self.pairs, 12, 12))
+        constant[np.searchsorted(union, keys[0])] = blocks
+        self.constant = d.upload(constant, wp.float64)
+        self.coupling = Coupling()
+        self.coupling.row, self.coupling.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
+        self.coupling.blocks = d.upload(constant, wp.float64)
+        owners, codes = np.concatenate([pairs[:, 0], pairs[:, 1]]), np.arange(self.pairs)
+        self.coupling.starts, self.coupling.entries = self._lists(
+            owners, np.concatenate([2 * codes, 2 * codes + 1]), n
+        )
+        counts = np.zeros(self.pairs + 1, dtype=np.int64)
+        counts[1 + np.searchsorted(union, keys[1])] = np.diff(ends.pair_starts)
+        self.pair_starts = d.upload(np.cumsum(counts), wp.int32)
+        self.pair_entries = d.upload(ends.pair_entries, wp.vec2i)
+
+    def _lists(self, owners: np.ndarray, codes: np.ndarray, count: int) -> tuple[wp.array, wp.array]:
+        starts, entries = lists_of(owners, codes, count)
+        return self.device.upload(starts, wp.int32), self.device.upload(entries, wp.int32)
+
+    # one step -----------------------------------------------------------------------------------------------------
+
+    def begin(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
+        """Laws and parameters of one (sub)step (`abd.joints.system`)."""
+        write = self.device.write
+        write(self.rows.law, law)
+        write(self.rows.p, p)
+        write(self.measures.reference, reference)
+        write(self.linear.shift, shift)
+
+    def read(self) -> tuple[np.ndarray, np.ndarray]:
+        """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
+        return self.device.read(self.rows.p), self.device.read(self.linear.shift)
+
+    def evaluate(self, pose, slot: str) -> None:
+        """Energies of all rows at a pose, into the arrays of a slot: "current" or "trial"."""
+        launch = self.device.launch
+        launch(rows.row_energies, self.linear_count, self.linear, pose, self._linear_energies(slot))
+        if self.row_count:
+            self._values_at(pose, self.x, self._energies(slot))
+
+    def swap(self) -> None:
+        """The energies of the trial become the current ones."""
+        for name in ("linear", "energy"):
+            self.pool.swap(f"{name}_current", f"{name}_trial")
+
+    def add_differences(self, difference, size) -> None:
+        """Add every body's change of energy between the slots, and the size of the terms."""
+        launch, n = self.device.launch, self.n
+        jobs = (
+            (self.linear_count, self.linear_starts, self.linear_entries, self._linear_energies),
+            (self.row_count, self.owned_starts, self.owned_rows, self._energies),
+        )
+        for count, starts, entries, energies in jobs:
+            if count:
+                launch(
+                    sums.listed_differences, n, starts, entries, energies("trial"), energies("current"), difference, size
+                )
+
+    def _linear_energies(self, slot: str) -> wp.array:
+        return self.pool.get(f"linear_{slot}", self.linear_count, wp.float64)
+
+    def _energies(self, slot: str) -> wp.array:
+        return self.pool.get(f"energy_{slot}", self.row_count, wp.float64)
+
+    def _values_at(self, pose, x: wp.array, energies: wp.array) -> None:
+        launch = self.device.launch
+        launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
+        launch(measured_rows.row_energies, self.row_count, self.rows, self.values, x, energies)
+
+    # Newton -------------------------------------------------------------------------------------------------------
+
+    def add_to(self, pose, gradient, diagonal) -> None:
+        """Add the joints' forces to gradient (n, 12), the blocks of measured rows to diagonal (n, 12, 12), and set the
+        off-diagonal blocks."""
+        launch = self.device.launch
+        if self.linear_count:
+            launch(
+                rows.row_gradients, self.n, self.linear, pose, self.linear_starts, self.linear_entries, gradient
+            )
+        if not self.row_count:
+            return
+        self._linearize(pose)
+        launch(
+            measured_rows.add_to_bodies,
+            12 * self.n, self.body_starts, self.body_ends, self.ends, self.slope, self.curvature, self.u, gradient,
+            diagonal,
+        )  # fmt: skip
+        launch(
+            measured_rows.pair_blocks,
+            12 * self.pairs, self.pair_starts, self.pair_entries, self.ends, self.curvature, self.u, self.constant,
+            self.coupling.blocks,
+        )  # fmt: skip
+
+    def _linearize(self, pose) -> None:
+        """Values of the rows, slopes and curvatures of their laws, and what they have on every body."""
+        launch = self.device.launch
+        launch(
+            measures.measure_gradients,
+            self.measure_count, self.measures, pose, self.values, self.gradients_child, self.gradients_parent,
+            grain=256,
+        )  # fmt: skip
+        launch(measured_rows.row_energies, self.row_count, self.rows, self.values, self.x, self.per_row)
+        launch(
+            measured_rows.row_slopes,
+            self.row_count, self.rows, self.values, self.x, self.slope, self.curvature, self.weight,
+        )  # fmt: skip
+        launch(
+            measured_rows.end_gradients,
+            12 * self.end_count, self.rows, self.ends, self.weight, self.gradients_child, self.gradients_parent, self.u,
+        )  # fmt: skip
+
+    def restore_blocks(self) -> None:
+        """Undo the projection of the constant off-diagonal blocks; those of measured rows are set in every iteration."""
+        if self.pairs and not self.row_count:
+            wp.copy(self.coupling.blocks, self.constant)
+
+    # limits -------------------------------------------------------------------------------------------------------
+
+    def measure_gaps(self, pose) -> None:
+        """Gaps of the barriers at the iterate, from which `open_shares` counts."""
+        self._values_at(pose, self.x_ahead, self.per_row)
+        self.device.launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap)
+
+    def open_shares(self, pose, shares: wp.array) -> None:
+        """Fold into every body's `shares` (n,) what keeps its gaps open on the way to a pose."""
+        launch = self.device.launch
+        self._values_at(pose, self.x_ahead, self.per_row)
+        launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap_ahead)
+        launch(
+            measured_rows.row_shares, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row
+        )
+        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MIN, shares)
+
+    # exact rows ---------------------------------------------------------------------------------------------------
+
+    def errors(self, pose, out: wp.array) -> None:
+        """Fold into every body's `out` (n,) the residuals of its exact rows over their tolerances."""
+        launch = self.device.launch
+        if self.linear_count:
+            each = self.pool.get("errors", self.linear_count, wp.float64)
+            launch(rows.row_errors, self.linear_count, self.linear, pose, LINEAR_TOLERANCE, each)
+            self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
+        if self.row_count:
+            self._values_at(pose, self.x_ahead, self.per_row)
+            launch(measured_rows.row_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
+
+    def _fold(self, count, starts, entries, values, operation, out) -> None:
+        if count:
+            self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
+
+    def update_multipliers(self, pose, straight, direction) -> None:
+        """lambda += K C for all exact rows, C the residual that the linear model has at the end of the direction.
+
+        Args:
+            pose: the iterate that the direction (n, 12) belongs to; straight: pose + direction.
+        """
+        launch = self.device.launch
+        launch(rows.shift_rows, self.linear_count, self.linear, straight)
+        if self.row_count and self.system.acting.exact.any():
+            self._linearize(pose)
+            launch(
+                measured_rows.row_predictions,
+                self.row_count, self.row_ends, self.end_body, self.u, direction, self.x, self.x_ahead,
+            )  # fmt: skip
+            launch(measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead)

@@ -1,0 +1,104 @@
+"""Laws of rows: energy psi(x), slope and a curvature that is never negative. Mirrors ``abd/joints/laws.py``."""
+
+import warp as wp
+
+from cuda_kernels.affine import HALF, ONE, TINY, TWO, ZERO
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+OFF = wp.constant(0)
+QUADRATIC = wp.constant(1)
+SATURATED = wp.constant(2)
+BARRIER = wp.constant(3)
+ONE_SIDED = wp.constant(4)
+CUBIC = wp.constant(5)
+FRICTION = wp.constant(6)
+LINEAR = wp.constant(7)
+SINE = wp.constant(8)
+THREE = wp.constant(wp.float64(3.0))
+FOUR = wp.constant(wp.float64(4.0))
+FORBIDDEN = wp.constant(wp.float64(1.0e60))
+
+Parameters = wp.types.vector(length=8, dtype=wp.float64)
+
+
+@wp.func
+def saturated(p: Parameters, e: wp.float64) -> wp.vec3d:
+    """A parabola whose slope is capped, at e = x - a."""
+    size = wp.abs(e)
+    if p[0] * size <= p[3]:
+        return wp.vec3d(HALF * p[0] * e * e, p[0] * e, p[0])
+    return wp.vec3d(p[3] * size - HALF * p[3] * p[3] / p[0], p[3] * wp.sign(e), p[3] / wp.max(size, TINY))
+
+
+@wp.func
+def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
+    """Damping of what enters below ``min(edge, g_n)``."""
+    depth = wp.min(edge, p[5]) - g
+    if depth <= ZERO:
+        return wp.vec3d()
+    return wp.vec3d(HALF * p[4] * depth * depth, -p[4] * depth, p[4])
+
+
+@wp.func
+def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
+    """Barrier of a gap, and its damping."""
+    out = entering(p, g, p[3])
+    s = g / p[3]
+    if g <= ZERO:
+        out[0] = FORBIDDEN
+    elif s < ONE:
+        log = wp.log(s)
+        fall = s - ONE
+        ratio = fall / s
+        out = out - p[0] * wp.vec3d(
+            p[3] * p[3] * fall * fall * log,
+            p[3] * fall * (TWO * log + ratio),
+            TWO * log + FOUR * ratio - ratio * ratio,
+        )
+    return wp.vec3d(out[0], p[2] * out[1], out[2])
+
+
+@wp.func
+def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
+    """Parabola of a violated gap, and its damping."""
+    out = entering(p, g, ZERO)
+    if g < ZERO:
+        out = out + p[0] * wp.vec3d(HALF * g * g, g, ONE)
+    return wp.vec3d(out[0], p[2] * out[1], out[2])
+
+
+@wp.func
+def rubbing(p: Parameters, u: wp.float64) -> wp.vec3d:
+    """Coulomb's friction over a displacement, smoothed below eps."""
+    y = wp.abs(u)
+    if y >= p[3]:
+        return p[0] * wp.vec3d(y, u / y, ONE / y)
+    weight = (TWO - y / p[3]) / p[3]
+    return p[0] * wp.vec3d(y * y * (p[3] - y / THREE) / (p[3] * p[3]) + p[3] / THREE, weight * u, weight)
+
+
+@wp.func
+def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
+    """psi, its slope and its curvature at a row's value."""
+    e = x - p[1]
+    g = p[2] * e
+    if law == QUADRATIC:
+        return wp.vec3d(HALF * p[0] * e * e, p[0] * e, p[0])
+    if law == SATURATED:
+        return saturated(p, e)
+    if law == BARRIER:
+        return barrier(p, g)
+    if law == ONE_SIDED:
+        return one_sided(p, g)
+    if law == CUBIC:
+        v = wp.max(ZERO, -g)
+        return p[0] * wp.vec3d(v * v * v, -THREE * p[2] * v * v, wp.float64(6.0) * v)
+    if law == FRICTION:
+        return rubbing(p, e)
+    if law == LINEAR:
+        return wp.vec3d(-p[0] * x, -p[0], ZERO)
+    if law == SINE:
+        s = wp.sin(e)
+        return p[0] * wp.vec3d(HALF * s * s, HALF * wp.sin(TWO * e), wp.max(ZERO, wp.cos(TWO * e)))
+    return wp.vec3d()
