@@ -210,7 +210,7 @@ def test_joint_frames_meet_in_the_world():
                 "parent": "a",
                 "child": "b",
                 "parent_anchor": (0, 0, 0),
-                "child_anchor": (0, 0, 0),
+                "child_anchor": (0, 0, -3),
                 "parent_axis": (1, 0, 0),
                 "child_axis": (0, 1, 0),
             },
@@ -233,7 +233,7 @@ def test_joint_frames_meet_in_the_world():
     user = model.user_transform(model.bodies.q)
     parent, child = poses[1] @ loose.parent_frame, poses[2] @ loose.child_frame
     np.testing.assert_allclose(parent[:3, 3], user[0][:3, 3], atol=1e-14)
-    np.testing.assert_allclose(child[:3, 3], (0, 0, 5), atol=1e-14)
+    np.testing.assert_allclose(child[:3, 3], (0, 0, 2), atol=1e-14)
     np.testing.assert_allclose(parent[:3, 2], user[0][:3, 0], atol=1e-14)
     np.testing.assert_allclose(child[:3, 2], (0, 1, 0), atol=1e-14)
     turn = Rotation.from_matrix(child[:3, :3] @ parent[:3, :3].T).magnitude()

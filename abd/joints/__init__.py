@@ -6,3 +6,6 @@ from abd.joints import fixed, hinge, pin, spherical
 
 TYPES = {"spherical": spherical, "fixed": fixed, "hinge": hinge, "pin": pin}
 """Joint type -> module; a new joint is one file and one line here."""
+
+ALIASES: dict[str, str] = {}
+"""Other name of a type -> its own."""

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from itertools import chain
 
 from abd.scene.body_checks import check_body
+from abd.scene.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
 from abd.scene.expand import copy_names
 from abd.scene.findings import Finding
 from abd.scene.joint_checks import WORLD_NAME, BodyNames, check_joined_bodies, check_joint
+from abd.scene.joint_parameters import joint_coordinates
+from abd.scene.parameter_checks import check_parameters
 from abd.scene.schema import SceneSpec
 from abd.scene.suggestions import did_you_mean
 
@@ -20,8 +23,8 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
 
     Args:
         spec: the scene; paths of meshes and pose files absolute or relative to the working directory.
-        unreadable: names of bodies and materials (lists "body", "material") whose own tables are wrong and are not in
-            `spec`; references to them are no further problem.
+        unreadable: names of bodies, joints and materials (lists "body", "joint", "material") whose own tables are wrong
+            and are not in `spec`; references to them are no further problem.
     """
     unreadable = unreadable or {}
     materials = [DEFAULT_MATERIAL, *(material.name for material in spec.material), *unreadable.get("material", [])]
@@ -35,7 +38,20 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, joint in enumerate(spec.joint):
         findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
-    return findings
+    return findings + _check_couplings(spec, unreadable.get("joint", []))
+
+
+def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
+    if not spec.coupling:
+        return []
+    joints: Coordinates = dict.fromkeys(unreadable)
+    for joint in spec.joint:
+        sound = not list(check_parameters(joint))
+        joints[joint.name] = [measure.name for measure in joint_coordinates(joint)] if sound else None
+    findings: list[Finding] = []
+    for index, coupling in enumerate(spec.coupling):
+        findings += _placed(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
+    return findings or list(check_cycles(spec.coupling, joints))
 
 
 def _placed(findings: Iterator[Finding], key: str, index: int) -> Iterator[Finding]:
@@ -56,7 +72,12 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
 
 def _check_names(spec: SceneSpec) -> Iterator[Finding]:
     """Unique within bodies (copies included), joints and materials; fit for groups of an HDF5 file."""
-    for key, items in (("body", spec.body), ("joint", spec.joint), ("material", spec.material)):
+    for key, items in (
+        ("body", spec.body),
+        ("joint", spec.joint),
+        ("coupling", spec.coupling),
+        ("material", spec.material),
+    ):
         seen: dict[str, int] = {}
         for index, item in enumerate(items):
             path = (key, index, "name")

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.model import Bodies, Joint, Materials, Mesh, Model, Settings
+from abd.model import Bodies, Coupling, Joint, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.couplings import compile_coupling
 from abd.scene.expand import copy_names, expand_bodies
 from abd.scene.findings import as_problem
+from abd.scene.joint_parameters import of_type
 from abd.scene.joints import compile_joint
 from abd.scene.matter import MatterSource
 from abd.scene.reader import make_paths_absolute
@@ -54,6 +56,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         bodies=_bodies(records, mesh_index, materials),
         meshes=meshes,
         joints=joints,
+        couplings=_couplings(spec, joints),
         materials=materials,
         settings=_settings(spec, _diagonal(records)),
         motions={k: record.motion for k, record in enumerate(records) if record.motion is not None},
@@ -199,6 +202,13 @@ def _joints(spec: SceneSpec, records: list[BodyRecord], problems: list[Problem])
     return joints
 
 
+def _couplings(spec: SceneSpec, joints: list[Joint]) -> list[Coupling]:
+    if not spec.coupling:
+        return []
+    names = {joint.name: [measure.name for measure in of_type(joint, "coordinates")] for joint in joints}
+    return [compile_coupling(coupling, names) for coupling in spec.coupling]
+
+
 def _diagonal(records: list[BodyRecord]) -> float:
     """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
@@ -238,6 +248,7 @@ def _settings(spec: SceneSpec, diagonal: float) -> Settings:
         retries=solver.retries,
         linear_solver=solver.linear_solver,
         linear_tolerance=solver.linear_tolerance,
+        joint_tolerance=solver.joint_tolerance,
         kinematic_block=solver.kinematic_block,
         frames=frames,
         diagonal=diagonal,

@@ -9,7 +9,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from abd.scene.schema import SceneSpec, Spec
+from abd.joints import ALIASES, TYPES
+from abd.scene.fields import Spec
+from abd.scene.joint_types import traits
+from abd.scene.schema import SceneSpec
 
 BOUNDS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
 LARGEST_BOUND = 2**31 - 1
@@ -57,7 +60,22 @@ def schema_markdown() -> str:
     """The schema as Markdown: one section per table, one row per key with type, default, range, unit and meaning."""
     sections = [INTRODUCTION, EXAMPLE]
     sections += [_section(title, model) for title, model in tables()]
+    sections.append(_joint_types())
     return "\n".join(sections)
+
+
+def _joint_types() -> str:
+    """One row per type of joint."""
+    head = ["## Joint types\n", "| type | other names | axis | parameters | meaning |", "|---|---|---|---|---|"]
+    rows = []
+    for name, module in TYPES.items():
+        others = ", ".join(f"`{alias}`" for alias, own in ALIASES.items() if own == name)
+        its = traits(name)
+        parameters = [f"`{key}` (needed)" for key in its.needs] + [f"`{key}`" for key in its.takes]
+        meaning = " ".join((module.__doc__ or "").strip().split("\n\n")[0].split())
+        cells = (f"`{name}`", others, its.axis, ", ".join(parameters), meaning)
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join([*head, *rows, ""])
 
 
 def tables() -> list[tuple[str, type[Spec]]]:
@@ -109,7 +127,7 @@ def _default(info: FieldInfo) -> str:
     if info.is_required():
         return "**needed**"
     value = info.default
-    if value is None or value is PydanticUndefined or isinstance(value, Spec) or value == []:
+    if value is None or value is PydanticUndefined or isinstance(value, Spec) or value in ([], {}):
         return ""
     return f"`{_plain(value)}`"
 
@@ -146,6 +164,8 @@ def _type(annotation: Any) -> str:
         if items[-1] is Ellipsis:
             return f"list of {inner}s"
         return f"{len(items)} rows of {inner}" if inner[0].isdigit() else f"{len(items)} {inner}s"
+    if get_origin(annotation) is dict:
+        return "tables by name"
     if get_origin(annotation) is list:
         inner = _type(get_args(annotation)[0])
         return f"list of {inner}" if inner[0].isdigit() or inner[0] == "`" else f"list of {inner}s"

@@ -14,7 +14,7 @@ from abd.scene.key_lines import Path
 from abd.scene.suggestions import did_you_mean, enumerated
 
 LONGEST_VALUE = 60
-NAMED_LISTS = ("body", "joint", "material")
+NAMED_LISTS = ("body", "joint", "coupling", "material")
 MOST_HINTS = 3
 
 
@@ -123,7 +123,7 @@ def _wanted(kind: str, message: str, context: dict[str, Any]) -> str:
 
 
 def _remedy(detail: Any) -> str:
-    if detail["type"] == "literal_error" and isinstance(detail["input"], str):
+    if detail["type"] in ("literal_error", "joint_type") and isinstance(detail["input"], str):
         return did_you_mean(detail["input"], _choices(detail["ctx"]))
     return ""
 
@@ -189,20 +189,24 @@ def _child(data: Any, part: str | int) -> Any:
 def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
     """The model of the table at a path."""
     current: Any = model
+    is_name = False
     for part in path:
-        if isinstance(part, int):
+        if isinstance(part, int) or is_name:
+            is_name = False
             continue
         if not (isinstance(current, type) and issubclass(current, BaseModel)) or part not in current.model_fields:
             return None
-        current = _inner_model(current.model_fields[part].annotation)
-    return current
+        annotation = current.model_fields[part].annotation
+        is_name = get_origin(annotation) is dict  # the next part names one of its tables
+        current = _inner_model(annotation)
+    return None if is_name else current
 
 
 def _inner_model(annotation: Any) -> type[BaseModel] | None:
-    """The model inside ``Model | None`` or ``list[Model] | None``."""
+    """The model inside ``Model | None``, ``list[Model]`` or ``dict[str, Model]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if get_origin(annotation) in (list, Union, types.UnionType):
+    if get_origin(annotation) in (list, dict, Union, types.UnionType):
         found = [_inner_model(argument) for argument in get_args(annotation)]
         return next((model for model in found if model), None)
     return None

@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from abd.scene.coordinate_checks import check_coordinates, check_twins
 from abd.scene.expand import copy_names
 from abd.scene.findings import Finding, shown
-from abd.scene.schema import BodySpec, JointSpec
+from abd.scene.frame_checks import check_frames
+from abd.scene.joint_schema import JointSpec
+from abd.scene.parameter_checks import check_enforcement, check_parameters
+from abd.scene.schema import BodySpec
 from abd.scene.suggestions import did_you_mean
 
 WORLD_NAME = "world"
-ANCHOR_KEYS = ("anchor", "parent_anchor", "child_anchor")
 NUMBER = re.compile(r"_\d+$")
 NUMBERS = re.compile(r"(_\d+)+$")
-AXIS_KEYS = ("axis", "parent_axis", "child_axis")
 
 
 @dataclass
@@ -60,35 +62,13 @@ class BodyNames:
 
 def check_joint(joint: JointSpec) -> Iterator[Finding]:
     """Findings that need no other table, with paths relative to the joint."""
-    yield from _check_forms(joint, ANCHOR_KEYS, "give anchor, or parent_anchor and child_anchor")
-    axes = [key for key in AXIS_KEYS if getattr(joint, key) is not None]
-    if joint.type == "hinge":
-        yield from _check_forms(joint, AXIS_KEYS, "give axis, or parent_axis and child_axis")
-        for key in axes:
-            if not any(getattr(joint, key)):
-                yield Finding((key,), "is zero", getattr(joint, key), "give a direction, such as [0, 0, 1]")
-        return
-    for key in axes:
-        yield Finding(
-            (key,), f"a {joint.type} joint has no axis", getattr(joint, key), "drop it, or use type = 'hinge'"
-        )
-    if joint.length != JointSpec.model_fields["length"].default:
-        yield Finding(("length",), f"has no effect on a {joint.type} joint", joint.length, "drop it")
-
-
-def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> Iterator[Finding]:
-    """Either the world form or both local forms."""
-    world, parent, child = keys
-    local = [key for key in (parent, child) if getattr(joint, key) is not None]
-    if getattr(joint, world) is None and not local:
-        yield Finding((), f"has no {world}", remedy=remedy, is_absence=True)
-    elif getattr(joint, world) is not None and local:
-        yield Finding(
-            (local[0],), f"{world} is given as well", getattr(joint, local[0]), f"keep {world}, or {parent} and {child}"
-        )
-    elif len(local) == 1:
-        other = child if local == [parent] else parent
-        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone", is_absence=True)
+    yield from check_twins(joint)
+    yield from check_frames(joint)
+    parameters = list(check_parameters(joint))
+    yield from parameters
+    yield from check_enforcement(joint)
+    if not parameters:
+        yield from check_coordinates(joint)
 
 
 def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:

@@ -1,64 +1,75 @@
-"""Joints: from the anchors and axes of a scene to frames in the internal rest coordinates of both bodies."""
+"""Joints: from the tables of a scene to frames in the internal rest coordinates of both bodies."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.model import WORLD, Joint, Kind
+from abd.joints import TYPES
+from abd.joints.measures import Measure, value_at
+from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.scene.bodies import BodyRecord
-from abd.scene.frames import inverse_pose, rotation_between, triad
+from abd.scene.frames import inverse_pose
 from abd.scene.joint_checks import WORLD_NAME
+from abd.scene.joint_compliance import row_compliance
+from abd.scene.joint_coordinates import coordinate_settings, coordinate_tables, initial_values
+from abd.scene.joint_frames import relative, start_is_measured, world_frames
+from abd.scene.joint_parameters import of_type, parameters, start_transform
+from abd.scene.joint_schema import CoordinateSpec, JointDrawing, JointSpec
+from abd.scene.joint_types import type_of
 from abd.scene.pose import rigid_matrix
-from abd.scene.schema import JointSpec
 from abd.scene.suggestions import did_you_mean
 
-UIDS = {"spherical": 26, "fixed": 25, "hinge": 18, "pin": 0}
-"""Constitution numbers of the penalties."""
+HINGE_LENGTH = 0.5
+"""Default half distance of the two points of a hinge [m]."""
+SAME_VALUE = 1e-6
+"""Difference [m or rad] up to which a measured initial value is the one that is given."""
 
 
 def compile_joint(spec: JointSpec, records: list[BodyRecord], index: dict[str, int]) -> Joint:
     """Resolve one joint that has passed `abd.scene.checks`.
 
-    An `anchor` or `axis` in world coordinates at t = 0 is carried into both bodies by their initial poses. The triad
-    (n, b, t) of the parent has t along the axis and is otherwise world x, y, z turned least; the child's is the
-    parent's turned least onto the child's axis, so that both are equal where the joint starts closed.
+    Places and directions in the world at t = 0 are carried into both bodies by their initial poses. See
+    `abd.scene.joint_frames` for what the frames are where not all of them is given.
 
     Args:
         records: all bodies; index: their names.
 
     Raises:
-        SceneError: unknown bodies, or no body that could move.
+        SceneError: unknown bodies, no body that could move, points too far apart, initial values that contradict the
+            frames or the ranges.
     """
     parent, child = _ends(spec, index)
     movable = [k for k in (parent, child) if k != WORLD and records[k].kind is Kind.DYNAMIC]
-    carried = [records[k].mass for k in (parent, child) if k != WORLD and records[k].kind is not Kind.STATIC]
     if not movable:
         message = f"neither '{spec.parent}' nor '{spec.child}' moves freely"
         raise SceneError([Problem(message, key="child", value=spec.child, remedy="make one of them dynamic")])
-
     poses = [np.eye(4) if k == WORLD else _pose(records[k]) for k in (parent, child)]
     meshes = [np.eye(4) if k == WORLD else _pose(records[k]) @ records[k].body_frame for k in (parent, child)]
-    points = _points(spec, meshes)
-    axes = _axes(spec, meshes)
-    parent_triad = triad(axes[0])
-    triads = (parent_triad, rotation_between(axes[0], axes[1]) @ parent_triad)
-    frames = [
-        inverse_pose(pose) @ rigid_matrix(rotation, point) for pose, rotation, point in zip(poses, triads, points)
-    ]
-    return Joint(
-        name=spec.name,
-        type=spec.type,
-        uid=UIDS[spec.type],
-        parent=parent,
-        child=child,
-        parent_frame=frames[0],
-        child_frame=frames[1],
-        strength_ratio=spec.strength_ratio,
-        length=spec.length,
-        collide=spec.collide,
-        stiffness_mass=float(sum(carried)),
+
+    joint = _unplaced(spec, parent, child, records)
+    measures = of_type(joint, "coordinates")
+    tables = coordinate_tables(spec, [measure.name for measure in measures])
+    wanted = initial_values(tables)
+    D, C = world_frames(spec, meshes, start_transform(joint, wanted))
+    if start_is_measured(spec):
+        _refuse_far_apart(joint, relative(D, C), [records[k] for k in (parent, child) if k != WORLD])
+    joint = replace(
+        joint,
+        parent_frame=inverse_pose(poses[0]) @ D,
+        child_frame=inverse_pose(poses[1]) @ C,
+        length=_length(spec, [records[k] for k in movable]),
+        coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
     )
+    if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
+        ends = [records[k] for k in movable]
+        mass = sum(record.mass for record in ends) / 2.0
+        inertia = sum(_mean_inertia(record, C[:3, 3]) for record in ends) / 2.0
+        compliance, damping = row_compliance(spec, of_type(joint, "constraints"), mass, inertia)
+        joint = replace(joint, compliance=compliance, damping=damping)
+    return joint
 
 
 def _ends(spec: JointSpec, index: dict[str, int]) -> tuple[int, int]:
@@ -74,22 +85,96 @@ def _ends(spec: JointSpec, index: dict[str, int]) -> tuple[int, int]:
     return index.get(spec.parent, WORLD), index[spec.child]
 
 
+def _unplaced(spec: JointSpec, parent: int, child: int, records: list[BodyRecord]) -> Joint:
+    """The joint with what needs no frames."""
+    name = type_of(spec.type)
+    carried = [records[k].mass for k in (parent, child) if k != WORLD and records[k].kind is not Kind.STATIC]
+    drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
+    return Joint(
+        name=spec.name,
+        type=name,
+        uid=TYPES[name].UID,
+        parent=parent,
+        child=child,
+        parent_frame=np.eye(4),
+        child_frame=np.eye(4),
+        strength_ratio=spec.strength_ratio,
+        collide=spec.collide,
+        stiffness_mass=float(sum(carried)),
+        enforcement=spec.enforcement,
+        parameters=parameters(spec),
+        active=spec.active,
+        break_force=spec.break_force or np.inf,
+        break_torque=spec.break_torque or np.inf,
+        drawing={key: value for key, value in drawing.items() if value is not None},
+    )
+
+
+def _coordinates(
+    spec: JointSpec,
+    measures: list[Measure],
+    tables: dict[str, CoordinateSpec],
+    wanted: dict[str, float],
+    T_CD: np.ndarray,
+) -> tuple[CoordinateSettings, ...]:
+    """Settings of the coordinates that have any, with the values they start at.
+
+    Where the child's frame follows from the initial values, these are what they are given as. Where the bodies' own
+    points and axes say where the child is, its coordinates are measured; angles take the number of turns of the value
+    that is given.
+    """
+    last = np.array([wanted.get(measure.name, 0.0) for measure in measures])
+    starts = value_at(measures, T_CD, last) if start_is_measured(spec) else last
+    settings = []
+    for measure, start, given in zip(measures, starts.tolist(), last.tolist()):
+        if measure.name not in tables:
+            continue
+        if measure.name in wanted and abs(start - given) > SAME_VALUE:
+            message = f"the bodies put {measure.name} at {start:.6g}, not at {given:.6g}"
+            remedy = "drop initial, or give the joint's place in the world instead of the child's own"
+            raise SceneError([Problem(message, key=f"coordinate.{measure.name}.initial", value=given, remedy=remedy)])
+        one = coordinate_settings(measure.name, tables[measure.name], start)
+        if one.limit == "barrier" and not one.lower < start < one.upper:
+            message = f"{measure.name} starts at {start:.6g}, outside its range [{one.lower:.6g}, {one.upper:.6g}]"
+            remedy = 'move the bodies, widen the range, or use limit = "compliant"'
+            raise SceneError([Problem(message, key=f"coordinate.{measure.name}.range", value=start, remedy=remedy)])
+        settings.append(one)
+    return tuple(settings)
+
+
+def _refuse_far_apart(joint: Joint, T_CD: np.ndarray, ends: list[BodyRecord]) -> None:
+    """`SceneError` where what should coincide is farther apart than the smaller body is large."""
+    sizes = [size for size in map(_size, ends) if size > 0.0]
+    rows = [measure for measure in of_type(joint, "constraints") if not measure.rotary]
+    values = value_at(rows, T_CD)
+    distance = float(np.linalg.norm([min(x, 0.0) if row.unilateral else x for row, x in zip(rows, values)]))
+    if sizes and distance > min(sizes):
+        message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
+        remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"
+        raise SceneError([Problem(message, key="child_anchor", value=distance, remedy=remedy)])
+
+
 def _pose(record: BodyRecord) -> np.ndarray:
     """(4, 4) initial pose of the internal frame."""
     return rigid_matrix(record.q[3:].reshape(3, 3), record.q[:3])
 
 
-def _points(spec: JointSpec, meshes: list[np.ndarray]) -> list[np.ndarray]:
-    """World places at t = 0 of the joint's point on the parent and on the child."""
-    if spec.anchor is not None:
-        return [np.array(spec.anchor)] * 2
-    return [mesh[:3, :3] @ point + mesh[:3, 3] for mesh, point in zip(meshes, (spec.parent_anchor, spec.child_anchor))]
+def _size(record: BodyRecord) -> float:
+    """Diagonal [m] of the box around the body's surface; 0 for bodies without one."""
+    return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0))) if record.piece is not None else 0.0
 
 
-def _axes(spec: JointSpec, meshes: list[np.ndarray]) -> list[np.ndarray]:
-    """World unit axes at t = 0 of the joint on the parent and on the child; world z for joints without axis."""
-    if spec.parent_axis is not None:
-        axes = [mesh[:3, :3] @ axis for mesh, axis in zip(meshes, (spec.parent_axis, spec.child_axis))]
-    else:
-        axes = [np.array(spec.axis or (0.0, 0.0, 1.0))] * 2
-    return [axis / np.linalg.norm(axis) for axis in axes]
+def _length(spec: JointSpec, ends: list[BodyRecord]) -> float:
+    """[m]; where it is not given the mean radius of gyration ``sqrt(tr I / 3m)`` of the bodies that move by forces."""
+    if spec.length is not None:
+        return spec.length
+    if type_of(spec.type) == "hinge":
+        return HINGE_LENGTH
+    radii = [np.sqrt(2.0 * record.moment.sum() / (3.0 * record.mass)) for record in ends]
+    return float(np.mean(radii)) or 1.0
+
+
+def _mean_inertia(record: BodyRecord, point: np.ndarray) -> float:
+    """Mean over all axes of a body's moment of inertia about axes through a world point [kg m^2]."""
+    arm = point - record.q[:3]
+    return float(2.0 * (record.moment.sum() + record.mass * arm @ arm) / 3.0)

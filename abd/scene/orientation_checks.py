@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from abd.scene.fields import Orientation
 from abd.scene.findings import Finding, shown
-from abd.scene.schema import Orientation
 from abd.scene.suggestions import enumerated
 
 ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")

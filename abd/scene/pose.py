@@ -10,7 +10,8 @@ import math
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from abd.scene.schema import BodySpec, Orientation
+from abd.scene.fields import Orientation
+from abd.scene.schema import BodySpec
 
 
 def rotation_matrix(orientation: Orientation) -> np.ndarray:

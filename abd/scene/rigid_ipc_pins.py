@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.scene.joint_schema import JointSpec
 from abd.scene.json_table import JsonTable
 from abd.scene.pose import body_pose
-from abd.scene.schema import BodySpec, JointSpec
+from abd.scene.schema import BodySpec
 from abd.scene.suggestions import did_you_mean
 
 CONSTRAINT_KEYS = ("type", "body_name", "body_point", "bodyA_name", "bodyA_point", "bodyB_name")

@@ -9,88 +9,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic.fields import FieldInfo
+from pydantic import BeforeValidator, Field, model_validator
 
-from abd.errors import SceneError
-from abd.scene.findings import as_problem, schema_findings, unknown_key
-from abd.scene.values import (
-    counts_value,
-    grid_value,
-    inertia_value,
-    matrix_value,
-    names_value,
-    number_value,
-    scale_value,
-    vector_value,
+from abd.scene.fields import (
+    LARGEST,
+    AxisName,
+    Count,
+    Flag,
+    Inertia,
+    Number,
+    Orientation,
+    Pair,
+    Scale,
+    Spec,
+    Triple,
+    Vector,
+    entry,
 )
-
-Number = Annotated[float, BeforeValidator(number_value)]
-Count = Annotated[int, Field(strict=True)]
-Flag = Annotated[bool, Field(strict=True)]
-Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]
-Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(vector_value(4))]
-Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(matrix_value)]
-Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(inertia_value)]
-Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
-Pair = Annotated[tuple[int, int], BeforeValidator(counts_value(2))]
-Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
-FixedAxis = Literal["x", "y", "z", "rx", "ry", "rz"]
+from abd.scene.joint_schema import CouplingSpec, JointSpec
+from abd.scene.values import grid_value, names_value
 
 GROUND_AXIS = (0.0, 0.0, 1.0)
-LARGEST = 2**31 - 1
-
-
-def entry(default: Any, description: str, *, unit: str = "", **constraints: Any) -> Any:
-    """A field of the schema: default (``...`` where it must be given), meaning, unit and pydantic constraints."""
-    return Field(default, description=description, json_schema_extra={"unit": unit} if unit else None, **constraints)
-
-
-class Spec(BaseModel):
-    """Base of all tables: unknown keys are errors, and assigned values are checked like given ones."""
-
-    model_config = ConfigDict(extra="forbid", validate_assignment=True)
-
-    @classmethod
-    def fields_in_order(cls) -> dict[str, FieldInfo]:
-        """Fields by key in the order of writing: inherited ones last, so that a body begins with its name."""
-        own = [key for key in cls.model_fields if key in cls.__annotations__]
-        return {key: cls.model_fields[key] for key in dict.fromkeys([*own, *cls.model_fields])}
-
-    def __setattr__(self, key: str, value: Any) -> None:
-        """Set a field; `SceneError` where the schema does not allow it."""
-        if key not in type(self).model_fields:
-            raise SceneError([as_problem(unknown_key((key,), type(self), value), {})])
-        try:
-            super().__setattr__(key, value)
-        except ValidationError as error:
-            findings = schema_findings(error, type(self), {key: value})
-            raise SceneError([as_problem(finding, {}) for finding in findings]) from error
-
-
-class AxisAngle(Spec):
-    """Rotation by an angle about an axis."""
-
-    axis: Vector = entry(..., "axis; its length does not matter")
-    degrees: Number = entry(..., "angle, counter-clockwise about the axis", unit="deg")
-
-
-class Euler(Spec):
-    """Rotation by three successive angles, in the notation of scipy."""
-
-    order: Annotated[str, Field(pattern=r"^([xyz]{1,3}|[XYZ]{1,3})$")] = entry(
-        "xyz", "axes in the order of turning: lower case about the fixed world axes, upper case about the moving axes"
-    )
-    degrees: tuple[Number, ...] = entry(..., "one angle per letter of order", unit="deg")
-
-
-class Orientation(Spec):
-    """A rotation in one of four notations; none of them means no rotation."""
-
-    quaternion: Quaternion | None = entry(None, "(w, x, y, z); normalised when read")
-    matrix: Matrix | None = entry(None, "rotation matrix, three rows")
-    axis_angle: AxisAngle | None = entry(None, "axis and angle in degrees")
-    euler: Euler | None = entry(None, "Euler angles in degrees")
 
 
 class Sphere(Spec):
@@ -231,7 +170,7 @@ class BodySpec(Orientation):
     angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
     force: Vector = entry((0.0, 0.0, 0.0), "constant force at the centre of mass, world axes", unit="N")
     torque: Vector = entry((0.0, 0.0, 0.0), "constant torque, world axes", unit="N m")
-    fix: list[FixedAxis] = entry(
+    fix: list[AxisName] = entry(
         [],
         "fixed degrees of freedom: translations of the centre of mass along world axes, rotations about world axes "
         "through it; none, two (a hinge about the third) or all three rotations",
@@ -251,30 +190,6 @@ class BodySpec(Orientation):
         if isinstance(data, dict) and data.get("half_space") is not None and "kind" not in data:
             return {**data, "kind": "static"}
         return data
-
-
-class JointSpec(Spec):
-    """A joint between a parent (a body or the world) and a child.
-
-    Its point is either one world point at t = 0 (`anchor`), or a point of each body (`parent_anchor`, `child_anchor`),
-    which may start apart and are then pulled together. A hinge's axis is given in the same two ways.
-    """
-
-    name: str = entry(..., "unique name", min_length=1)
-    type: Literal["spherical", "fixed", "hinge", "pin"] = entry(
-        ..., "spherical and pin: the points coincide; fixed: the frames coincide; hinge: the axes coincide"
-    )
-    parent: str = entry("world", "name of a body, or world")
-    child: str = entry(..., "name of a body")
-    anchor: Vector | None = entry(None, "world point at t = 0", unit="m")
-    parent_anchor: Vector | None = entry(None, "point in the parent's mesh frame (world: world point)", unit="m")
-    child_anchor: Vector | None = entry(None, "point in the child's mesh frame", unit="m")
-    axis: Vector | None = entry(None, "hinge: world axis at t = 0; its length does not matter")
-    parent_axis: Vector | None = entry(None, "hinge: axis in the parent's mesh frame")
-    child_axis: Vector | None = entry(None, "hinge: axis in the child's mesh frame")
-    strength_ratio: Number = entry(100.0, "gamma of the penalty stiffness gamma (m_parent + m_child)", gt=0)
-    length: Number = entry(0.5, "hinge: half distance of the two points that define it", unit="m", gt=0)
-    collide: Flag = entry(False, "whether the two bodies may touch each other")
 
 
 class MaterialSpec(Spec):
@@ -331,6 +246,11 @@ class SolverSpec(Spec):
         "auto", "sparse factorisation, conjugate gradients, or by size"
     )
     linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)
+    joint_tolerance: Number = entry(
+        1e-8,
+        "residual that the nonlinear rows of exact joints may keep after a step, m or rad; linear ones hold to 1e-9",
+        gt=0,
+    )
     kinematic_block: Literal["fail", "lag"] = entry(
         "fail", "when contact keeps a kinematic body from its target: stop the run, or let it lag behind"
     )
@@ -355,3 +275,4 @@ class SceneSpec(Spec):
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
     joint: list[JointSpec] = entry([], "joints")
+    coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")

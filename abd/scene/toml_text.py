@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from abd.scene.schema import SceneSpec, Spec
+from abd.scene.fields import Spec
+from abd.scene.schema import SceneSpec
 
-OWN_TABLES = ("motion", "surface")
-"""Tables of a body that get a header of their own; all others are written {inline}."""
+OWN_TABLES = ("motion", "surface", "coordinate")
+"""Tables of a body or a joint that get a header of their own; all others are written {inline}."""
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 LONGEST_LINE = 120
 
@@ -32,7 +36,7 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
         fields = _fields(getattr(spec, key), explicit)
         if fields:
             lines += ["", f"[{key}]", *_lines(fields, explicit)]
-    for key in ("material", "material_pair", "body", "joint"):
+    for key in ("material", "material_pair", "body", "joint", "coupling"):
         for item in getattr(spec, key):
             lines += ["", f"[[{key}]]", *_item_lines(key, item, explicit)]
     return "\n".join(lines).lstrip("\n") + "\n"
@@ -40,11 +44,18 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
 
 def _item_lines(key: str, item: Spec, explicit: bool) -> Iterator[str]:
     fields = _fields(item, explicit)
-    yield from _lines([(name, value) for name, value in fields if name not in OWN_TABLES], explicit)
-    for name, value in fields:
-        if name in OWN_TABLES:
-            yield f"[{key}.{name}]"
-            yield from _lines(_fields(value, explicit), explicit)
+    tables = [(name, value) for name, value in fields if name in OWN_TABLES and isinstance(value, (Spec, dict))]
+    yield from _lines([field for field in fields if field not in tables], explicit)
+    for name, value in tables:
+        named = {f".{_key(inner)}": one for inner, one in value.items()} if isinstance(value, dict) else {"": value}
+        for inner, table in named.items():
+            yield f"[{key}.{name}{inner}]"
+            yield from _lines(_fields(table, explicit), explicit)
+
+
+def _key(name: str) -> str:
+    """A key of TOML: bare where it may be."""
+    return name if BARE_KEY.fullmatch(name) else _value(name, False)
 
 
 def _fields(table: Spec, explicit: bool) -> list[tuple[str, Any]]:
@@ -52,7 +63,7 @@ def _fields(table: Spec, explicit: bool) -> list[tuple[str, Any]]:
     fields = []
     for key, info in type(table).fields_in_order().items():
         value = getattr(table, key)
-        if value is None or (key == "proxy" and not value):
+        if value is None or value == {} or (key == "proxy" and not value):
             continue
         if not explicit and not info.is_required() and value == info.default:
             continue

@@ -12,8 +12,11 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from abd.scene.formula import FormulaError, parse_formula
+
 MOST_COPIES = 1_000_000
-COUNTED = {2: "two", 3: "three", 4: "four"}
+AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
+COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}
 
 
 def is_number(value: Any) -> bool:
@@ -123,3 +126,90 @@ def sequence(value: Any) -> list | None:
     if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
         return list(value)
     return None
+
+
+def range_value(value: Any) -> Any:
+    """Two numbers, of which either may be infinite."""
+    items = sequence(value)
+    if items is None or len(items) != 2 or not all(is_number(item) or _is_infinite(item) for item in items):
+        raise PydanticCustomError("range", "should be two numbers [lower, upper], -inf or inf where there is no end")
+    return tuple(float(item) for item in items)
+
+
+def numbers_value(value: Any) -> Any:
+    """A number, or a list of them: one per row of a joint."""
+    if is_number(value):
+        return float(value)
+    items = sequence(value)
+    if not items or not all(is_number(item) for item in items):
+        raise PydanticCustomError("numbers", "should be a number or a list of numbers")
+    return tuple(float(item) for item in items)
+
+
+def gains_value(value: Any) -> Any:
+    """A number, a list of them, or six rows of six."""
+    rows = sequence(value)
+    if not rows or sequence(rows[0]) is None:
+        return numbers_value(value)
+    columns = [sequence(row) for row in rows]
+    if len(columns) != 6 or not all(row is not None and len(row) == 6 and all(map(is_number, row)) for row in columns):
+        raise PydanticCustomError("gains", "should be a number, a list of numbers or six rows of six numbers")
+    return tuple(tuple(float(item) for item in row) for row in columns)
+
+
+def points_value(length: int) -> Callable[[Any], Any]:
+    """Validator of a list of points of `length` numbers each, two of them at least."""
+
+    def validate(value: Any) -> Any:
+        rows = sequence(value)
+        points = None if rows is None else [sequence(row) for row in rows]
+        if (
+            points is None
+            or len(points) < 2
+            or not all(point is not None and len(point) == length and all(map(is_number, point)) for point in points)
+        ):
+            raise PydanticCustomError("points", f"should be a list of at least two points of {COUNTED[length]} numbers")
+        return tuple(tuple(float(item) for item in point) for point in points)
+
+    return validate
+
+
+def formula_value(value: Any) -> Any:
+    """A number, or a formula of t that can be read."""
+    if not isinstance(value, str):
+        if not is_number(value):
+            raise PydanticCustomError("formula", "should be a finite number or a formula of t in quotes")
+        return float(value)
+    try:
+        parse_formula(value)(0.0)
+    except FormulaError as error:
+        place = f" (column {error.column})" if error.column else ""
+        remedy = f"; {error.remedy}" if error.remedy else ""
+        raise PydanticCustomError(
+            "formula", "should be a formula of t that can be read: {error}", {"error": f"{error}{place}{remedy}"}
+        ) from error
+    return value
+
+
+def axes_value(value: Any) -> Any:
+    """Names of axes, in the order x, y, z, rx, ry, rz, from such names or from true and false for all six (or three)."""
+    items = sequence(value)
+    if items is not None and len(items) in (3, 6) and all(isinstance(item, bool) for item in items):
+        items = [name for name, is_held in zip(AXIS_NAMES, items) if is_held]
+    if items is None or not all(item in AXIS_NAMES for item in items):
+        raise PydanticCustomError(
+            "axes", "should be some of 'x', 'y', 'z', 'rx', 'ry', 'rz', or true or false for each of them"
+        )
+    return tuple(name for name in AXIS_NAMES if name in items)
+
+
+def color_value(value: Any) -> Any:
+    """Three or four numbers from 0 to 1."""
+    items = sequence(value)
+    if items is None or len(items) not in (3, 4) or not all(is_number(x) and 0.0 <= x <= 1.0 for x in items):
+        raise PydanticCustomError("color", "should be three or four numbers from 0 to 1")
+    return tuple(float(item) for item in items)
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)

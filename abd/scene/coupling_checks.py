@@ -1,0 +1,109 @@
+"""What must hold in couplings, given the joints of the scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from abd.scene.couplings import split_reference
+from abd.scene.findings import Finding
+from abd.scene.joint_schema import CouplingSpec, CouplingTermSpec
+from abd.scene.suggestions import did_you_mean, enumerated
+
+FORMS = ("factor", "polynomial", "table")
+Coordinates = dict[str, list[str] | None]
+"""Names of the coordinates of every joint; None where the joint's own table is wrong."""
+
+
+def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
+    """Findings that need no other table, with paths relative to the coupling."""
+    for position, term in enumerate(coupling.terms):
+        for finding in _check_term(term):
+            finding.path = ("terms", position, *finding.path)
+            yield finding
+    if coupling.scale == 0.0:
+        yield Finding(("scale",), "is zero: a lock of the coordinate says that better", 0.0, "use locked = true")
+    if coupling.enforcement != "compliant":
+        for key in ("compliance", "damping"):
+            if getattr(coupling, key):
+                message = f"has no effect on a coupling that is enforced by {coupling.enforcement}"
+                yield Finding((key,), message, getattr(coupling, key), 'set enforcement = "compliant", or drop it')
+
+
+def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Finding]:
+    """Findings about the coordinates that a coupling names, with paths relative to it."""
+    places = [(("coordinate",), coupling.coordinate)]
+    places += [(("terms", k, "coordinate"), term.coordinate) for k, term in enumerate(coupling.terms)]
+    for path, text in places:
+        yield from _check_reference(path, text, joints)
+
+
+def check_cycles(couplings: list[CouplingSpec], joints: Coordinates) -> Iterator[Finding]:
+    """A coordinate that depends on itself, with paths relative to the scene."""
+    known = {name: names or [] for name, names in joints.items()}
+    depends: dict[tuple, list[tuple]] = {}
+    for index, coupling in enumerate(couplings):
+        target = split_reference(coupling.coordinate, known)
+        sources = [split_reference(term.coordinate, known) for term in coupling.terms]
+        for position, source in enumerate(sources):
+            chain = _way(source, target, depends)
+            if chain:
+                words = " -> ".join(_shown(one) for one in [target, *chain])
+                message = f"'{_shown(target)}' depends on itself: {words}"
+                path = ("coupling", index, "terms", position, "coordinate")
+                yield Finding(path, message, coupling.terms[position].coordinate, "drop one of these relations")
+        depends.setdefault(target, []).extend(sources)
+
+
+def _way(start: tuple, end: tuple, depends: dict[tuple, list[tuple]]) -> list[tuple]:
+    """The coordinates from one to another along what they depend on; empty where no way leads there."""
+    before: dict[tuple, tuple | None] = {start: None}
+    waiting = [start]
+    while waiting:
+        one = waiting.pop(0)
+        if one == end:
+            chain = [one]
+            while before[one] is not None:
+                one = before[one]
+                chain.append(one)
+            return chain[::-1]
+        for source in depends.get(one, []):
+            if source not in before:
+                before[source] = one
+                waiting.append(source)
+    return []
+
+
+def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:
+    given = [key for key in FORMS if getattr(term, key) is not None]
+    if len(given) > 1:
+        message = f"{enumerated(given, 'and')} are given, but f has one form"
+        yield Finding((given[1],), message, getattr(term, given[1]), "keep one of them")
+    if term.polynomial is not None and not any(term.polynomial[1:]):
+        yield Finding(("polynomial",), "does not depend on the coordinate", term.polynomial, "[0, 2] is f = 2 q")
+    if term.factor == 0.0:
+        yield Finding(("factor",), "is zero: f does not depend on the coordinate", 0.0, "drop the term")
+    if term.table is not None and any(b[0] <= a[0] for a, b in pairwise(term.table)):
+        yield Finding(("table",), "its first numbers do not grow", term.table, "put the points in order, each q once")
+
+
+def _check_reference(path: tuple, text: str, joints: Coordinates) -> Iterator[Finding]:
+    known = {name: names or [] for name, names in joints.items()}
+    joint, coordinate = split_reference(text, known)
+    names = joints.get(joint, [])
+    if joint not in joints:
+        remedy = did_you_mean(joint, joints) or "name a joint and its coordinate, such as 'wheel.theta'"
+        yield Finding(path, f"there is no joint '{joint}'", text, remedy)
+    elif names is None:
+        return
+    elif not names:
+        yield Finding(path, f"joint '{joint}' has no coordinates", text, "couple joints that have")
+    elif coordinate is None:
+        yield Finding(path, f"joint '{joint}' has the coordinates {enumerated(names, 'and')}", text, "name one of them")
+    elif coordinate not in names:
+        remedy = did_you_mean(coordinate, names) or f"it has {enumerated(names, 'and')}"
+        yield Finding(path, f"joint '{joint}' has no coordinate '{coordinate}'", text, remedy)
+
+
+def _shown(reference: tuple[str, str | None]) -> str:
+    return ".".join(part for part in reference if part)

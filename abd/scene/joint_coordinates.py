@@ -1,0 +1,73 @@
+"""What acts on the coordinates of a joint: from the keys of a scene to `abd.model.CoordinateSettings`."""
+
+from __future__ import annotations
+
+import math
+
+from abd.model import CoordinateSettings, Drive
+from abd.scene.angles import in_radians, time_function
+from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
+
+SHORTHANDS = tuple(CoordinateKeys.model_fields)
+"""Keys that a joint with a single coordinate may carry itself."""
+INFINITE = (-math.inf, math.inf)
+
+
+def given_shorthands(spec: JointSpec) -> list[str]:
+    """Those of the `SHORTHANDS` that a joint carries."""
+    return [key for key in SHORTHANDS if getattr(spec, key) != CoordinateKeys.model_fields[key].default]
+
+
+def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, CoordinateSpec]:
+    """The tables of a joint's coordinates by name, with what the joint itself says about its single one."""
+    tables = dict(spec.coordinate)
+    short = {key: getattr(spec, key) for key in given_shorthands(spec)}
+    if short and len(names) == 1:
+        own = tables.get(names[0], CoordinateSpec())
+        tables[names[0]] = own.model_copy(update=short)
+    return tables
+
+
+def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:
+    """Initial values [m or rad] of those coordinates that are given one."""
+    values = {name: in_radians(table, "initial") for name, table in tables.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> CoordinateSettings:
+    """The settings of one coordinate that has the value `initial` [m or rad] at t = 0."""
+    lower, upper = in_radians(spec, "range") or INFINITE
+    return CoordinateSettings(
+        name=name,
+        initial=initial,
+        lower=lower,
+        upper=upper,
+        limit=spec.limit,
+        limit_distance=in_radians(spec, "limit_distance"),
+        limit_compliance=spec.limit_compliance,
+        limit_damping=spec.limit_damping,
+        limit_strength=spec.limit_strength,
+        locked=spec.locked,
+        lock_value=in_radians(spec, "lock_value"),
+        stiffness=spec.stiffness,
+        rest=in_radians(spec, "rest") or 0.0,
+        damping=spec.damping,
+        friction=spec.friction,
+        armature=spec.armature,
+        drive=None if spec.drive is None else _drive(spec.drive),
+        velocity_limit=in_radians(spec, "velocity_limit") or math.inf,
+        effort_limit=spec.effort_limit or math.inf,
+    )
+
+
+def _drive(spec: DriveSpec) -> Drive:
+    return Drive(
+        mode=spec.mode,
+        target=time_function(spec, "target"),
+        rate=time_function(spec, "rate"),
+        stiffness=spec.stiffness,
+        damping=spec.damping,
+        effort=spec.effort or math.inf,
+        uid=spec.uid,
+        strength_ratio=spec.strength_ratio,
+    )

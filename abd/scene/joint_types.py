@@ -1,0 +1,97 @@
+"""What the scene layer knows about joint types beyond their names, which are those of `abd.joints`.
+
+A type that is not in `TRAITS` needs an anchor, may have an axis, and takes no parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import PydanticCustomError
+
+from abd.joints import ALIASES, TYPES
+from abd.scene.suggestions import enumerated
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Demands of a joint type on its scene.
+
+    Attributes:
+        axis: "needed", "optional", or "none": its orientation means nothing.
+        points: "together", so that one world anchor may stand for both, or "apart": each body has its own.
+        needs: parameters without which it is not defined; takes: those that it may have beside them.
+    """
+
+    axis: str = "optional"
+    points: str = "together"
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """All parameters of the type, without their twins in degrees."""
+        return (*self.needs, *self.takes)
+
+
+ALONG = Traits(axis="needed")
+TRAITS = {
+    "hinge": ALONG,
+    "slider": ALONG,
+    "prismatic": ALONG,
+    "cylindrical": ALONG,
+    "slotted_hinge": ALONG,
+    "planar": Traits(axis="needed"),
+    "planar_translation": Traits(axis="needed"),
+    "legacy_revolute": ALONG,
+    "screw": Traits(axis="needed", needs=("lead",)),
+    "universal": Traits(takes=("axes",)),
+    "skewed_universal": Traits(needs=("skew",), takes=("axes",)),
+    "gimbal": Traits(takes=("axes",)),
+    "spherical": Traits(takes=("max_tilt", "max_rotation", "constrained", "frame")),
+    "ellipsoid": Traits(needs=("radii",), takes=("alpha", "open_sim")),
+    "ellipsoid3": Traits(needs=("radii",), takes=("open_sim",)),
+    "planar_connector": Traits(axis="needed", takes=("unilateral",)),
+    "segmented_planar_connector": Traits(axis="needed", needs=("segments",), takes=("unilateral",)),
+    "distance": Traits(axis="none", points="apart", needs=("distance",)),
+    "rope": Traits(axis="none", points="apart", needs=("distance",)),
+    "spring": Traits(axis="none", points="apart", needs=("stiffness",), takes=("damping", "rest_length")),
+    "general": Traits(needs=("constrained",), takes=("frame",)),
+    "bushing": Traits(needs=("stiffness",), takes=("damping",)),
+    "fixed": Traits(axis="none"),
+    "pin": Traits(axis="none"),
+}
+
+
+AXES = {
+    "universal": ("zy", "xy"),
+    "skewed_universal": ("zy", "xy"),
+    "gimbal": ("zyx", "xyz"),
+}
+"""Orders of rotation axes that a type knows."""
+
+
+def type_of(name: str) -> str:
+    """The type's own name, from it or from an alias."""
+    return ALIASES.get(name, name)
+
+
+def traits(name: str) -> Traits:
+    """Demands of a type, by name or alias."""
+    return TRAITS.get(type_of(name), Traits())
+
+
+def types_with(parameter: str) -> list[str]:
+    """Names of the types that take a parameter, in the order of `abd.joints.TYPES`."""
+    return [name for name in TYPES if parameter in traits(name).parameters]
+
+
+def type_value(value: Any) -> Any:
+    """Validator of a type's name: one of `abd.joints.TYPES`, or of their `ALIASES`."""
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "should be a text in quotes")
+    if value not in TYPES and value not in ALIASES:
+        expected = {"expected": enumerated([*TYPES, *ALIASES])}
+        raise PydanticCustomError("joint_type", "should be {expected}", expected)
+    return value

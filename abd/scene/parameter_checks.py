@@ -1,0 +1,119 @@
+"""What must hold in the parameters of a joint's type and in its enforcement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from abd.scene.angles import DEGREES
+from abd.scene.findings import Finding
+from abd.scene.joint_parameters import of_type, unplaced_joint
+from abd.scene.joint_schema import JointParameters, JointSpec
+from abd.scene.joint_types import AXES, traits, type_of, types_with
+from abd.scene.suggestions import did_you_mean, enumerated
+
+UNIFORM = ("linear_compliance", "rotary_compliance")
+COMPLIANT = ("compliance", *UNIFORM, "stiffness", "damping", "critical_damping")
+"""Keys that say how a compliant joint gives way."""
+
+
+def check_parameters(joint: JointSpec) -> Iterator[Finding]:
+    """Findings about the parameters of the type, with paths relative to the joint."""
+    demands = traits(joint.type)
+    for key in JointParameters.model_fields:
+        own = key.removesuffix(DEGREES)
+        if getattr(joint, key) is not None and own not in demands.parameters:
+            message = f"a {joint.type} joint has no {own}"
+            yield Finding((key,), message, getattr(joint, key), f"drop it; it belongs to {enumerated(types_with(own))}")
+    for key in demands.needs:
+        if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}")):
+            meaning = JointSpec.model_fields[key].description
+            yield Finding((), f"has no {key}", remedy=f"a {joint.type} joint needs it: {meaning}", is_absence=True)
+    if joint.axes is not None and joint.axes not in AXES.get(type_of(joint.type), (joint.axes,)):
+        choices = AXES[type_of(joint.type)]
+        remedy = did_you_mean(joint.axes, choices)
+        yield Finding(("axes",), f"should be {enumerated(choices)}, not '{joint.axes}'", joint.axes, remedy)
+    if joint.radii is not None and min(joint.radii) <= 0.0:
+        yield Finding(("radii",), "should be three numbers greater than 0", joint.radii)
+    for key in ("max_rotation", "max_rotation_deg"):
+        if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
+            yield Finding((key,), "should be three numbers greater than 0", getattr(joint, key))
+    if joint.lead == 0.0:
+        yield Finding(("lead",), "is zero: the screw does not advance", 0.0, "use a hinge")
+    if joint.frame is not None and joint.constrained is None:
+        yield Finding(("frame",), "says nothing without constrained", joint.frame, "drop it, or give constrained")
+    if joint.segments is not None and any(a == b for a, b in zip(joint.segments, joint.segments[1:])):
+        yield Finding(("segments",), "has a corner twice in a row", joint.segments, "drop one of them")
+    if "stiffness" in demands.parameters:
+        yield from _check_gains(joint)
+
+
+def _check_gains(joint: JointSpec) -> Iterator[Finding]:
+    """Stiffness and damping of a spring or a bushing."""
+    for key in ("stiffness", "damping"):
+        value = getattr(joint, key)
+        if value is None:
+            continue
+        shape = np.shape(value)
+        if type_of(joint.type) != "bushing":
+            if shape != ():
+                yield Finding((key,), f"a {joint.type} joint has a single {key}", value, "give one number")
+            elif value < 0.0:
+                yield Finding((key,), f"should be at least 0, not {value:g}", value)
+        elif shape not in ((), (6,), (6, 6)):
+            message = f"has {len(value)} numbers"
+            yield Finding((key,), message, value, "give one for x y z rx ry rz each, or six rows of six")
+        elif np.min(np.linalg.eigvalsh(_symmetric(value))) < -1e-9 * np.abs(value).max():
+            yield Finding((key,), "is not positive: it would push away from rest", value, "check its signs")
+
+
+def _symmetric(value: object) -> np.ndarray:
+    """(6, 6) symmetric part of one, six or 36 numbers."""
+    matrix = np.asarray(value, dtype=float)
+    if matrix.ndim == 2:
+        return 0.5 * (matrix + matrix.T)
+    return np.diag(np.broadcast_to(matrix, 6))
+
+
+def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
+    """Findings about compliance and damping of constraint rows, with paths relative to the joint."""
+    owned = traits(joint.type).parameters
+    given = [key for key in COMPLIANT if getattr(joint, key) is not None and key not in owned]
+    if joint.enforcement != "compliant":
+        for key in given:
+            message = f"has no effect on a joint that is enforced by {joint.enforcement}"
+            yield Finding((key,), message, getattr(joint, key), 'set enforcement = "compliant", or drop it')
+        return
+    forms = [key for key in ("compliance", "stiffness") if key in given]
+    forms += [key for key in UNIFORM if key in given][:1]
+    if not forms and not owned:
+        message = "a compliant joint has no compliance"
+        remedy = "give compliance, linear_compliance and rotary_compliance, or stiffness"
+        yield Finding(("enforcement",), message, joint.enforcement, remedy, is_absence=True)
+    if len(forms) > 1:
+        message = f"{enumerated(forms, 'and')} are given, but they say the same"
+        yield Finding((forms[1],), message, getattr(joint, forms[1]), "keep one of them")
+    if "damping" in given and joint.critical_damping is not None:
+        message = "damping is given as well"
+        yield Finding(("critical_damping",), message, joint.critical_damping, "keep one of them")
+    if joint.critical_damping is not None and joint.critical_damping < 0.0:
+        yield Finding(("critical_damping",), "should be true or a number of at least 0", joint.critical_damping)
+    for key in ("compliance", "stiffness", "damping"):
+        if key in given:
+            yield from _check_rows(joint, key)
+
+
+def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
+    """A number for every row at most, none of them negative."""
+    values = getattr(joint, key)
+    if np.ndim(values) > 1:
+        yield Finding((key,), f"a {joint.type} joint has no matrix", values, "give one number per row")
+        return
+    if np.min(values) < 0.0:
+        yield Finding((key,), "should not be negative", values)
+    if np.ndim(values) == 1 and not list(check_parameters(joint)):
+        rows = [measure.name for measure in of_type(unplaced_joint(joint), "constraints")]
+        if len(values) > len(rows):
+            message = f"has {len(values)} numbers, but the joint has {len(rows)} rows"
+            yield Finding((key,), message, values, f"they are {', '.join(rows)}" if rows else "drop it")
