@@ -81,6 +81,14 @@ def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), ou
 
 
 @wp.kernel
+def add_rows(first: wp.int32, x: wp.array2d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):
+    """y += x (n, 12)."""
+    b = wp.tid() + first
+    for r in range(12):
+        y[b, r] = y[b, r] + x[b, r]
+
+
+@wp.kernel
 def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
     """State q (n, 12) of a pose."""
     b = wp.tid() + first

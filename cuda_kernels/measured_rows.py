@@ -309,6 +309,40 @@ def row_predictions(
 
 
 @wp.kernel
+def held_forces(
+    first: wp.int32,
+    rows: MeasuredRows,
+    x: wp.array(dtype=wp.float64),
+    slope: wp.array(dtype=wp.float64),
+):
+    """K (x - target) of the exact rows without an effort limit, 0 for all others."""
+    e = wp.tid() + first
+    s = ZERO
+    if is_held(rows, e) and rows.law[e] != SATURATED:
+        s = rows.p[e, 0] * (x[e] - rows.p[e, 2])
+    slope[e] = s
+
+
+@wp.kernel
+def forces_to_bodies(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    entries: wp.array(dtype=wp.int32),
+    ends: Ends,
+    slope: wp.array(dtype=wp.float64),
+    u: wp.array2d(dtype=wp.float64),
+    gradient: wp.array2d(dtype=wp.float64),
+):
+    """Add slope u of all ends of a body, entries[starts[b] .. starts[b + 1]], to its gradient."""
+    b = wp.tid() + first
+    for k in range(starts[b], starts[b + 1]):
+        end = entries[k]
+        s = slope[ends.row[end]]
+        for r in range(12):
+            gradient[b, r] = gradient[b, r] + s * u[end, r]
+
+
+@wp.kernel
 def fold_into_bodies(
     first: wp.int32,
     starts: wp.array(dtype=wp.int32),

@@ -31,6 +31,7 @@ class Joints:
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
         self.count = self.linear_count + self.row_count
+        self.has_exact_measured = bool(system.acting.exact.any())
         ends = ends_of(system.rows, system.table, bodies)
         self._upload_linear()
         self._upload_measures()
@@ -47,6 +48,11 @@ class Joints:
         self.linear.K = d.upload(host.K, wp.vec3d)
         self.linear.shift = d.zeros(self.linear_count, wp.vec3d)
         self.linear.exact = d.upload(host.exact, wp.int32)
+        self.held = rows.Rows()
+        for name in ("parent", "child", "Yp", "Yc", "exact"):
+            setattr(self.held, name, getattr(self.linear, name))
+        self.held.K = d.upload(host.K * host.exact[:, None], wp.vec3d)
+        self.held.shift = d.zeros(self.linear_count, wp.vec3d)
         inner = host.parent != WORLD
         owners = np.concatenate([host.child, host.parent[inner]])
         codes = np.concatenate([2 * np.arange(self.linear_count), 2 * np.flatnonzero(inner) + 1])
@@ -253,18 +259,43 @@ class Joints:
         if count:
             self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
 
-    def update_multipliers(self, pose, straight, direction) -> None:
-        """lambda += K C for all exact rows, C the residual that the linear model has at the end of the direction.
+    def predicted_errors(self, straight, direction, out: wp.array) -> None:
+        """As `errors`, of the linear model at the end of a direction (n, 12), which leads to the pose `straight`."""
+        if self.linear_count:
+            each = self.pool.get("errors", self.linear_count, wp.float64)
+            self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, LINEAR_TOLERANCE, each)
+            self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
+        if self.has_exact_measured:
+            self._predict(direction)
+            self.device.launch(measured_rows.row_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
-        Args:
-            pose: the iterate that the direction (n, 12) belongs to; straight: pose + direction.
-        """
+    def add_missing(self, straight, gradient) -> None:
+        """Add ``C^T K c`` to gradient (n, 12), c the residuals of the exact rows that `predicted_errors` found."""
         launch = self.device.launch
-        launch(rows.shift_rows, self.linear_count, self.linear, straight)
-        if self.row_count and self.system.acting.exact.any():
-            self._linearize(pose)
+        if self.linear_count:
+            launch(rows.row_gradients, self.n, self.held, straight, self.linear_starts, self.linear_entries, gradient)
+        if self.has_exact_measured:
+            launch(measured_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.per_row)
             launch(
-                measured_rows.row_predictions,
-                self.row_count, self.row_ends, self.end_body, self.u, direction, self.x, self.x_ahead,
+                measured_rows.forces_to_bodies,
+                self.n, self.body_starts, self.body_ends, self.ends, self.per_row, self.u, gradient,
             )  # fmt: skip
-            launch(measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead)
+
+    def take_over(self, straight) -> None:
+        """lambda += K c for the exact rows, c the residuals of the linear model (`predicted_errors`)."""
+        self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight)
+        if self.has_exact_measured:
+            self.device.launch(measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead)
+
+    def relinearize(self, pose, direction) -> None:
+        """Predict the measured rows from a pose that is not the iterate any more."""
+        if self.has_exact_measured:
+            self._linearize(pose)
+            self._predict(direction)
+
+    def _predict(self, direction) -> None:
+        self.device.launch(
+            measured_rows.row_predictions,
+            self.row_count, self.row_ends, self.end_body, self.u, direction, self.x, self.x_ahead,
+        )  # fmt: skip

@@ -104,21 +104,34 @@ class LinearSolver:
         """
         if self.method == "pcg":
             return self._pcg(gradient, diagonal, [c for c, _ in couplings])
-        rhs = -self.device.read(gradient)[self.slot_host >= 0].ravel()
         try:
-            x = (
-                self._dense(diagonal, couplings, rhs)
-                if self.method == "dense"
-                else self._sparse(diagonal, couplings, rhs)
-            )
+            factorize = self._dense if self.method == "dense" else self._sparse
+            self._factors = factorize(diagonal, couplings)
+            self.device.write(self.direction, self._solved(gradient))
         except (scipy.linalg.LinAlgError, ValueError, RuntimeError) as error:
             raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
-        full = np.zeros((self.n, 12))
-        full[self.slot_host >= 0] = x.reshape(-1, 12)
-        self.device.write(self.direction, full)
         return 0
 
-    def _dense(self, diagonal, couplings, rhs) -> np.ndarray:
+    @property
+    def has_factors(self) -> bool:
+        """Whether `correct` can be called."""
+        return self.method != "pcg"
+
+    def correct(self, gradient) -> None:
+        """Add the solution for another gradient (n, 12) to `direction`, with the matrix of the last `solve`."""
+        self.device.write(self.direction, self.device.read(self.direction) + self._solved(gradient))
+
+    def _solved(self, gradient) -> np.ndarray:
+        """(n, 12) solution of H d = -gradient by the factors; zero for bodies without a slot."""
+        x = self._factors(-self.device.read(gradient)[self.slot_host >= 0].ravel())
+        if not np.isfinite(x).all():
+            raise scipy.linalg.LinAlgError("the solution is not finite")
+        full = np.zeros((self.n, 12))
+        full[self.slot_host >= 0] = x.reshape(-1, 12)
+        return full
+
+    def _dense(self, diagonal, couplings):
+        """Function that solves by a Cholesky factor."""
         launch = self.device.launch
         self.matrix.zero_()
         launch(dense.scatter_diagonal, 12 * self.n, self.slot, diagonal, self.matrix)
@@ -128,12 +141,10 @@ class LinearSolver:
         factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
         if info != 0:
             raise scipy.linalg.LinAlgError(f"leading minor {info} is not positive")
-        x, _ = scipy.linalg.lapack.dpotrs(factor, rhs, lower=1)
-        if not np.isfinite(x).all():
-            raise scipy.linalg.LinAlgError("the solution is not finite")
-        return x
+        return lambda rhs: scipy.linalg.lapack.dpotrs(factor, rhs, lower=1)[0]
 
-    def _sparse(self, diagonal, couplings, rhs) -> np.ndarray:
+    def _sparse(self, diagonal, couplings):
+        """Function that solves by a sparse factor."""
         slot = self.slot_host
         rows, columns, blocks = [slot[slot >= 0]], [slot[slot >= 0]], [self.device.read(diagonal)[slot >= 0]]
         for c, pairs in couplings:
@@ -149,10 +160,7 @@ class LinearSolver:
         factor = scipy.sparse.linalg.splu(
             H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         )
-        x = factor.solve(rhs)
-        if not np.isfinite(x).all():
-            raise scipy.linalg.LinAlgError("the solution is not finite")
-        return x
+        return factor.solve
 
     def _pattern(self, rows: np.ndarray, columns: np.ndarray) -> Pattern:
         """Pattern of these blocks; the last one is kept, and serves as long as the blocks stay where they are."""

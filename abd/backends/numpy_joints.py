@@ -100,20 +100,39 @@ class NumpyJoints:
         measured = np.divide(np.abs(x - p[:, 2]), p[:, 6], out=np.zeros(len(x)), where=held & ~capped)
         return np.concatenate([linear, measured])
 
-    def update_multipliers(self, q: np.ndarray, direction: np.ndarray) -> None:
-        """lambda += K C for all exact rows, C the residual that the linear model has at the end of the direction.
+    def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Residuals of the exact rows that the linear model has at the end of a direction (n, 12) from q.
 
-        The residual at the end of the arc would carry the arc's departure from the chord into the multipliers. A
-        drive's multiplier stays within its effort.
+        The residual at the end of the arc would carry the arc's departure from the chord into the multipliers.
+
+        Returns:
+            linear rows (l, 3), measured rows (R,), zero for all others; derivatives (R, 12 n) of the measured ones.
         """
         s, p = self.system, self.p
-        F = rows.residual(s.linear, q + direction)
-        self.shift -= np.where(s.linear.exact[:, None] & (s.linear.K > 0.0), F, 0.0)
+        exact = s.linear.exact[:, None] & (s.linear.K > 0.0)
+        linear = np.where(exact, rows.residual(s.linear, q + direction), 0.0)
         if not len(s.rows):
-            return
+            return linear, np.zeros(0), np.zeros((0, q.size))
         J, x = self._jacobian(q)
         held = (p[:, 6] > 0.0) & (self.law != Law.OFF)
-        fresh = p[:, 1] - (x + J @ direction.ravel() - p[:, 2])
+        return linear, np.where(held, x + J @ direction.ravel() - p[:, 2], 0.0), J
+
+    def worst(self, measured: np.ndarray) -> float:
+        """Largest predicted residual (R,) of the exact rows over its tolerance, those with an effort limit left out."""
+        held = (self.p[:, 6] > 0.0) & (self.law != Law.SATURATED)
+        return float(np.max(np.abs(measured[held]) / self.p[held, 6], initial=0.0))
+
+    def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:
+        """(n, 12) ``C^T K c`` of predicted residuals c; rows with an effort limit have none."""
+        s = self.system
+        c = np.where(self.law == Law.SATURATED, 0.0, measured)
+        return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, 0] * c) @ J).reshape(self.n, 12)
+
+    def take_over(self, linear: np.ndarray, measured: np.ndarray) -> None:
+        """lambda += K c of the exact rows; a drive's multiplier stays within its effort."""
+        p = self.p
+        self.shift -= linear
+        held = (p[:, 6] > 0.0) & (self.law != Law.OFF)
         reach = np.where(self.law == Law.SATURATED, p[:, 3] / np.where(held, p[:, 0], 1.0), np.inf)
-        fresh = np.clip(fresh, p[:, 2] - reach, p[:, 2] + reach)
+        fresh = np.clip(p[:, 1] - measured, p[:, 2] - reach, p[:, 2] + reach)
         p[:, 1] = np.where(held, fresh, p[:, 1])

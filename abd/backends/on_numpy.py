@@ -18,8 +18,13 @@ from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, s
 from abd.errors import StepFailure
 from abd.backends.numpy_joints import LIMIT_CUTS, NumpyJoints
 from abd.joints.build import build_system
-from abd.joints.system import JointSystem
+from abd.joints.system import LINEAR_TOLERANCE, JointSystem
 from abd.model import Kind, Model
+
+CLOSINGS = 10
+"""Solves by which a direction is made to close the exact rows."""
+CLOSED = 0.3
+"""Residual at which it does, over the tolerance."""
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -104,7 +109,8 @@ class NumpyBackend:
 
         To be called after `accept`, when the iterate before it is still there.
         """
-        self.joints.update_multipliers(self.trial, self.direction)
+        linear, measured, _ = self.joints.predicted(self.trial, self.direction)
+        self.joints.take_over(linear, measured)
         self.evaluate()
 
     # state -------------------------------------------------------------------------------------------------------
@@ -336,14 +342,40 @@ class NumpyBackend:
         """
         H = self.blocks.transpose(0, 2, 1, 3).reshape(12 * self.n, 12 * self.n)
         try:
-            step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), -self.gradient.ravel())
+            self.factor = scipy.linalg.cho_factor(H, lower=True)
+            self.direction = self._solved(self.gradient)
         except (scipy.linalg.LinAlgError, ValueError) as error:
             raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
-        # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
-        self.direction = np.einsum("nij,nj->ni", self.projectors, step.reshape(self.n, 12))
+        return self._farthest(), 0
+
+    def _solved(self, gradient: np.ndarray) -> np.ndarray:
+        """(n, 12) solution of H d = -gradient by the factor; rounding must not leak into fixed degrees of freedom."""
+        step = scipy.linalg.cho_solve(self.factor, -gradient.ravel()).reshape(self.n, 12)
+        return np.einsum("nij,nj->ni", self.projectors, step)
+
+    def _farthest(self) -> np.ndarray:
+        """(islands,) largest vertex displacement of the full step [m]."""
         dp, dA = positions(self.direction), maps(self.direction)
         farthest = np.linalg.norm(dp[:, None] + self.corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
-        return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count)), 0
+        return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count))
+
+    def close_joints(self) -> np.ndarray:
+        """Bend the direction until the linear model closes all exact rows, by solves with the factor that is there.
+
+        The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
+        """
+        joints = self.joints
+        for _ in range(CLOSINGS):
+            linear, measured, J = joints.predicted(self.q, self.direction)
+            worst = max(np.abs(linear).max(initial=0.0) / LINEAR_TOLERANCE, joints.worst(measured))
+            if worst <= CLOSED:
+                break
+            missing = np.einsum("nij,nj->ni", self.projectors, joints.missing(linear, measured, J))
+            joints.take_over(linear, measured)
+            self.direction += self._solved(missing)
+            self.gradient += missing
+        self.evaluate()
+        return self._farthest()
 
     def descent(self) -> np.ndarray:
         """g . d per island."""

@@ -27,6 +27,12 @@ LIMIT_CUTS = 60
 """Cuts by which the step towards a joint limit is shortened."""
 
 
+CLOSINGS = 10
+"""Solves by which a direction is made to close the exact rows."""
+CLOSED = 0.3
+"""Residual at which it does, over the tolerance."""
+
+
 class WarpBackend:
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
@@ -101,7 +107,8 @@ class WarpBackend:
         """
         direction = self.linear.direction
         self.device.launch(integrators.go_straight, self.n, self.trial, direction, self.straight)
-        self.joints.update_multipliers(self.trial, self.straight, direction)
+        self.joints.relinearize(self.trial, direction)
+        self.joints.take_over(self.straight)
         self.joints.evaluate(self.pose, "current")
 
     # state -------------------------------------------------------------------------------------------------------
@@ -353,6 +360,10 @@ class WarpBackend:
         if self.has_constraints:
             # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.linear.direction)
+        return self._set_direction(), iterations
+
+    def _set_direction(self) -> np.ndarray:
+        """Path along the direction; the largest vertex displacement of the full step per island [m]."""
         direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
         self.device.launch(
             paths.direction_paths,
@@ -360,7 +371,32 @@ class WarpBackend:
         )  # fmt: skip
         speed = self.islands.reduced(a, sums.MAX)
         self._strain_limit = self.islands.reduced(b, sums.MIN)
-        return speed, iterations
+        return speed
+
+    def close_joints(self) -> np.ndarray:
+        """Bend the direction until the linear model closes all exact rows, by solves with the factors that are there.
+
+        The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
+        """
+        launch, n, a = self.device.launch, self.n, self.values["a"]
+        direction, missing = self.linear.direction, self.before_contacts
+        for _ in range(CLOSINGS if self.linear.has_factors else 0):
+            launch(integrators.go_straight, n, self.pose, direction, self.straight)
+            a.zero_()
+            self.joints.predicted_errors(self.straight, direction, a)
+            if self.islands.reduced(a, sums.MAX).max() <= CLOSED:
+                break
+            missing.zero_()
+            self.joints.add_missing(self.straight, missing)
+            self.joints.take_over(self.straight)
+            if self.has_constraints:
+                launch(bodies.project_vectors, n, self.body, self.step, missing)
+            self.linear.correct(missing)
+            if self.has_constraints:
+                launch(bodies.project_vectors, n, self.body, self.step, direction)
+            launch(integrators.add_rows, n, missing, self.gradient)
+        self.joints.evaluate(self.pose, "current")
+        return self._set_direction()
 
     def _project(self, couplings) -> None:
         self.joints.restore_blocks()

@@ -114,8 +114,12 @@ def energy(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.nda
 
 def gradient(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:
     """Gradient (n, 12) of the total energy."""
-    f = rows.K * (residual(rows, q) - shift)
-    out = np.zeros((len(q), 3, 4))
+    return pull_back(rows, rows.K * (residual(rows, q) - shift), len(q))
+
+
+def pull_back(rows: Rows, f: np.ndarray, bodies: int) -> np.ndarray:
+    """Gradient (n, 12) of an energy whose derivatives by the residuals are f (m, 3)."""
+    out = np.zeros((bodies, 3, 4))
     np.add.at(out, rows.child, f[:, :, None] * rows.Yc[:, None, :])
     inner = rows.parent != WORLD
     np.subtract.at(out, rows.parent[inner], (f[:, :, None] * rows.Yp[:, None, :])[inner])

@@ -74,6 +74,9 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             moved, iterations = backend.solve()
         progress.newton += 1
         progress.linear += iterations
+        if backend.system.has_exact and (moved <= tolerance * h).all():
+            with progress.time("linear solve"):
+                moved = backend.close_joints()
         speed = moved / h
         if not np.isfinite(speed).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
