@@ -118,18 +118,21 @@ class Clusters:
         of: (n,) cluster of every body, `GROUND` for those that stay.
         count: number of clusters.
         freedoms: (count, 6, 6) projectors onto the twists of the clusters.
+        pivot: (count,) body at whose centre a cluster's twist acts, -1 for the mean of the centres.
     """
 
     of: np.ndarray
     count: int
     freedoms: np.ndarray
+    pivot: np.ndarray
 
     def centres(self, q: np.ndarray) -> np.ndarray:
-        """(count, 3) mean places of the bodies' centres."""
+        """(count, 3) points at which the twists act."""
         inside = self.of >= 0
         total = np.zeros((self.count, 3))
         np.add.at(total, self.of[inside], q[inside, :3])
-        return total / np.maximum(np.bincount(self.of[inside], minlength=self.count), 1)[:, None]
+        mean = total / np.maximum(np.bincount(self.of[inside], minlength=self.count), 1)[:, None]
+        return np.where((self.pivot >= 0)[:, None], q[self.pivot, :3], mean)
 
     def spread(self, q: np.ndarray, length: float):
         """Sparse (6 n, 6 count): twists of all bodies from those of the clusters, lengths in units of `length`."""
@@ -165,14 +168,14 @@ def single_clusters(rows: RigidRows) -> Clusters:
 
 
 def clusters_of(rows: RigidRows, label: np.ndarray) -> Clusters:
-    """Clusters of bodies with equal labels (n,) >= 0; only a body with all freedoms may share one."""
+    """Clusters of bodies with equal labels (n,) >= 0, of which one at most lacks some freedom."""
     used, of = np.unique(label[label >= 0], return_inverse=True)
     full = np.full(len(label), GROUND)
     full[label >= 0] = of
-    freedoms = np.tile(np.eye(6), (len(used), 1, 1))
+    freedoms, pivot = np.tile(np.eye(6), (len(used), 1, 1)), np.full(len(used), -1)
     partly = np.flatnonzero((full >= 0) & ~rows.free)
-    freedoms[full[partly]] = rows.basis[partly]
-    return Clusters(full, len(used), freedoms)
+    freedoms[full[partly]], pivot[full[partly]] = rows.basis[partly], partly
+    return Clusters(full, len(used), freedoms, pivot)
 
 
 def rotations(w: np.ndarray) -> np.ndarray:

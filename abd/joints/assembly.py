@@ -1,0 +1,240 @@
+"""Assembly: rigid poses at which all joints are closed and requested coordinates have their values.
+
+A coordinate of a joint on no loop is set exactly, by moving the freer side of the joint and everything that hangs on
+it. Loops are closed by projection, along a path of small steps from the present values to the requested ones, so that
+they stay on their branch; joints on no loop keep their coordinates meanwhile. Dynamic bodies move, kinematic and static
+ones stay. Strain is dropped: the result is rigid.
+
+Each requested coordinate ends as one of (the terms of ArtiSynth's CoordinateSetter)
+
+    "free"       it has its value
+    "limited"    the value was outside its range, or a range, a lock or the reach of a loop stopped it on its way
+    "dependent"  other joints and the requests before it determine it
+
+and every other one as "dependent" (it can change only with a request, or not at all), "limited" (held at an end of its
+range) or "free"; "unknown" on loops too large to be analysed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.joints.independence import INDEPENDENT, independence, independent_in_order, remaining
+from abd.joints.linkage import Linkage, worst_residuals
+from abd.joints.projection import Projected, project
+from abd.joints.rigid_rows import rigid_rows
+from abd.model import Model
+
+TOLERANCE = 1e-12
+"""Residual to which joints are closed [m or rad], where the size of the coordinates allows it."""
+PATH_TURN = np.radians(15.0)
+"""Change of a requested angle per step along the path; lengths change by the same share of the unit of length."""
+LARGEST_JUMP = 1.0
+"""Change of any angle in such a step [rad] beyond which it is halved: a loop may have left its branch."""
+SHORTEST = 1e-6
+"""Share of the path below which steps are not halved further."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Result of `assemble`; c coordinates of all joints, j joints.
+
+    Attributes:
+        q: (n, 12) rigid states.
+        coordinates: (joint index, name) of every coordinate.
+        values: (c,) [m or rad], angles counted from the requested or reference values.
+        status: "free", "limited", "dependent" or "unknown" of every coordinate.
+        requested: (c,) bool.
+        residual: (j, 2) largest residual of the constraint rows of every joint [m], [rad], of couplings at the joint
+            of their q0.
+        converged: all joints are closed.
+        iterations: linear systems solved; 0 where no loop was concerned.
+    """
+
+    q: np.ndarray
+    coordinates: list[tuple[int, str]]
+    values: np.ndarray
+    status: list[str]
+    requested: np.ndarray
+    residual: np.ndarray
+    converged: bool
+    iterations: int
+
+    @property
+    def num_free(self) -> int:
+        """Requested coordinates that have their value."""
+        return self._count("free")
+
+    @property
+    def num_limited(self) -> int:
+        """Requested coordinates that were limited."""
+        return self._count("limited")
+
+    @property
+    def num_dependent(self) -> int:
+        """Requested coordinates that others determine."""
+        return self._count("dependent")
+
+    def _count(self, wanted: str) -> int:
+        return sum(status == wanted for status, mine in zip(self.status, self.requested, strict=True) if mine)
+
+
+def assemble(
+    model: Model,
+    q: np.ndarray,
+    requests: Mapping[tuple[int, str], float] | None = None,
+    reference: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+    compliant: bool = True,
+) -> Assembly:
+    """Close all active joints and set coordinates.
+
+    Args:
+        q: (n, 12) states to start from.
+        requests: (joint index, coordinate name) -> value [m or rad]; where not all can be had, the first ones count.
+        reference: (c,) present values near which angles are counted, in the order of `Assembly.coordinates`;
+            default: the initial values of the scene.
+        compliant: whether rows with a compliance are closed as well.
+
+    Raises:
+        KeyError: there is no such coordinate.
+    """
+    rows = rigid_rows(model)
+    if not compliant:
+        rows = replace(rows, held=rows.held & ~rows.yields)
+    requests = dict(requests or {})
+    linkage = Linkage(model, rows, q, reference, tolerance, {joint for joint, _ in requests})
+    wanted = {linkage.row_of[key]: float(value) for key, value in requests.items()}
+    return _Assembler(linkage).solve(wanted)
+
+
+class _Assembler:
+    """One assembly under way."""
+
+    def __init__(self, linkage: Linkage):
+        self.linkage, self.rows = linkage, linkage.rows
+        self.active = np.zeros(0, dtype=int)  # rows of coordinates and gaps that are held at the end of their range
+        self.iterations = 0
+
+    def solve(self, wanted: dict[int, float]) -> Assembly:
+        """Walk over the bridges, close the loops, follow the requests that remain."""
+        links = self.linkage
+        goals = {row: float(np.clip(value, links.lower[row], links.upper[row])) for row, value in wanted.items()}
+        status = {row: "free" if goals[row] == wanted[row] else "limited" for row in wanted}
+        placed = links.walk(goals)
+        self.clusters = links.clusters()
+        converged = self._close()
+        remaining_goals = {row: value for row, value in goals.items() if row not in placed}
+        independent = self._follow(remaining_goals, status) if converged else []
+        self._tell_the_rest(status, independent)
+        values = links.values()
+        return Assembly(
+            q=links.q,
+            coordinates=links.keys,
+            values=values[links.places],
+            status=[status[row] for row in links.places.tolist()],
+            requested=np.isin(links.places, list(wanted)),
+            residual=worst_residuals(self.rows, values, len(links.model.joints)),
+            converged=converged,
+            iterations=self.iterations,
+        )
+
+    def _close(self) -> bool:
+        """Close what is open, from the present poses, from those of a spanning tree, and from shaken ones."""
+        links, best = self.linkage, np.inf
+        start = found = links.q, links.near
+        for attempt in (lambda: start[0], links.seated, lambda: links.shaken(self.clusters)):
+            links.q, links.near = start
+            result, active = self._project(np.zeros(0, dtype=int), np.zeros(0), attempt(), start[1])
+            links.q, links.near = result.q, result.reference
+            if result.converged and not links.is_misplaced():
+                self.active = active
+                return True
+            size = np.linalg.norm(self.rows.scale[links.hard] * result.residual[: len(links.hard)])
+            if size < best:
+                best, found = size, (result.q, result.reference)
+        links.q, links.near = found
+        return False
+
+    def _project(self, goals: np.ndarray, target: np.ndarray, q, near) -> tuple[Projected, np.ndarray]:
+        """Project onto the joints and goals; ends of ranges join in once they are overstepped. Also those (rows)."""
+        links, rows = self.linkage, self.rows
+        slack = 2.0 * links.tolerance
+        active = np.setdiff1d(np.flatnonzero(links.lower == links.upper), goals)
+        while True:
+            now, lower, upper = rows.values(q, near)[0][active], links.lower[active], links.upper[active]
+            ends = np.where(np.abs(now - lower) <= np.abs(now - upper), lower, upper)
+            chosen = np.concatenate([links.hard, active, goals])
+            aim = np.concatenate([rows.target[links.hard], ends, target])
+            result = project(rows, q, chosen, aim, self.clusters, links.tolerance, near)
+            self.iterations += result.iterations
+            values = rows.values(result.q, result.reference)[0]
+            beyond = np.flatnonzero((values < links.lower - slack) | (values > links.upper + slack))
+            beyond = np.setdiff1d(beyond, chosen)
+            if not result.converged or not len(beyond):
+                return result, active
+            active = np.union1d(active, beyond)
+
+    def _follow(self, goals: dict[int, float], status: dict[int, str]) -> list[int]:
+        """Lead the goals (row -> value) to their values in small steps; returns the independent ones among them."""
+        links, rows = self.linkage, self.rows
+        index = np.array(list(goals), dtype=int)
+        if not len(index):
+            return []
+        independent = self._independent(index)
+        status.update(dict.fromkeys(index[~independent].tolist(), "dependent"))
+        index = index[independent]
+        if not len(index):
+            return []
+        start, end = links.values()[index], np.array([goals[row] for row in index.tolist()])
+        unit = np.where(rows.rotary[index], 1.0, rows.length)
+        longest = 1.0 / max(1, int(np.ceil(np.max(np.abs(end - start) / unit) / PATH_TURN)))
+        turning = links.places[rows.rotary[links.places]]
+        done, stride = 0.0, longest
+        while done < 1.0:
+            share = min(1.0, done + stride)
+            target = start + share * (end - start) if share < 1.0 else end
+            result, active = self._project(index, target, links.q, links.near)
+            turned = rows.values(result.q, result.reference)[0][turning] - links.values()[turning]
+            if result.converged and np.abs(turned).max(initial=0.0) <= LARGEST_JUMP:
+                links.q, links.near, self.active, done = result.q, result.reference, active, share
+                stride = min(2.0 * stride, longest)
+            elif stride < SHORTEST:
+                status.update(dict.fromkeys(index.tolist(), "limited"))
+                break
+            else:
+                stride /= 2.0
+        return index.tolist()
+
+    def _independent(self, index: np.ndarray) -> np.ndarray:
+        """(k,) bool, which of the coordinates (rows) are left free by joints, locks and the ones before them."""
+        links = self.linkage
+        locks = np.setdiff1d(np.flatnonzero(links.lower == links.upper), index)
+        found = independence(links.jacobian(np.union1d(links.hard, locks), self.clusters))
+        if found is None:
+            return np.ones(len(index), dtype=bool)
+        return independent_in_order(links.jacobian(index, self.clusters), found.motions)
+
+    def _tell_the_rest(self, status: dict[int, str], goals: list[int]) -> None:
+        """Status of the coordinates that were not requested; `goals` are the independent requests on loops."""
+        links = self.linkage
+        rest = np.array([row for row in links.places.tolist() if row not in status], dtype=int)
+        owner = self.rows.joint[rest]
+        on_loop = np.isin(owner, list(links.edge_of.keys() - links.bridges))
+        at_end = np.isin(rest, self.active) | (links.lower[rest] == links.upper[rest])
+        found = independence(links.jacobian(links.hard, self.clusters)) if on_loop.any() else None
+        if found is not None:
+            held = np.union1d(np.array(goals, dtype=int), self.active)
+            motions = remaining(found.motions, links.jacobian(held, self.clusters))
+            along = links.jacobian(rest, self.clusters)
+            free = np.linalg.norm(along @ motions, axis=1) > INDEPENDENT * np.linalg.norm(along, axis=1)
+        for k, row in enumerate(rest.tolist()):
+            if at_end[k]:
+                status[row] = "limited"
+            elif not on_loop[k]:
+                status[row] = "free"
+            else:
+                status[row] = "unknown" if found is None else "free" if free[k] else "dependent"

@@ -1,0 +1,50 @@
+"""Placing one joint exactly: from its coordinates to the pose of a whole side of the mechanism."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints import TYPES
+from abd.joints.rotations import exp, inverse, pose
+from abd.model import WORLD, Joint
+from abd.potentials.arap import polar
+
+
+def joint_transform(joint: Joint, coordinates: np.ndarray) -> np.ndarray | None:
+    """T_CD (4, 4) at coordinate values in the type's order; None for types that their coordinates do not describe."""
+    module = TYPES[joint.type]
+    motions = module.motions(joint)
+    if motions is None:
+        return module.transform(joint, coordinates) if hasattr(module, "transform") else None
+    if len(motions) != len(module.coordinates(joint)):
+        return None
+    T = np.eye(4)
+    for motion, value in zip(motions, coordinates, strict=True):
+        T = T @ exp(value * motion.twist)
+    return T
+
+
+def body_pose(q: np.ndarray, body: int) -> np.ndarray:
+    """(4, 4) pose of a body in rigid states q (n, 12); the identity for the world."""
+    return np.eye(4) if body == WORLD else pose(q[body, 3:].reshape(3, 3), q[body, :3])
+
+
+def present_transform(joint: Joint, q: np.ndarray) -> np.ndarray:
+    """T_CD (4, 4) of a joint in rigid states q (n, 12)."""
+    base, tip = body_pose(q, joint.parent) @ joint.parent_frame, body_pose(q, joint.child) @ joint.child_frame
+    return inverse(base) @ tip
+
+
+def motion_to(joint: Joint, q: np.ndarray, T: np.ndarray, of_child: bool) -> np.ndarray:
+    """(4, 4) motion of the world that gives the joint the transform T when the child, or else the parent, makes it."""
+    parent, child = body_pose(q, joint.parent), body_pose(q, joint.child)
+    if of_child:
+        return parent @ joint.parent_frame @ T @ inverse(joint.child_frame) @ inverse(child)
+    return child @ joint.child_frame @ inverse(T) @ inverse(joint.parent_frame) @ inverse(parent)
+
+
+def move_bodies(q: np.ndarray, motion: np.ndarray, which: np.ndarray) -> None:
+    """Apply a motion (4, 4) of the world to some bodies (n,) bool, in place."""
+    R = motion[:3, :3]
+    q[which, :3] = q[which, :3] @ R.T + motion[:3, 3]
+    q[which, 3:] = polar(R @ q[which, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
