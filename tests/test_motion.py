@@ -7,11 +7,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
+from abd.scene.fields import Orientation
 from abd.scene.formula import FormulaError, parse_formula
 from abd.scene.motion import prescribed_motion
 from abd.scene.pose import body_pose, rotation_matrix
 from abd.scene.pose_file import read_poses
-from abd.scene.fields import Orientation
 from abd.scene.schema import BodySpec, MotionSpec
 
 START = body_pose(BodySpec(name="b", box=(1, 1, 1), position=(1, 2, 3), axis_angle={"axis": (1, 2, 2), "degrees": 40}))

@@ -32,8 +32,10 @@ DRIVE_KEYS = {
 
 
 def check_twins(table: Spec) -> Iterator[Finding]:
-    """An angle is given in one unit."""
+    """An angle is given in one unit; what a joint says about its single coordinate is checked with that."""
     for key in twin_keys(type(table)):
+        if key in CoordinateKeys.model_fields and not isinstance(table, CoordinateSpec):
+            continue
         twin = f"{key}{DEGREES}"
         if getattr(table, twin) is not None and getattr(table, key) != type(table).model_fields[key].default:
             yield Finding((twin,), f"{key} is given as well", getattr(table, twin), "keep one of them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from abd.model import CoordinateSettings, Drive
-from abd.scene.angles import in_radians, time_function
+from abd.scene.angles import DEGREES, in_radians, time_function
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 
 SHORTHANDS = tuple(CoordinateKeys.model_fields)
@@ -26,6 +26,16 @@ def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, Coordinate
         own = tables.get(names[0], CoordinateSpec())
         tables[names[0]] = own.model_copy(update=short)
     return tables
+
+
+def key_of(spec: JointSpec, name: str, key: str) -> str:
+    """Where a joint says this about a coordinate: the key of the joint itself, or that in the coordinate's table."""
+    for one in (f"{key}{DEGREES}", key):
+        if one in given_shorthands(spec):
+            return one
+    table = spec.coordinate[name]
+    twin = f"{key}{DEGREES}"
+    return f"coordinate.{name}.{key if getattr(table, twin, None) is None else twin}"
 
 
 def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:

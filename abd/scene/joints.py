@@ -14,7 +14,7 @@ from abd.scene.bodies import BodyRecord
 from abd.scene.frames import inverse_pose
 from abd.scene.joint_checks import WORLD_NAME
 from abd.scene.joint_compliance import row_compliance
-from abd.scene.joint_coordinates import coordinate_settings, coordinate_tables, initial_values
+from abd.scene.joint_coordinates import coordinate_settings, coordinate_tables, initial_values, key_of
 from abd.scene.joint_frames import relative, start_is_measured, world_frames
 from abd.scene.joint_parameters import of_type, parameters, start_transform
 from abd.scene.joint_schema import CoordinateSpec, JointDrawing, JointSpec
@@ -132,12 +132,12 @@ def _coordinates(
         if measure.name in wanted and abs(start - given) > SAME_VALUE:
             message = f"the bodies put {measure.name} at {start:.6g}, not at {given:.6g}"
             remedy = "drop initial, or give the joint's place in the world instead of the child's own"
-            raise SceneError([Problem(message, key=f"coordinate.{measure.name}.initial", value=given, remedy=remedy)])
+            raise SceneError([Problem(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)])
         one = coordinate_settings(measure.name, tables[measure.name], start)
         if one.limit == "barrier" and not one.lower < start < one.upper:
             message = f"{measure.name} starts at {start:.6g}, outside its range [{one.lower:.6g}, {one.upper:.6g}]"
             remedy = 'move the bodies, widen the range, or use limit = "compliant"'
-            raise SceneError([Problem(message, key=f"coordinate.{measure.name}.range", value=start, remedy=remedy)])
+            raise SceneError([Problem(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)])
         settings.append(one)
     return tuple(settings)
 

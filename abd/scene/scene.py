@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from typing import Any
 
 from abd.errors import Problem, SceneError
-from abd.model import WORLD, Model, Settings
+from abd.model import Model, Settings
 from abd.scene.body_checks import check_body
 from abd.scene.checks import check_scene
 from abd.scene.find import find_scene
-from abd.scene.findings import Finding, as_problem, key_name, schema_findings
-from abd.scene.joint_checks import WORLD_NAME, check_joint
+from abd.scene.findings import as_problem, key_name
+from abd.scene.joint_methods import JointMethods
+from abd.scene.joint_schema import CouplingSpec, JointSpec
 from abd.scene.overrides import apply_overrides
 from abd.scene.reader import (
     is_json,
@@ -28,24 +27,21 @@ from abd.scene.reader import (
 )
 from abd.scene.schema import (
     BodySpec,
-    JointSpec,
     MaterialPairSpec,
     MaterialSpec,
     OutputSpec,
     SceneSpec,
     SolverSpec,
-    Spec,
 )
 from abd.scene.suggestions import did_you_mean
+from abd.scene.tables import plain, table
 from abd.scene.toml_text import scene_toml
-
-Table = TypeVar("Table", bound=Spec)
 
 RIGID_IPC_KEYS = ("rigid_body_problem", "scene_type", "args")
 """Top-level keys of which one at least makes a JSON file a scene of rigid-ipc."""
 
 
-class Scene:
+class Scene(JointMethods):
     """Bodies, joints, materials and settings, all of them by name.
 
     The keyword arguments of `add_body` and its kin are the keys of the scene file (`abd schema` lists them). A wrong
@@ -69,8 +65,8 @@ class Scene:
         self.path: Path | None = None
         self.name = name
         self.gravity = gravity
-        self.spec.solver = _table(SolverSpec, "solver", solver or {})
-        self.spec.output = _table(OutputSpec, "output", output or {})
+        self.spec.solver = table(SolverSpec, "solver", solver or {})
+        self.spec.output = table(OutputSpec, "output", output or {})
 
     @classmethod
     def from_spec(cls, spec: SceneSpec, notes: Iterable[str] = (), path: Path | None = None) -> Scene:
@@ -103,7 +99,7 @@ class Scene:
 
     @gravity.setter
     def gravity(self, gravity: Sequence[float]) -> None:
-        self.spec.gravity = _plain(gravity)
+        self.spec.gravity = plain(gravity)
 
     @property
     def solver(self) -> SolverSpec:
@@ -123,57 +119,30 @@ class Scene:
         """The table of a joint."""
         return _named(self.spec.joint, name, "joint")
 
+    def coupling(self, name: str) -> CouplingSpec:
+        """The table of a coupling."""
+        return _named(self.spec.coupling, name, "coupling")
+
     def add_body(self, name: str, **keys: Any) -> str:
         """Add a body and return its name, by which joints refer to it.
 
         Paths of meshes and pose files are relative to the working directory.
         """
-        body = _table(BodySpec, f"body.{name}", {"name": name, **keys})
+        body = table(BodySpec, f"body.{name}", {"name": name, **keys})
         make_body_paths_absolute(body, Path.cwd())
         self._add("body", body, check_body(body))
         return name
 
     def add_material(self, name: str, **keys: Any) -> str:
         """Add a material and return its name."""
-        material = _table(MaterialSpec, f"material.{name}", {"name": name, **keys})
+        material = table(MaterialSpec, f"material.{name}", {"name": name, **keys})
         self._add("material", material)
         return name
 
     def add_material_pair(self, first: str, second: str, **keys: Any) -> None:
         """Say how two materials touch, against the rule mu = sqrt(mu_a mu_b)."""
-        pair = _table(MaterialPairSpec, "material_pair", {"between": (first, second), **keys})
+        pair = table(MaterialPairSpec, "material_pair", {"between": (first, second), **keys})
         self.spec.material_pair.append(pair)
-
-    def add_hinge(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
-        """Add a hinge with ``anchor`` and ``axis`` (or those of each body) and return its name."""
-        return self.add_joint("hinge", name, parent, child, **keys)
-
-    def add_spherical(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
-        """Add a ball joint with an ``anchor`` (or one of each body) and return its name."""
-        return self.add_joint("spherical", name, parent, child, **keys)
-
-    def add_fixed(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
-        """Weld two bodies at an ``anchor`` (or one of each body) and return the joint's name."""
-        return self.add_joint("fixed", name, parent, child, **keys)
-
-    def add_joint(self, type: str, name: str, parent: str | int, child: str, **keys: Any) -> str:
-        """Add a joint of a type by name and return its name; the parent may be `abd.WORLD`."""
-        parent = WORLD_NAME if parent == WORLD else parent
-        fields = {"name": name, "type": type, "parent": parent, "child": child, **keys}
-        joint = _table(JointSpec, f"joint.{name}", fields)
-        self._add("joint", joint, check_joint(joint))
-        return name
-
-    def _add(self, key: str, item: Any, findings: Iterable[Finding] = ()) -> None:
-        items = getattr(self.spec, key)
-        findings = list(findings)
-        if any(other.name == item.name for other in items):
-            findings.append(
-                Finding(("name",), f"there is a {key} '{item.name}' already", item.name, "names are unique")
-            )
-        if findings:
-            raise SceneError([_below(f"{key}.{item.name}", finding) for finding in findings])
-        items.append(item)
 
     def check(self) -> list[Problem]:
         """Everything wrong with the scene that can be told without its geometry."""
@@ -233,32 +202,6 @@ def _line_of_key(lines: dict[str, int], key: str) -> int | None:
     while key and key not in lines:
         key = key[: max(key.rfind("."), key.rfind("["), 0)]
     return lines.get(key)
-
-
-def _table(model: type[Table], key: str, fields: Mapping[str, Any]) -> Table:
-    """The table of these fields; `SceneError` with all that is wrong with them. None stands for "not given"."""
-    plain = {name: _plain(value) for name, value in fields.items() if value is not None}
-    try:
-        return model.model_validate(plain)
-    except ValidationError as error:
-        findings = schema_findings(error, model, plain)
-        raise SceneError([_below(key, finding) for finding in findings]) from error
-
-
-def _below(key: str, finding: Finding) -> Problem:
-    problem = as_problem(finding, {})
-    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
-
-
-def _plain(value: Any) -> Any:
-    """NumPy arrays and numbers, paths and tuples as lists, numbers and texts."""
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _named(items: Sequence[Any], name: str, kind: str) -> Any:

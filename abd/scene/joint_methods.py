@@ -1,0 +1,124 @@
+"""The part of `Scene` that adds joints and couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from abd.errors import SceneError
+from abd.model import WORLD
+from abd.scene.coupling_checks import check_coupling
+from abd.scene.findings import Finding
+from abd.scene.joint_checks import WORLD_NAME, check_joint
+from abd.scene.joint_schema import CouplingSpec, JointFrames, JointSpec
+from abd.scene.schema import SceneSpec
+from abd.scene.tables import below, table
+
+FRAMES = tuple(key for key in JointFrames.model_fields if key.endswith("frame"))
+
+
+class JointMethods:
+    """Methods that add joints and couplings to `spec`; their keyword arguments are the keys of the scene file.
+
+    A joint's place is one of
+
+        anchor, axis, x_axis                              in the world at t = 0
+        parent_anchor, child_anchor, parent_axis, ...     in the mesh frames of the bodies
+        world_frame [, child_world_frame]                 D [and C] in the world at t = 0
+        parent_frame [, child_frame]                      D [and C] in the mesh frames
+
+    where a frame is a (4, 4) matrix or a table such as ``{"position": (0, 0, 1), "quaternion": (1, 0, 0, 0)}``. Parents
+    may be `abd.WORLD`. All methods return the name.
+    """
+
+    spec: SceneSpec
+
+    def add_joint(self, type: str, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Add a joint of any type (`abd schema` lists them)."""
+        parent = WORLD_NAME if parent == WORLD else parent
+        keys.update({key: _frame(keys[key]) for key in FRAMES if key in keys})
+        joint = table(
+            JointSpec, f"joint.{name}", {"name": name, "type": type, "parent": parent, "child": child, **keys}
+        )
+        self._add("joint", joint, check_joint(joint))
+        return name
+
+    def add_hinge(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Turns about an axis: coordinate theta."""
+        return self.add_joint("hinge", name, parent, child, **keys)
+
+    def add_spherical(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Turns about a point."""
+        return self.add_joint("spherical", name, parent, child, **keys)
+
+    def add_fixed(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Welds two bodies."""
+        return self.add_joint("fixed", name, parent, child, **keys)
+
+    def add_slider(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Slides along an axis: coordinate z."""
+        return self.add_joint("slider", name, parent, child, **keys)
+
+    def add_cylindrical(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Slides along an axis and turns about it: coordinates z, theta."""
+        return self.add_joint("cylindrical", name, parent, child, **keys)
+
+    def add_universal(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+        """Turns about z of the parent, then about y of the child: coordinates roll, pitch."""
+        return self.add_joint("universal", name, parent, child, **keys)
+
+    def add_distance(self, name: str, parent: str | int, child: str, distance: float, **keys: Any) -> str:
+        """A rod without mass between ``parent_anchor`` and ``child_anchor`` [m]."""
+        return self.add_joint("distance", name, parent, child, distance=distance, **keys)
+
+    def add_rope(self, name: str, parent: str | int, child: str, distance: float, **keys: Any) -> str:
+        """A rope without mass that lets ``parent_anchor`` and ``child_anchor`` no farther apart than this [m]."""
+        return self.add_joint("rope", name, parent, child, distance=distance, **keys)
+
+    def add_spring(self, name: str, parent: str | int, child: str, stiffness: float, **keys: Any) -> str:
+        """A spring [N/m] between ``parent_anchor`` and ``child_anchor``, with ``rest_length`` and ``damping``."""
+        return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
+
+    def add_coupling(self, name: str, coordinate: str, terms: Sequence[Mapping[str, Any]], **keys: Any) -> str:
+        """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint alone where
+        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table."""
+        fields = {"name": name, "coordinate": coordinate, "terms": list(terms), **keys}
+        coupling = table(CouplingSpec, f"coupling.{name}", fields)
+        self._add("coupling", coupling, check_coupling(coupling))
+        return name
+
+    def add_gear(self, name: str, first: str, second: str, ratio: float, **keys: Any) -> str:
+        """``q_second = ratio q_first``; wheels that touch from outside have a negative ratio."""
+        return self.add_coupling(name, second, [{"coordinate": first, "factor": ratio}], **keys)
+
+    def add_rack(self, name: str, rack: str, pinion: str, radius: float, **keys: Any) -> str:
+        """``q_rack = radius q_pinion``, radius in m/rad."""
+        return self.add_coupling(name, rack, [{"coordinate": pinion, "factor": radius}], **keys)
+
+    def add_mimic(
+        self, name: str, follower: str, leader: str, multiplier: float = 1.0, offset: float = 0.0, **keys: Any
+    ) -> str:
+        """``q_follower = multiplier q_leader + offset``."""
+        terms = [{"coordinate": leader, "polynomial": (offset, multiplier)}]
+        return self.add_coupling(name, follower, terms, **keys)
+
+    def _add(self, key: str, item: Any, findings: Iterable[Finding] = ()) -> None:
+        """Append an item to one of the scene's lists; `SceneError` where it is wrong or its name is taken."""
+        items = getattr(self.spec, key)
+        findings = list(findings)
+        if any(other.name == item.name for other in items):
+            message = f"there is a {key} '{item.name}' already"
+            findings.append(Finding(("name",), message, item.name, "names are unique"))
+        if findings:
+            raise SceneError([below(f"{key}.{item.name}", finding) for finding in findings])
+        items.append(item)
+
+
+def _frame(value: Any) -> Any:
+    """The table of a frame that is given as a (4, 4) matrix; anything else as it is."""
+    if np.asarray(value, dtype=object).shape != (4, 4):
+        return value
+    matrix = np.asarray(value, dtype=float)
+    return {"position": matrix[:3, 3], "matrix": matrix[:3, :3]}

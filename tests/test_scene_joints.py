@@ -1,0 +1,449 @@
+"""Joints, coordinates and couplings of a scene: reading, checking, compiling, saving."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import abd
+from abd.errors import SceneError
+from abd.joints import ALIASES, TYPES
+from abd.joints.build import build_system
+from abd.joints.measures import value_at
+from abd.model import affine_matrices
+from abd.scene.documentation import schema_markdown
+from abd.scene.joint_types import TRAITS, traits, type_of
+
+BODIES = """[[body]]
+name = "a"
+box = [1, 1, 1]
+[[body]]
+name = "b"
+box = [1, 1, 1]
+position = [2, 0, 0]
+"""
+EVERYTHING = f"""{BODIES}
+[solver]
+joint_tolerance = 1e-10
+[[joint]]
+name = "first.hinge"
+type = "hinge"
+child = "a"
+anchor = [0, 0, 0]
+axis = [0, 1, 0]
+x_axis = [0, 0, 1]
+enforcement = "exact"
+initial_deg = 30
+range_deg = [-90, inf]
+friction = 0.1
+armature = 2
+break_force = 1e4
+active = false
+color = [1, 0.5, 0]
+draw_frame_c = "arrow"
+slot_range = [-1, 1]
+[joint.drive]
+mode = "pd"
+target_deg = "90*sin(t)"
+rate = 1
+stiffness = 10
+damping = 2
+effort = 30
+[[joint]]
+name = "second"
+type = "hinge"
+parent = "a"
+child = "b"
+parent_frame = {{ position = [1, 0, 0], euler = {{ order = "x", degrees = [-90] }} }}
+child_frame = {{ position = [-1, 0, 0], axis_angle = {{ axis = [1, 0, 0], degrees = -90 }} }}
+enforcement = "compliant"
+compliance = [1e-6, 1e-6]
+critical_damping = 0.5
+[joint.coordinate.theta]
+range = [-1, 1]
+limit = "compliant"
+limit_compliance = 1e-3
+limit_damping = 4
+locked = true
+lock_value_deg = 10
+stiffness = 2
+rest_deg = 5
+velocity_limit = 7
+effort_limit = 8
+[[coupling]]
+name = "gears"
+coordinate = "first.hinge"
+terms = [
+  {{ coordinate = "second.theta", table = [[0, 0], [1, 2], [2, 3]] }},
+]
+scale = -1
+enforcement = "exact"
+"""
+
+
+def box_scene(**solver) -> abd.Scene:
+    scene = abd.Scene("joints", solver=solver)
+    scene.add_body("a", box=(1, 1, 1))
+    scene.add_body("b", box=(1, 1, 1), position=(2, 0, 0), euler={"order": "xyz", "degrees": (10, 20, 30)})
+    return scene
+
+
+def placed(model, joint) -> tuple[np.ndarray, np.ndarray]:
+    """Frames D and C in the world at t = 0."""
+    poses = [*affine_matrices(model.bodies.q), np.eye(4)]
+    return poses[joint.parent] @ joint.parent_frame, poses[joint.child] @ joint.child_frame
+
+
+def read(model, joint) -> dict[str, float]:
+    """Coordinates by name at t = 0, angles in (-pi, pi]."""
+    D, C = placed(model, joint)
+    measures = TYPES[joint.type].coordinates(joint)
+    return dict(zip([m.name for m in measures], value_at(measures, np.linalg.inv(D) @ C).tolist()))
+
+
+def compiled(scene, name="j"):
+    model = scene.compile()
+    return model, next(joint for joint in model.joints if joint.name == name)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_everything_is_read_and_written(tmp_path, explicit):
+    (tmp_path / "scene.toml").write_text(EVERYTHING)
+    scene = abd.load(tmp_path / "scene.toml")
+    scene.save(tmp_path / "saved.toml", explicit)
+    again = abd.load(tmp_path / "saved.toml")
+    assert again == scene.override(["name=saved"]) or again.spec == scene.spec
+    assert "[joint.coordinate.theta]" in (tmp_path / "saved.toml").read_text()
+
+
+def test_every_value_arrives_in_the_model(tmp_path):
+    (tmp_path / "scene.toml").write_text(EVERYTHING)
+    model = abd.load(tmp_path / "scene.toml").compile()
+    first, second = model.joints
+    assert model.settings.joint_tolerance == 1e-10
+    assert (first.enforcement, first.active, first.break_force, first.break_torque) == ("exact", False, 1e4, np.inf)
+    assert first.drawing == {"color": (1.0, 0.5, 0.0), "draw_frame_c": "arrow", "slot_range": (-1.0, 1.0)}
+    (theta,) = first.coordinates
+    assert (theta.name, theta.friction, theta.armature, theta.upper) == ("theta", 0.1, 2.0, np.inf)
+    np.testing.assert_allclose([theta.initial, theta.lower], np.radians([30, -90]))
+    drive = theta.drive
+    assert (drive.mode, drive.stiffness, drive.damping, drive.effort, drive.uid) == ("pd", 10, 2, 30, 0)
+    assert drive.target(0.5) == pytest.approx(np.radians(90 * np.sin(0.5))) and drive.rate(3.0) == 1.0
+
+    np.testing.assert_allclose(second.compliance, [1e-6, 1e-6, 0, 0, 0])
+    np.testing.assert_allclose(second.damping, [np.sqrt(1000 / 1e-6)] * 2 + [0] * 3)
+    (theta,) = second.coordinates
+    assert (theta.limit, theta.limit_compliance, theta.limit_damping, theta.locked) == ("compliant", 1e-3, 4, True)
+    np.testing.assert_allclose([theta.lock_value, theta.rest], np.radians([10, 5]))
+    assert (theta.stiffness, theta.velocity_limit, theta.effort_limit) == (2, 7, 8)
+
+    (gears,) = model.couplings
+    assert (gears.joint, gears.coordinate, gears.scale, gears.enforcement) == (0, "theta", -1, "exact")
+    assert gears.terms[0].joint == 1 and gears.terms[0].table.tolist() == [[0, 0], [1, 2], [2, 3]]
+    build_system(model)
+
+
+def test_overrides_reach_coordinates_drives_and_couplings(tmp_path):
+    (tmp_path / "scene.toml").write_text(EVERYTHING)
+    texts = ["joint.second.coordinate.theta.range=[-2,2]", "joint.first.hinge.drive.effort=5", "coupling.gears.scale=3"]
+    scene = abd.load(tmp_path / "scene.toml").override(texts)
+    assert scene.joint("second").coordinate["theta"].range == (-2, 2)
+    assert scene.joint("first.hinge").drive.effort == 5 and scene.coupling("gears").scale == 3
+
+
+def test_the_shorthands_of_a_single_coordinate():
+    scene = box_scene()
+    scene.add_hinge("j", abd.WORLD, "a", anchor=(0, 0, 1), axis=(0, 1, 0), range=(-1.5, 1.5), locked=True)
+    _, joint = compiled(scene)
+    (theta,) = joint.coordinates
+    assert (theta.lower, theta.upper, theta.locked, theta.limit) == (-1.5, 1.5, True, "barrier")
+
+
+@pytest.mark.parametrize("degrees", [0, 40, -130, 400])
+def test_a_hinge_starts_at_its_initial_angle(degrees):
+    scene = box_scene()
+    scene.add_hinge("j", "a", "b", anchor=(1, 2, 3), axis=(1, 2, 2), x_axis=(0, 0, 5), initial_deg=degrees)
+    model, joint = compiled(scene)
+    D, C = placed(model, joint)
+    np.testing.assert_allclose(D[:3, 2], np.array([1, 2, 2]) / 3, atol=1e-15)
+    np.testing.assert_allclose(D[:3, 0], np.array([-2, -4, 5]) / np.sqrt(45), atol=1e-15)
+    np.testing.assert_allclose(C[:3, 3], (1, 2, 3), atol=1e-14)
+    turn = (read(model, joint)["theta"] - np.radians(degrees) + np.pi) % (2 * np.pi) - np.pi
+    assert turn == pytest.approx(0, abs=1e-14)
+    assert joint.coordinates[0].initial == pytest.approx(np.radians(degrees))
+
+
+def test_all_forms_of_a_place_give_the_same_frames():
+    """World features, features of the bodies, frames in the world and in the bodies, frames as matrices."""
+    turn = Rotation.from_euler("xyz", (10, 20, 30), degrees=True).as_matrix()
+    D = np.eye(4)
+    D[:3, :3], D[:3, 3] = Rotation.from_rotvec((0.3, 0.5, -0.2)).as_matrix(), (1, 0.2, 0.3)
+    in_b = np.eye(4)
+    in_b[:3, :3], in_b[:3, 3] = turn.T @ D[:3, :3], turn.T @ (D[:3, 3] - (2, 0, 0))
+    table = {"position": D[:3, 3], "quaternion": Rotation.from_matrix(D[:3, :3]).as_quat()[[3, 0, 1, 2]]}
+    forms = {
+        "features": {"anchor": D[:3, 3], "axis": 3 * D[:3, 2], "x_axis": D[:3, 0] + 5 * D[:3, 2]},
+        "locals": {
+            "parent_anchor": D[:3, 3],
+            "child_anchor": in_b[:3, 3],
+            "parent_axis": D[:3, 2],
+            "child_axis": in_b[:3, 2],
+            "parent_x_axis": D[:3, 0],
+            "child_x_axis": in_b[:3, 0],
+        },
+        "world": {"world_frame": D},
+        "both in the world": {"world_frame": table, "child_world_frame": D},
+        "in the bodies": {"parent_frame": table, "child_frame": in_b},
+        "in the parent": {"parent_frame": D},
+    }
+    for name, keys in forms.items():
+        scene = box_scene()
+        scene.add_hinge("j", "a", "b", **keys)
+        model, joint = compiled(scene)
+        for frame in placed(model, joint):
+            np.testing.assert_allclose(frame, D, atol=1e-14, err_msg=name)
+
+
+def test_a_measured_start_counts_turns_and_refuses_contradictions():
+    frame = np.eye(4)
+    frame[:3, :3] = Rotation.from_rotvec((0, 0, 0.7)).as_matrix()
+    for given, start in ((None, 0.7), (0.7 + 4 * np.pi, 0.7 + 4 * np.pi)):
+        scene = box_scene()
+        keys = {"world_frame": np.eye(4), "child_world_frame": frame, "friction": 1}
+        scene.add_hinge("j", "world", "a", initial=given, **keys)
+        assert compiled(scene)[1].coordinates[0].initial == pytest.approx(start, abs=1e-14)
+    scene = box_scene()
+    scene.add_hinge("j", "world", "a", initial=0.1, **keys)
+    with pytest.raises(SceneError, match=re.escape("the bodies put theta at 0.7, not at 0.1")):
+        scene.compile()
+
+
+def test_uniform_compliance_brings_critical_damping_along():
+    """Half the sum of both ends: masses, and inertias about the joint's point averaged over all axes."""
+    scene = box_scene()
+    scene.add_body("light", box=(1, 1, 1), density=10, position=(0, 5, 0))
+    place = {"anchor": (1, 0, 0), "axis": (0, 0, 1), "enforcement": "compliant"}
+    scene.add_hinge("j", "a", "b", linear_compliance=1e-6, rotary_compliance=1e-5, **place)
+    scene.add_hinge("w", "world", "light", rotary_compliance=1e-5, damping=(1, 2), **place)
+    model = scene.compile()
+    inertia = 1000 * (1 / 6 + 2 / 3)  # of a cube about a point 1 m from its centre, mean of three axes
+    linear, rotary = 2 * np.sqrt(1000 / 1e-6), 2 * np.sqrt(inertia / 1e-5)
+    np.testing.assert_allclose(model.joints[0].compliance, [1e-6] * 3 + [1e-5] * 2)
+    np.testing.assert_allclose(model.joints[0].damping, [linear] * 3 + [rotary] * 2)
+    np.testing.assert_allclose(model.joints[1].compliance, [0] * 3 + [1e-5] * 2)
+    np.testing.assert_allclose(model.joints[1].damping, [1, 2, 0, 0, 0])
+
+
+def test_stiffness_is_the_inverse_of_compliance():
+    scene = box_scene()
+    scene.add_hinge("j", "a", "b", anchor=(1, 0, 0), axis=(0, 0, 1), enforcement="compliant", stiffness=1e6, damping=3)
+    _, joint = compiled(scene)
+    np.testing.assert_allclose(joint.compliance, [1e-6] * 5)
+    np.testing.assert_allclose(joint.damping, [3.0] * 5)
+
+
+def test_lengths_default_to_the_radius_of_gyration():
+    scene = box_scene()
+    scene.add_body("beam", box=(1, 2, 3), position=(9, 0, 0))
+    scene.add_spherical("s", "world", "a", anchor=(0, 0, 0))
+    scene.add_spherical("t", "a", "beam", anchor=(0, 0, 0))
+    scene.add_spherical("u", "a", "beam", anchor=(0, 0, 0), length=0.3)
+    scene.add_hinge("h", "world", "a", anchor=(0, 0, 0), axis=(0, 0, 1))
+    cube, beam = np.sqrt(1 / 6), np.sqrt(2 * (1 + 4 + 9) / 36)
+    lengths = [joint.length for joint in scene.compile().joints]
+    np.testing.assert_allclose(lengths, [cube, (cube + beam) / 2, 0.3, 0.5])
+
+
+def test_couplings_by_name():
+    scene = box_scene()
+    for name, child in (("p", "a"), ("q", "b")):
+        scene.add_hinge(name, "world", child, anchor=(0, 0, 0), axis=(0, 0, 1))
+    scene.add_gear("gear", "p", "q.theta", ratio=-2)
+    scene.add_mimic("mimic", "q", "p", multiplier=3, offset=0.5, enforcement="compliant", compliance=1e-4)
+    scene.add_rack("rack", "q", "p", radius=0.2)
+    polynomials = [coupling.terms[0].polynomial for coupling in scene.compile().couplings]
+    assert polynomials == [(0.0, -2.0), (0.5, 3.0), (0.0, 0.2)]
+    with pytest.raises(SceneError, match="there is a coupling 'gear' already"):
+        scene.add_gear("gear", "p", "q", ratio=1)
+
+
+HINGE = '[[joint]]\nname = "j"\ntype = "hinge"\nparent = "a"\nchild = "b"\n'
+PLACE = "anchor = [1, 0, 0]\naxis = [0, 0, 1]\n"
+COUPLING = '[[joint]]\nname = "k"\ntype = "hinge"\nchild = "a"\nanchor = [0, 0, 0]\naxis = [0, 0, 1]\n[[coupling]]\nname = "c"\n'
+WRONG = {
+    # what follows the two bodies: number of lines after BODIES, key, part of the message, part of the remedy
+    "type": ('[[joint]]\nname = "j"\ntype = "hinj"\nchild = "a"\n', 3, "joint.j.type", "not 'hinj'", "'hinge'"),
+    "zero axis": (f"{HINGE}anchor = [0, 0, 0]\naxis = [0, 0, 0]\n", 7, "joint.j.axis", "is zero", "direction"),
+    "parallel": (f"{HINGE}{PLACE}x_axis = [0, 0, 2]\n", 8, "joint.j.x_axis", "parallel to axis", "across"),
+    "half an x": (f"{HINGE}{PLACE}child_x_axis = [1, 0, 0]\n", 8, "joint.j.child_x_axis", "is missing", "both"),
+    "frame and anchor": (f"{HINGE}{PLACE}parent_frame = {{}}\n", 6, "joint.j.anchor", "given as well", "keep one"),
+    "child's frame alone": (f"{HINGE}child_frame = {{}}\n", 6, "joint.j.child_frame", "parent", "'world_frame'"),
+    "foreign parameter": (
+        f"{HINGE}{PLACE}unilateral = true\n",
+        8,
+        "joint.j.unilateral",
+        "has no unilateral",
+        "drop it",
+    ),
+    "misspelt coordinate": (
+        f"{HINGE}{PLACE}[joint.coordinate.thea]\nlocked = true\n",
+        *(8, "joint.j.coordinate.thea", "no coordinate 'thea'", "'theta'"),
+    ),
+    "misspelt key": (
+        f"{HINGE}{PLACE}[joint.coordinate.theta]\nrnge = [0, 1]\n",
+        *(9, "joint.j.coordinate.theta.rnge", "unknown key", "'range'"),
+    ),
+    "turned range": (f"{HINGE}{PLACE}range_deg = [9, -9]\n", 8, "joint.j.range_deg", "not below", "lower"),
+    "both units": (
+        f"{HINGE}{PLACE}range = [0, 1]\nrange_deg = [0, 1]\n",
+        9,
+        "joint.j.range_deg",
+        "as well",
+        "keep one",
+    ),
+    "start outside": (f"{HINGE}{PLACE}range = [0, 1]\ninitial = 2\n", 9, "joint.j.initial", "outside", "compliant"),
+    "default start outside": (f"{HINGE}{PLACE}range = [1, 2]\n", 8, "joint.j.range", "starts at 0, outside", "widen"),
+    "lock outside": (
+        f"{HINGE}{PLACE}[joint.coordinate.theta]\nrange = [-1, 1]\nlocked = true\nlock_value = 3\n",
+        *(11, "joint.j.coordinate.theta.lock_value", "outside", "inside"),
+    ),
+    "said twice": (
+        f"{HINGE}{PLACE}friction = 1\n[joint.coordinate.theta]\nfriction = 2\n",
+        *(8, "joint.j.friction", "says it as well", "keep one"),
+    ),
+    "lock and drive": (
+        f'{HINGE}{PLACE}locked = true\ndrive = {{ mode = "position" }}\n',
+        *(9, "joint.j.drive", "locked as well", "keep one"),
+    ),
+    "soft end without compliance": (
+        f'{HINGE}{PLACE}[joint.coordinate.theta]\nrange = [-1, 1]\nlimit = "compliant"\n',
+        *(10, "joint.j.coordinate.theta.limit", "no compliance", "limit_compliance"),
+    ),
+    "drive without gains": (
+        f'{HINGE}{PLACE}drive = {{ mode = "pd" }}\n',
+        8,
+        "joint.j.drive.mode",
+        "no gains",
+        "stiffness",
+    ),
+    "formula": (
+        f'{HINGE}{PLACE}drive = {{ mode = "position", target = "sim(t)" }}\n',
+        *(8, "joint.j.drive.target", "unknown name 'sim' (column 1); did you mean 'sin'?", ""),
+    ),
+    "uid of the other kind": (
+        f'{HINGE}{PLACE}drive = {{ mode = "position", uid = 21 }}\n',
+        *(8, "joint.j.drive.uid", "does not drive theta", "19"),
+    ),
+    "compliance of a penalty": (f"{HINGE}{PLACE}compliance = 1e-6\n", 8, "joint.j.compliance", "penalty", "compliant"),
+    "negative compliance": (
+        f'{HINGE}{PLACE}enforcement = "compliant"\ncompliance = [1, -1]\n',
+        *(9, "joint.j.compliance", "negative", ""),
+    ),
+    "too many rows": (
+        f'{HINGE}{PLACE}enforcement = "compliant"\ncompliance = [1, 1, 1, 1, 1, 1]\n',
+        *(9, "joint.j.compliance", "has 5 rows", "x, y, z, rx, ry"),
+    ),
+    "far apart": (
+        f"{HINGE}parent_anchor = [0, 0, 0]\nchild_anchor = [0, 0, 0]\nparent_axis = [0, 0, 1]\nchild_axis = [0, 0, 1]\n",
+        *(7, "joint.j.child_anchor", "starts 2 m open", "mesh frames"),
+    ),
+    "negative friction": (f"{HINGE}{PLACE}friction = -1\n", 8, "joint.j.friction", "at least 0", ""),
+    "coupled joint": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "jj.theta"\nterms = [{{ coordinate = "k" }}]\n',
+        *(16, "coupling.c.coordinate", "no joint 'jj'", "'j'"),
+    ),
+    "coupled coordinate": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j.z"\nterms = [{{ coordinate = "k" }}]\n',
+        *(16, "coupling.c.coordinate", "no coordinate 'z'", "'theta'"),
+    ),
+    "coupled to itself": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "j.theta" }}]\n',
+        *(17, "coupling.c.terms[0].coordinate", "depends on itself: j.theta -> j.theta", "drop"),
+    ),
+    "coupled in a ring": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k" }}]\n'
+        '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j" }]\n',
+        *(21, "coupling.d.terms[0].coordinate", "k.theta -> j.theta -> k.theta", "drop"),
+    ),
+    "spline that turns back": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k", table = [[1, 0], [0, 1]] }}]\n',
+        *(17, "coupling.c.terms[0].table", "do not grow", "order"),
+    ),
+}
+
+
+@pytest.mark.parametrize("text, line, key, message, remedy", WRONG.values(), ids=WRONG)
+def test_wrong_joints_are_named_with_their_line(tmp_path, text, line, key, message, remedy):
+    path = tmp_path / "wrong.toml"
+    path.write_text(BODIES + text)
+    with pytest.raises(SceneError) as error:
+        abd.load(path).compile()
+    problems = error.value.problems
+    assert [(problem.key, problem.line) for problem in problems] == [(key, line + BODIES.count("\n"))]
+    assert message in problems[0].message and remedy in problems[0].remedy
+
+
+MINIMAL = {
+    # values of needed parameters, for one scene per type
+    "lead": 0.01,
+    "skew_deg": 20,
+    "radii": (1, 2, 3),
+    "segments": ((-1, 0), (1, 0)),
+    "distance": 2.0,
+    "stiffness": 10.0,
+    "constrained": ("x", "y", "rz"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
+    demands = traits(name)
+    scene = box_scene()
+    place = (
+        {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if demands.points == "apart" else {"anchor": (1, 0, 0)}
+    )
+    if demands.axis == "needed":
+        place["axis"] = (0, 0, 1)
+    parameters = {key: MINIMAL.get(key, MINIMAL.get(f"{key}_deg")) for key in demands.needs}
+    given = {key if key in MINIMAL else f"{key}_deg": value for key, value in parameters.items()}
+    scene.add_joint(name, "j", "a", "b", **place, **given)
+    model, joint = compiled(scene)
+    assert set(joint.parameters) == set(demands.needs) and joint.uid == TYPES[name].UID
+    build_system(model)
+    scene.save(tmp_path / "scene.toml")
+    assert abd.load(tmp_path / "scene.toml") == scene
+    for key in demands.needs:
+        less = {one: value for one, value in given.items() if one.removesuffix("_deg") != key}
+        with pytest.raises(SceneError, match=f"has no {key}"):
+            box_scene().add_joint(name, "j", "a", "b", **place, **less)
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
+    demands = traits(name)
+    if demands.points == "apart":
+        pytest.skip("its points are given one by one")
+    place = {"anchor": (1, 0.3, 0), **({} if demands.axis == "none" else {"axis": (0, 3, 4)})}
+    given = {
+        key if key in MINIMAL else f"{key}_deg": MINIMAL.get(key, MINIMAL.get(f"{key}_deg")) for key in demands.needs
+    }
+    probe = box_scene()
+    probe.add_joint(name, "j", "a", "b", **place, **given)
+    _, joint = compiled(probe)
+    names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
+    values = {one: 0.1 + 0.05 * k for k, one in enumerate(names)}
+    scene = box_scene()
+    scene.add_joint(
+        name, "j", "a", "b", coordinate={one: {"initial": v} for one, v in values.items()}, **place, **given
+    )
+    model, joint = compiled(scene)
+    assert read(model, joint) == pytest.approx(values, abs=1e-12)
+    assert {one.name: one.initial for one in joint.coordinates} == values
+
+
+def test_the_documentation_lists_types_coordinates_and_couplings():
+    text = schema_markdown()
+    for words in (*TYPES, *ALIASES, "[[coupling]]", "limit_damping_", "joint_tolerance"):
+        assert f"`{words.rstrip('_')}`" in text
+    assert all(type_of(name) in TYPES for name in TRAITS)
