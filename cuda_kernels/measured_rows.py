@@ -217,9 +217,7 @@ def gap(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
 
 
 @wp.kernel
-def row_gaps(
-    first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)
-):
+def row_gaps(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)):
     """Gaps (R,) of the barriers, infinite for all other rows."""
     e = wp.tid() + first
     gaps[e] = gap(rows, e, x[e])
@@ -250,9 +248,7 @@ def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
 
 
 @wp.kernel
-def row_errors(
-    first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)
-):
+def row_errors(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
     """Residuals (R,) of the exact rows over their tolerances; a drive at its largest effort has none."""
     e = wp.tid() + first
     capped = rows.law[e] == SATURATED and rows.p[e, 0] * wp.abs(x[e] - rows.p[e, 1]) >= rows.p[e, 3]
@@ -263,37 +259,9 @@ def row_errors(
 
 
 @wp.kernel
-def update_multipliers(
-    first: wp.int32,
-    rows: MeasuredRows,
-    ends: Ends,
-    x: wp.array(dtype=wp.float64),
-    u: wp.array2d(dtype=wp.float64),
-    direction: wp.array2d(dtype=wp.float64),
-):
-    """lambda += K C in all exact rows, C the residual that the linear model has at the end of the direction (n, 12).
-
-    The shift of the law's centre is ``a -= C``; a drive's multiplier stays within its effort.
-    """
-    e = wp.tid() + first
-    if is_held(rows, e):
-        target = rows.p[e, 2]
-        residual = x[e] - target
-        for end in range(ends.of_row[e], ends.of_row[e + 1]):
-            for r in range(12):
-                residual = residual + u[end, r] * direction[ends.body[end], r]
-        a = rows.p[e, 1] - residual
-        if rows.law[e] == SATURATED:
-            reach = rows.p[e, 3] / rows.p[e, 0]
-            a = wp.clamp(a, target - reach, target + reach)
-        rows.p[e, 1] = a
-
-
-@wp.kernel
 def row_predictions(
     first: wp.int32,
-    row_ends: wp.array(dtype=wp.int32),
-    end_body: wp.array(dtype=wp.int32),
+    ends: Ends,
     u: wp.array2d(dtype=wp.float64),
     direction: wp.array2d(dtype=wp.float64),
     x: wp.array(dtype=wp.float64),
@@ -302,10 +270,26 @@ def row_predictions(
     """Values (R,) that the linear model gives the rows at the end of a direction (n, 12)."""
     e = wp.tid() + first
     v = x[e]
-    for end in range(row_ends[e], row_ends[e + 1]):
+    for end in range(ends.of_row[e], ends.of_row[e + 1]):
         for r in range(12):
-            v = v + u[end, r] * direction[end_body[end], r]
+            v = v + u[end, r] * direction[ends.body[end], r]
     predicted[e] = v
+
+
+@wp.kernel
+def update_multipliers(first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64)):
+    """lambda += K C in all exact rows, C the residual of the values predicted by the linear model.
+
+    The shift of the law's centre is ``a -= C``; a drive's multiplier stays within its effort.
+    """
+    e = wp.tid() + first
+    if is_held(rows, e):
+        target = rows.p[e, 2]
+        a = rows.p[e, 1] - (predicted[e] - target)
+        if rows.law[e] == SATURATED:
+            reach = rows.p[e, 3] / rows.p[e, 0]
+            a = wp.clamp(a, target - reach, target + reach)
+        rows.p[e, 1] = a
 
 
 @wp.kernel

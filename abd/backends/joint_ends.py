@@ -21,7 +21,7 @@ class Ends:
     """What measured rows have on single bodies: one end per row and body, sorted by row, then by body.
 
     Attributes:
-        row, body: (E,); row_ends: (R + 1,) first end of every row.
+        row, body: (E,); of_row: (R + 1,) first end of every row.
         starts (E + 1,), entries: of every end: 2t for the child's side of term t, 2t + 1 for the parent's.
         pairs: (k, 2) bodies, lower one first, that share a row.
         pair_starts (k + 1,), pair_entries (., 2): ends of every pair, that of the lower body first.
@@ -29,7 +29,7 @@ class Ends:
 
     row: np.ndarray
     body: np.ndarray
-    row_ends: np.ndarray
+    of_row: np.ndarray
     starts: np.ndarray
     entries: np.ndarray
     pairs: np.ndarray
@@ -48,9 +48,9 @@ def ends_of(rows: MeasuredRows, table: MeasureTable, bodies: int) -> Ends:
     keys, owner = np.unique(row * bodies + body, return_inverse=True)
     starts, entries = lists_of(owner, codes, len(keys))
     end_row, end_body = keys // bodies, keys % bodies
-    row_ends = np.searchsorted(end_row, np.arange(len(rows) + 1))
+    of_row = np.searchsorted(end_row, np.arange(len(rows) + 1))
     # every end with all later ends of its row
-    later = row_ends[end_row + 1] - 1 - np.arange(len(keys))
+    later = of_row[end_row + 1] - 1 - np.arange(len(keys))
     a = np.repeat(np.arange(len(keys)), later)
     b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(later) - later, later)
     pair_keys, slot = np.unique(end_body[a] * bodies + end_body[b], return_inverse=True)
@@ -58,7 +58,7 @@ def ends_of(rows: MeasuredRows, table: MeasureTable, bodies: int) -> Ends:
     return Ends(
         row=end_row,
         body=end_body,
-        row_ends=row_ends,
+        of_row=of_row,
         starts=starts,
         entries=entries,
         pairs=np.stack([pair_keys // bodies, pair_keys % bodies], axis=1),

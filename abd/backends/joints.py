@@ -85,7 +85,7 @@ class Joints:
         self.ends.row, self.ends.starts = d.upload(ends.row, wp.int32), d.upload(ends.starts, wp.int32)
         self.ends.entries = d.upload(ends.entries, wp.int32)
         self.end_count = len(ends.row)
-        self.end_body, self.row_ends = d.upload(ends.body, wp.int32), d.upload(ends.row_ends, wp.int32)
+        self.ends.body, self.ends.of_row = d.upload(ends.body, wp.int32), d.upload(ends.of_row, wp.int32)
         self.body_starts, self.body_ends = self._lists(ends.body, np.arange(self.end_count), self.n)
         owners = self.system.table.child[host.term_measure[host.starts[:-1]]]
         self.owned_starts, self.owned_rows = self._lists(owners, 2 * np.arange(self.row_count), self.n)
@@ -204,12 +204,11 @@ class Joints:
     def _linearize(self, pose) -> None:
         """Values of the rows, slopes and curvatures of their laws, and what they have on every body."""
         launch = self.device.launch
+        self._values_at(pose, self.x, self.per_row)
         launch(
             measures.measure_gradients,
-            self.measure_count, self.measures, pose, self.values, self.gradients_child, self.gradients_parent,
-            grain=256,
+            self.measure_count, self.measures, pose, self.gradients_child, self.gradients_parent, grain=256,
         )  # fmt: skip
-        launch(measured_rows.row_energies, self.row_count, self.rows, self.values, self.x, self.per_row)
         launch(
             measured_rows.row_slopes,
             self.row_count, self.rows, self.values, self.x, self.slope, self.curvature, self.weight,
@@ -297,5 +296,5 @@ class Joints:
     def _predict(self, direction) -> None:
         self.device.launch(
             measured_rows.row_predictions,
-            self.row_count, self.row_ends, self.end_body, self.u, direction, self.x, self.x_ahead,
+            self.row_count, self.ends, self.u, direction, self.x, self.x_ahead,
         )  # fmt: skip
