@@ -40,6 +40,8 @@ def summary(model: Model) -> list[str]:
     if model.joints:
         types = Counter(joint.type for joint in model.joints)
         lines.append(f"joints: {', '.join(f'{types[name]} {name}' for name in sorted(types))}")
+    if model.couplings:
+        lines.append(f"couplings: {len(model.couplings)}")
     lines.append(
         f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, "
         f"tolerance {settings.tolerance:.3g} m/s, d_hat {settings.d_hat:.3g} m"

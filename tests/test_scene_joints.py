@@ -1,6 +1,7 @@
 """Joints, coordinates and couplings of a scene: reading, checking, compiling, saving."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -440,6 +441,13 @@ def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
     model, joint = compiled(scene)
     assert read(model, joint) == pytest.approx(values, abs=1e-12)
     assert {one.name: one.initial for one in joint.coordinates} == values
+
+
+def test_the_example_of_the_readme_compiles(tmp_path):
+    text = (Path(__file__).resolve().parent.parent / "scenes" / "README.md").read_text()
+    (tmp_path / "example.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    model = abd.load(tmp_path / "example.toml").compile()
+    assert [joint.coordinates[0].name for joint in model.joints] == ["theta", "theta"] and len(model.couplings) == 1
 
 
 def test_the_documentation_lists_types_coordinates_and_couplings():

@@ -26,6 +26,9 @@ def model_digest(model: Model) -> str:
         _take(digest, "mesh", [mesh.vertices, mesh.triangles, mesh.edges, mesh.codim_edges, mesh.points])
     for joint in model.joints:
         _take(digest, "joint", {entry.name: getattr(joint, entry.name) for entry in fields(joint)})
+    for coupling in model.couplings:
+        _take(digest, "coupling", {entry.name: getattr(coupling, entry.name) for entry in fields(coupling)})
+        _take(digest, "coupling.table", [np.zeros(0) if t.table is None else t.table for t in coupling.terms])
     _take(digest, "materials", {entry.name: getattr(model.materials, entry.name) for entry in fields(model.materials)})
     settings = replace(model.settings, frames=0)
     _take(digest, "settings", {entry.name: getattr(settings, entry.name) for entry in fields(settings)})

@@ -97,6 +97,7 @@ def _inner_tables(path: str, model: type[Spec]) -> list[tuple[str, str, type[Spe
     for key, info in model.model_fields.items():
         for table in _models(info.annotation):
             below = f"{path}.{key}" if path else key
+            below += ".NAME" if get_origin(info.annotation) is dict else ""
             is_list = not path and get_origin(info.annotation) is list
             title = f"`[[{key}]]`" if is_list else f"`[{key}]`" if not path else f"`{below}`"
             inner.append((below, title, table))
@@ -162,7 +163,7 @@ def _type(annotation: Any) -> str:
         items = get_args(annotation)
         inner = _type(items[0])
         if items[-1] is Ellipsis:
-            return f"list of {inner}s"
+            return f"list of {inner}" if inner[0].isdigit() or inner[0] == "`" else f"list of {inner}s"
         return f"{len(items)} rows of {inner}" if inner[0].isdigit() else f"{len(items)} {inner}s"
     if get_origin(annotation) is dict:
         return "tables by name"

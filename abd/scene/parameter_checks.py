@@ -25,7 +25,9 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
         own = key.removesuffix(DEGREES)
         if getattr(joint, key) is not None and own not in demands.parameters:
             message = f"a {joint.type} joint has no {own}"
-            yield Finding((key,), message, getattr(joint, key), f"drop it; it belongs to {enumerated(types_with(own))}")
+            owners = types_with(own)
+            remedy = f"drop it; it belongs to {enumerated(owners, 'and')}" if owners else "drop it"
+            yield Finding((key,), message, getattr(joint, key), remedy)
     for key in demands.needs:
         if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}")):
             meaning = JointSpec.model_fields[key].description
