@@ -265,6 +265,8 @@ def test_couplings_by_name():
     scene.add_rack("rack", "q", "p", radius=0.2)
     polynomials = [coupling.terms[0].polynomial for coupling in scene.compile().couplings]
     assert polynomials == [(0.0, -2.0), (0.5, 3.0), (0.0, 0.2)]
+    notes = scene.compile().notes
+    assert notes == ["coupling 'mimic' does not hold at the start: it is -0.5 rad off"]
     with pytest.raises(SceneError, match="there is a coupling 'gear' already"):
         scene.add_gear("gear", "p", "q", ratio=1)
 
@@ -366,6 +368,10 @@ WRONG = {
         f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k" }}]\n'
         '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j" }]\n',
         *(21, "coupling.d.terms[0].coordinate", "k.theta -> j.theta -> k.theta", "drop"),
+    ),
+    "polynomial of a high order": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k", polynomial = [0, 1, 0, 0, 0, 0, 1] }}]\n',
+        *(17, "coupling.c.terms[0].polynomial", "7 coefficients", "table"),
     ),
     "spline that turns back": (
         f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k", table = [[1, 0], [0, 1]] }}]\n',

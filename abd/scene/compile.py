@@ -13,7 +13,7 @@ from abd.errors import Problem, SceneError
 from abd.model import Bodies, Coupling, Joint, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
-from abd.scene.couplings import compile_coupling
+from abd.scene.couplings import compile_coupling, start_notes
 from abd.scene.expand import copy_names, expand_bodies
 from abd.scene.findings import as_problem
 from abd.scene.joint_parameters import of_type
@@ -51,7 +51,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     meshes, mesh_index = _shared_meshes(records)
     notes = [note for record in records for note in record.notes]
     notes += [f"surface '{r.piece.surface.name}': {n}" for r in records if r.piece for n in r.piece.surface.notes]
-    return Model(
+    model = Model(
         name=spec.name,
         bodies=_bodies(records, mesh_index, materials),
         meshes=meshes,
@@ -60,8 +60,8 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         materials=materials,
         settings=_settings(spec, _diagonal(records)),
         motions={k: record.motion for k, record in enumerate(records) if record.motion is not None},
-        notes=list(dict.fromkeys(notes)),
     )
+    return replace(model, notes=list(dict.fromkeys(notes + start_notes(model))))
 
 
 def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> list[BodyRecord]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from abd.joints.measured_rows import COEFFICIENTS
 from abd.scene.couplings import split_reference
 from abd.scene.findings import Finding
 from abd.scene.joint_schema import CouplingSpec, CouplingTermSpec
@@ -81,6 +82,9 @@ def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:
         yield Finding((given[1],), message, getattr(term, given[1]), "keep one of them")
     if term.polynomial is not None and not any(term.polynomial[1:]):
         yield Finding(("polynomial",), "does not depend on the coordinate", term.polynomial, "[0, 2] is f = 2 q")
+    elif term.polynomial is not None and len(term.polynomial) > COEFFICIENTS:
+        message = f"has {len(term.polynomial)} coefficients, more than {COEFFICIENTS}"
+        yield Finding(("polynomial",), message, term.polynomial, "use a table of points")
     if term.factor == 0.0:
         yield Finding(("factor",), "is zero: f does not depend on the coordinate", 0.0, "drop the term")
     if term.table is not None and any(b[0] <= a[0] for a, b in pairwise(term.table)):

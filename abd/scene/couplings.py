@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.model import Coupling, CouplingTerm
+from abd.joints.build import build_system
+from abd.joints.measured_rows import evaluate
+from abd.joints.table import values
+from abd.model import Coupling, CouplingTerm, Model
 from abd.scene.joint_schema import CouplingSpec, CouplingTermSpec
+
+CLOSED = 1e-6
+"""Residual [m or rad] up to which a coupling counts as one that holds."""
 
 
 def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str | None]:
@@ -39,6 +45,22 @@ def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]]) -> Coupli
         damping=spec.damping,
         active=spec.active,
     )
+
+
+def start_notes(model: Model) -> list[str]:
+    """A line on every active coupling that does not hold at t = 0 and is therefore closed in the first steps."""
+    if not model.couplings:
+        return []
+    system = build_system(model)
+    measured = values(system.table, model.bodies.q, system.initial)
+    residual, _ = evaluate(system.rows, measured)
+    notes = []
+    for row in np.flatnonzero(system.acting.active & (system.acting.coupling >= 0)):
+        coupling = model.couplings[system.acting.coupling[row]]
+        if abs(residual[row]) > CLOSED:
+            unit = "rad" if system.acting.rotary[row] else "m"
+            notes.append(f"coupling '{coupling.name}' does not hold at the start: it is {residual[row]:.4g} {unit} off")
+    return notes
 
 
 def _term(spec: CouplingTermSpec, joints: dict[str, list[str]], index: dict[str, int]) -> CouplingTerm:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
+from abd.joints import ALIASES, TYPES
 from abd.scene.fields import (
     AxisName,
     Count,
@@ -40,7 +41,7 @@ Plane = Annotated[tuple[float, float], BeforeValidator(vector_value(2))]
 Profile = Annotated[tuple[Plane, ...], BeforeValidator(points_value(2))]
 Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
 AxisNames = Annotated[tuple[AxisName, ...], BeforeValidator(axes_value)]
-TypeName = Annotated[str, BeforeValidator(type_value)]
+TypeName = Annotated[str, BeforeValidator(type_value), WithJsonSchema({"type": "string", "enum": [*TYPES, *ALIASES]})]
 Enforcement = Literal["penalty", "exact", "compliant"]
 Arrows = Literal["off", "line", "arrow"]
 
