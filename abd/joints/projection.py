@@ -17,7 +17,7 @@ LARGEST_TURN = 0.5
 """[rad], and the same share of the unit of length, per iteration."""
 LEAST_DAMPING = 1e-10
 MOST_DAMPING = 1e8
-ITERATIONS = 200
+ITERATIONS = 60
 STATIONARY = 1e-9
 """Cosine between residual and the columns of J below which no motion lessens the residual."""
 

@@ -24,6 +24,10 @@ GROUND = -1
 """Cluster of everything that does not move."""
 
 
+RIGID = 1e-14
+"""Largest entry of A A^T - 1 of a map that counts as a rotation."""
+
+
 class Part(IntEnum):
     """What a row is."""
 
@@ -195,10 +199,12 @@ def _cross(v: np.ndarray) -> np.ndarray:
 
 
 def rigid_states(q: np.ndarray) -> np.ndarray:
-    """States q (n, 12) without strain: every affine map replaced by the nearest rotation."""
+    """States q (n, 12) without strain: affine maps that are no rotations to `RIGID` are replaced by the nearest one."""
     out = np.array(q, dtype=float)
-    if len(out):
-        out[:, 3:] = polar(out[:, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
+    A = out[:, 3:].reshape(-1, 3, 3)
+    strained = np.abs(A @ A.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0) > RIGID
+    if strained.any():
+        out[strained, 3:] = polar(A[strained]).reshape(-1, 9)
     return out
 
 
