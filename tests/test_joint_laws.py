@@ -99,11 +99,10 @@ def test_limits_hold_at_high_speed_without_damping(device):
 
 @devices
 def test_a_damped_limit_stops_inelastically(device):
-    """After the hit the arm stays near the end of its range."""
-    keys = {"spin": 3.0, "upper": 0.3, "integrator": "bdf2"}
-    damped, free = Arms(device, limit_damping=50.0, **keys).run(30), Arms(device, **keys).run(30)
-    assert max(damped.max(), free.max()) < 0.3
-    assert np.abs(np.diff(damped[-5:, 0])).max() < 0.1 * np.abs(np.diff(free[-5:, 0])).max()
+    """What comes back is the barrier's energy alone: a few per cent of the speed of the hit."""
+    angles = Arms(device, spin=3.0, upper=0.3, limit_damping=50.0).run(30)
+    assert angles.max() < 0.3
+    assert 0.0 <= angles[-2, 0] - angles[-1, 0] < 0.05 * 0.03
 
 
 @devices

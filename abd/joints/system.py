@@ -87,16 +87,19 @@ class JointMemory:
 
     Attributes:
         reference: (m,) values of the measures after the last step; angles are counted from them.
+        history: (4, R) values of the rows after the last step and the one before it, and their rates, those that the
+            integrator gives.
         multiplier: (R,) forces [N or N m] of the exact measured rows, linear: (l, 3) of the exact linear ones.
     """
 
     reference: np.ndarray
+    history: np.ndarray
     multiplier: np.ndarray
     linear: np.ndarray
 
     def copy(self) -> JointMemory:
         """A copy of it."""
-        return JointMemory(self.reference.copy(), self.multiplier.copy(), self.linear.copy())
+        return JointMemory(self.reference.copy(), self.history.copy(), self.multiplier.copy(), self.linear.copy())
 
 
 @dataclass
@@ -125,10 +128,12 @@ class JointSystem:
         """Whether any row has a gap that must stay open."""
         return bool((self.acting.law == Law.BARRIER).any())
 
-    def fresh_memory(self, q: np.ndarray) -> JointMemory:
-        """Memory of an initial state q (n, 12)."""
+    def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
+        """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""
+        reference = values(self.table, q, self.initial)
+        x, rate = self._motion(reference, q, qd)
         return JointMemory(
-            values(self.table, q, self.initial), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
+            reference, np.stack([x, x, rate, rate]), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
         )
 
     def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
@@ -145,23 +150,19 @@ class JointSystem:
         ch2: float,
         time: float,
         speed: float,
-        q: tuple[np.ndarray, np.ndarray],
-        qd: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Laws (R,) and their parameters (R, 8) in one (sub)step.
 
         Args:
             weights: (9,) of the integrator (`abd.solver.integrators`); ch2: c h^2 [s^2]; time: at its end [s].
             speed: below which friction counts as static [m/s or rad/s].
-            q, qd: states and velocities of the last step and of the one before it.
         """
         a, w = self.acting, weights
         count = len(self.rows)
         p = np.zeros((count, SLOTS))
         if not count:
             return np.zeros(0, dtype=np.int32), p
-        now, rate = self._motion(memory.reference, q[0], qd[0])
-        before, earlier_rate = self._motion(memory.reference, q[1], qd[1])
+        now, before, rate, earlier_rate = memory.history
         per_step = w[6]  # d(velocity)/dx: 1 / (beta h)
         last = w[4] * now + w[5] * before
         target, speed_of_target = self._targets(time, now)
@@ -194,13 +195,18 @@ class JointSystem:
         return law, p
 
     def remember(
-        self, memory: JointMemory, q: np.ndarray, p: np.ndarray, shifts: np.ndarray, ch2: float
+        self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray, ch2: float
     ) -> JointMemory:
-        """Memory after a step that ended in q with parameters p (R, 8) and shifts (l, 3)."""
+        """Memory after a step of the integrator's weights (9,) that ended in q, with parameters p (R, 8) and shifts
+        (l, 3)."""
         a = self.acting
         multiplier = np.where(a.exact & a.active, p[:, 0] * (p[:, 2] - p[:, 1]) / ch2, 0.0)
         linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
-        return JointMemory(values(self.table, q, memory.reference), multiplier, linear)
+        reference = values(self.table, q, memory.reference)
+        x, _ = row_values(self.rows, reference)
+        now, before, rate, _ = memory.history
+        fresh = weights[6] * (x - now) + weights[8] * (before - now)
+        return JointMemory(reference, np.stack([x, now, fresh, rate]), multiplier, linear)
 
     def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and speeds (R,) of the rows."""

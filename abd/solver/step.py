@@ -53,9 +53,12 @@ class Stepper:
     def _memory(self, state: State) -> JointMemory:
         saved = state.extra
         if "joint_reference" not in saved:
-            return self.joints.fresh_memory(state.q)
+            return self.joints.fresh_memory(state.q, state.qd)
         return JointMemory(
-            saved["joint_reference"].copy(), saved["joint_multiplier"].copy(), saved["joint_linear"].reshape(-1, 3)
+            reference=saved["joint_reference"].copy(),
+            history=saved["joint_history"].reshape(4, -1).copy(),
+            multiplier=saved["joint_multiplier"].copy(),
+            linear=saved["joint_linear"].reshape(-1, 3).copy(),
         )
 
     def state(self) -> State:
@@ -73,6 +76,7 @@ class Stepper:
                 "touching": self.touching.astype(np.int32),
                 "pace": self.prescribed.pace.copy(),
                 "joint_reference": self.memory.reference.copy(),
+                "joint_history": self.memory.history.ravel().copy(),
                 "joint_multiplier": self.memory.multiplier.copy(),
                 "joint_linear": self.memory.linear.ravel().copy(),
             },
@@ -133,7 +137,8 @@ class Stepper:
         backend.finish()
         self.friction_work += backend.friction_work() / ch2
         self.time += h
-        self.memory = self.joints.remember(self.memory, backend.read_positions(), *backend.read_joints(), ch2)
+        reached = backend.read_positions()
+        self.memory = self.joints.remember(self.memory, reached, rule.weights, *backend.read_joints(), ch2)
         self.previous_h = h
         self.contact_stiffness = self.stiffness.value
         self.previous_q, self.previous_qd = self.q, self.qd
@@ -144,8 +149,8 @@ class Stepper:
 
     def _begin_joints(self, weights: np.ndarray, ch2: float, h: float) -> None:
         """Laws of all joint rows in this substep."""
-        memory, q, qd = self.memory, (self.q, self.previous_q), (self.qd, self.previous_qd)
-        law, p = self.joints.laws(memory, weights, ch2, self.time + h, self.settings.eps_v, q, qd)
+        memory = self.memory
+        law, p = self.joints.laws(memory, weights, ch2, self.time + h, self.settings.eps_v)
         self.backend.begin_joints(law, p, memory.reference, self.joints.shifts(memory, ch2))
 
     def _warn_of_turning(self, h: float) -> None:
