@@ -79,8 +79,7 @@ def test_a_torque_turns_the_arm_by_its_inertia(device):
     assert angles[-1, 0] == pytest.approx(0.2 / INERTIA * 1e-4 * 210, rel=1e-3)
 
 
-@devices
-def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device):
+def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device="cpu"):
     arms = Arms(device, torque=0.5, upper=0.3, limit_damping=2.0)
     angles = arms.run(150)
     assert angles.max() < 0.3
@@ -105,16 +104,14 @@ def test_a_damped_limit_stops_inelastically(device):
     assert 0.0 <= angles[-2, 0] - angles[-1, 0] < 0.05 * 0.03
 
 
-@devices
-def test_a_compliant_limit_yields_by_torque_times_compliance(device):
+def test_a_compliant_limit_yields_by_torque_times_compliance(device="cpu"):
     angles = Arms(
         device, torque=0.5, upper=0.1, limit="compliant", limit_compliance=0.02, limit_damping=3.0
     ).run(300)
     assert angles[-1, 0] - 0.1 == pytest.approx(0.5 * 0.02, rel=1e-3)
 
 
-@devices
-def test_a_cubic_limit_yields_as_published(device):
+def test_a_cubic_limit_yields_as_published(device="cpu"):
     """3 s v^2 / w^3 = h^2 torque, with v = x - upper, w = upper - lower."""
     strength, torque = 0.02, 0.5
     arms = Arms(device, torque=torque, lower=-0.1, upper=0.1, limit="cubic", limit_strength=strength, damping=0.5)
@@ -137,8 +134,7 @@ def test_a_lock_holds_against_a_torque(device, enforcement):
         assert angle == pytest.approx(1e-4 * 0.5 / K, rel=1e-3)
 
 
-@devices
-def test_a_pd_drive_rests_where_its_spring_balances_the_torque(device):
+def test_a_pd_drive_rests_where_its_spring_balances_the_torque(device="cpu"):
     drive = Drive("pd", target=lambda t: 0.4, stiffness=20.0, damping=1.0)
     angles = Arms(device, torque=0.5, drive=drive).run(150)
     assert angles[-1, 0] == pytest.approx(0.4 + 0.5 / 20.0, rel=1e-4)
@@ -218,8 +214,7 @@ def test_armature_is_inertia_under_bdf2_too():
     assert np.diff(angles) == pytest.approx(0.02, rel=2e-3)
 
 
-@devices
-def test_a_spring_swings_at_its_frequency(device):
+def test_a_spring_swings_at_its_frequency(device="cpu"):
     """bdf2 at 300 steps per period: phase to second order."""
     k = 10.0
     period = 2.0 * math.pi * math.sqrt(INERTIA / k)
@@ -229,8 +224,7 @@ def test_a_spring_swings_at_its_frequency(device):
     assert angles[300] == pytest.approx(0.0, abs=4e-3)
 
 
-@devices
-def test_damping_slows_exponentially(device):
+def test_damping_slows_exponentially(device="cpu"):
     d = 0.4
     angles = Arms(device, spin=1.0, damping=d, dt=1e-3).run(200)[:, 0]
     expected = INERTIA / d * (1.0 - math.exp(-0.2 * d / INERTIA))

@@ -86,7 +86,8 @@ class NumpyJoints:
         least = KEPT * np.minimum(before, self.p[:, 3])
         share = np.ones(len(before))
         closing = after < least
-        share[closing] = 0.9 * (before - least)[closing] / (before - after)[closing]
+        start = before[closing]
+        share[closing] = 0.9 * (start - least[closing]) / (start - after[closing])
         return np.concatenate([np.ones(len(self.system.linear)), share])
 
     def errors(self, q: np.ndarray) -> np.ndarray:
