@@ -29,7 +29,7 @@ def plane(angle: float) -> np.ndarray:
 
 def four_bar(hanging: int = 0, **crank) -> abd.Scene:
     """The four-bar, and pendulums that hang in a row on its coupler; `crank` are keys of the joint theta."""
-    l0, l1, l2, l3 = LENGTHS
+    l0, l1, l2, _ = LENGTHS
     b, d = l1 * plane(THETA), np.array([l0, 0.0, 0.0])
     c = b + l2 * plane(THETA + GAMMA)
     scene = abd.Scene()
@@ -215,6 +215,47 @@ def test_what_hangs_on_a_loop_keeps_its_coordinates():
     np.testing.assert_allclose(outcome.values[4:], [0.0, -0.8, 0.0], atol=1e-12)
     assert outcome.values[2] == pytest.approx(loop_angles(2.5)[1], abs=1e-11)
     assert outcome.status[4:] == ["free"] * 3
+
+
+def test_loops_do_not_disturb_each_other():
+    """A four-bar on the coupler of another is carried along as it is; a request that stops leaves the other's alone."""
+    scene = four_bar()
+    scene.joint("phi").range = (PHI - 0.2, PHI + 0.1)
+    corners = np.array([[0.0, 0.0, 2.0], [0.0, 0.0, 3.0], [1.0, 0.0, 3.2], [1.0, 0.0, 2.0]])
+    for k in range(3):
+        scene.add_body(f"bar{k}", position=0.5 * (corners[k] + corners[k + 1]), **BODY)
+    axis = {"axis": (0.0, -1.0, 0.0)}
+    for k, (parent, child) in enumerate([("coupler", "bar0"), ("bar0", "bar1"), ("bar1", "bar2"), ("coupler", "bar2")]):
+        scene.add_hinge(f"upper{k}", parent, child, anchor=corners[k], **axis)
+    model = scene.compile()
+    carried = assemble(model, model.bodies.q, {(0, "theta"): 1.5})
+    assert carried.converged and carried.num_free == 1
+    np.testing.assert_allclose(carried.values[4:], 0.0, atol=1e-12)
+    assert carried.status == ["free"] + ["dependent"] * 3 + ["free"] * 4
+    both = assemble(model, model.bodies.q, {(0, "theta"): 3.0, (4, "theta"): 0.5})
+    assert both.converged and (both.status[0], both.status[4]) == ("limited", "free")
+    assert both.values[4] == pytest.approx(0.5, abs=1e-12) and both.residual.max() <= 1e-12
+
+
+def test_joints_that_cannot_be_closed_are_not_converged():
+    model = four_bar().compile()
+    joints = list(model.joints)
+    frame = joints[2].parent_frame.copy()
+    frame[0, 3] += 5.0
+    joints[2] = replace(joints[2], parent_frame=frame)
+    model = replace(model, joints=joints)
+    setter = CoordinateSetter(model)
+    outcome = setter.set_coordinate("theta", 0, 1.0)
+    assert not outcome.converged and outcome.status[0] == "unknown" and outcome.residual.max() > 0.5
+    np.testing.assert_array_equal(setter.q, model.bodies.q)
+
+
+def test_a_joint_that_is_switched_off_holds_nothing():
+    model = four_bar().compile()
+    joints = [*model.joints[:3], replace(model.joints[3], active=False)]
+    outcome = assemble(replace(model, joints=joints), model.bodies.q, {(0, "theta"): 0.0, (2, "theta"): 3.0})
+    assert outcome.iterations == 0 and outcome.num_free == 2
+    np.testing.assert_allclose(outcome.values[[0, 2]], [0.0, 3.0], atol=1e-12)
 
 
 def test_a_request_is_clipped_to_its_range():

@@ -182,7 +182,7 @@ def test_a_joint_between_two_held_points_names_itself():
     scene.add_hinge("one", abd.WORLD, "bar", anchor=(0.0, 0.0, 0.0), axis=Z)
     scene.add_hinge("two", abd.WORLD, "bar", anchor=(1.0, 0.0, 0.0), axis=Z)
     model = stretched(scene.compile(), "two", (0.01, 0.0, 0.0))
-    with pytest.raises(SceneError, match="'one'.*'two'|'two'.*'one'") as caught:
+    with pytest.raises(SceneError, match=r"'one'.*'two'|'two'.*'one'") as caught:
         check_closure(model, model.bodies.q)
     assert caught.value.problems[0].value == pytest.approx(0.005, rel=1e-6), "both share the misfit"
     assert check_closure(model, model.bodies.q, joints=[0]).converged

@@ -12,7 +12,7 @@ Each requested coordinate ends as one of (the terms of ArtiSynth's CoordinateSet
     "dependent"  other joints and the requests before it determine it
 
 and every other one as "dependent" (it can change only with a request, or not at all), "limited" (held at an end of its
-range) or "free"; "unknown" on loops too large to be analysed.
+range) or "free"; "unknown" on loops too large to be analysed, or not closed, and in joints that are switched off.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.independence import INDEPENDENT, independence, independent_in_order, remaining
+from abd.joints.independence import DENSE_ROWS, INDEPENDENT, independence, independent_in_order
 from abd.joints.linkage import Linkage, worst_residuals
 from abd.joints.projection import Projected, project
 from abd.joints.rigid_rows import rigid_rows
@@ -125,11 +125,16 @@ class _Assembler:
         goals = {row: float(np.clip(value, links.lower[row], links.upper[row])) for row, value in wanted.items()}
         status = {row: "free" if goals[row] == wanted[row] else "limited" for row in wanted}
         placed = links.walk(goals)
-        self.clusters = links.clusters()
         converged = self._close()
-        remaining_goals = {row: value for row, value in goals.items() if row not in placed}
-        independent = self._follow(remaining_goals, status) if converged else []
-        self._tell_the_rest(status, independent)
+        group = {row: int(links.group[self.rows.joint[row]]) for row in goals if row not in placed}
+        followed: list[int] = []
+        for number in sorted(set(group.values())):
+            mine = {row: goals[row] for row in group if group[row] == number}
+            if converged and number >= 0:
+                followed += self._follow(number, mine, status)
+            else:
+                status.update(dict.fromkeys(mine, "unknown"))
+        self._tell_the_rest(status, followed)
         values = links.values()
         return Assembly(
             q=links.q,
@@ -146,45 +151,53 @@ class _Assembler:
         """Close what is open, from the present poses, from those of a spanning tree, and from shaken ones."""
         links, best = self.linkage, np.inf
         start = found = links.q, links.near
-        for attempt in (lambda: start[0], links.seated, lambda: links.shaken(self.clusters)):
+        for attempt in (lambda: start[0], links.seated, lambda: links.shaken(links.clusters(links.open_groups()))):
             links.q, links.near = start
-            result, active = self._project(np.zeros(0, dtype=int), np.zeros(0), attempt(), start[1])
+            links.q = attempt()
+            result, active = self._project(links.open_groups(), [], np.zeros(0), links.q, links.near)
             links.q, links.near = result.q, result.reference
+            values = links.values()
             if result.converged and not links.is_misplaced():
                 self.active = active
                 return True
-            size = np.linalg.norm(self.rows.scale[links.hard] * result.residual[: len(links.hard)])
+            size = worst_residuals(self.rows, values, len(links.model.joints)).max(initial=0.0)
             if size < best:
-                best, found = size, (result.q, result.reference)
+                best, found = size, (links.q, links.near)
         links.q, links.near = found
         return False
 
-    def _project(self, goals: np.ndarray, target: np.ndarray, q, near) -> tuple[Projected, np.ndarray]:
-        """Project onto the joints and goals; ends of ranges join in once they are overstepped. Also those (rows)."""
+    def _project(self, groups, goals, target: np.ndarray, q, near) -> tuple[Projected, np.ndarray]:
+        """Move groups of joints onto their rows and the goals (rows); ends of ranges join in once they are overstepped.
+
+        Also returns the rows that were held at such ends.
+        """
         links, rows = self.linkage, self.rows
         slack = 2.0 * links.tolerance
-        active = np.setdiff1d(np.flatnonzero(links.lower == links.upper), goals)
+        hard, clusters = links.rows_of(groups), links.clusters(groups)
+        moving = np.isin(links.group[rows.joint], groups)
+        active = np.setdiff1d(np.flatnonzero(moving & (links.lower == links.upper)), goals)
         while True:
             now, lower, upper = rows.values(q, near)[0][active], links.lower[active], links.upper[active]
             ends = np.where(np.abs(now - lower) <= np.abs(now - upper), lower, upper)
-            chosen = np.concatenate([links.hard, active, goals])
-            aim = np.concatenate([rows.target[links.hard], ends, target])
-            result = project(rows, q, chosen, aim, self.clusters, links.tolerance, near)
+            chosen = np.concatenate([hard, active, goals]).astype(int)
+            aim = np.concatenate([rows.target[hard], ends, target])
+            result = project(rows, q, chosen, aim, clusters, links.tolerance, near)
             self.iterations += result.iterations
             values = rows.values(result.q, result.reference)[0]
-            beyond = np.flatnonzero((values < links.lower - slack) | (values > links.upper + slack))
+            beyond = np.flatnonzero(moving & ((values < links.lower - slack) | (values > links.upper + slack)))
             beyond = np.setdiff1d(beyond, chosen)
             if not result.converged or not len(beyond):
                 return result, active
             active = np.union1d(active, beyond)
 
-    def _follow(self, goals: dict[int, float], status: dict[int, str]) -> list[int]:
-        """Lead the goals (row -> value) to their values in small steps; returns the independent ones among them."""
+    def _follow(self, group: int, goals: dict[int, float], status: dict[int, str]) -> list[int]:
+        """Lead the goals (row -> value) of one group to their values in small steps; the independent ones among them.
+
+        Everything that is not in the group keeps its coordinates.
+        """
         links, rows = self.linkage, self.rows
         index = np.array(list(goals), dtype=int)
-        if not len(index):
-            return []
-        independent = self._independent(index)
+        independent = self._independent(group, index)
         status.update(dict.fromkeys(index[~independent].tolist(), "dependent"))
         index = index[independent]
         if not len(index):
@@ -193,48 +206,55 @@ class _Assembler:
         unit = np.where(rows.rotary[index], 1.0, rows.length)
         longest = 1.0 / max(1, int(np.ceil(np.max(np.abs(end - start) / unit) / PATH_TURN)))
         turning = links.places[rows.rotary[links.places]]
-        done, stride = 0.0, longest
+        done, stride, ends = 0.0, longest, np.zeros(0, dtype=int)
         while done < 1.0:
             share = min(1.0, done + stride)
             target = start + share * (end - start) if share < 1.0 else end
-            result, active = self._project(index, target, links.q, links.near)
+            result, active = self._project([group], index, target, links.q, links.near)
             turned = rows.values(result.q, result.reference)[0][turning] - links.values()[turning]
             if result.converged and np.abs(turned).max(initial=0.0) <= LARGEST_JUMP:
-                links.q, links.near, self.active, done = result.q, result.reference, active, share
+                links.q, links.near, ends, done = result.q, result.reference, active, share
                 stride = min(2.0 * stride, longest)
             elif stride < SHORTEST:
                 status.update(dict.fromkeys(index.tolist(), "limited"))
                 break
             else:
                 stride /= 2.0
+        self.active = np.union1d(self.active[links.group[rows.joint[self.active]] != group], ends)
         return index.tolist()
 
-    def _independent(self, index: np.ndarray) -> np.ndarray:
+    def _freedom(self, J, group: int, held: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Motions (c, f) that a group's joints and further rows `held` leave, and the derivatives (k, c) of the rows
+        `index`; None where the group is too large to tell."""
+        J = J[np.concatenate([self.linkage.rows_of([group]), held, index])]
+        J = J[:, np.unique(J.indices)]
+        split = J.shape[0] - len(index)
+        found = independence(J[:split].toarray()) if max(split, J.shape[1]) <= DENSE_ROWS else None
+        return None if found is None else (found.motions, J[split:].toarray())
+
+    def _independent(self, group: int, index: np.ndarray) -> np.ndarray:
         """(k,) bool, which of the coordinates (rows) are left free by joints, locks and the ones before them."""
         links = self.linkage
-        locks = np.setdiff1d(np.flatnonzero(links.lower == links.upper), index)
-        found = independence(links.jacobian(np.union1d(links.hard, locks), self.clusters))
-        if found is None:
-            return np.ones(len(index), dtype=bool)
-        return independent_in_order(links.jacobian(index, self.clusters), found.motions)
+        locks = np.flatnonzero((links.lower == links.upper) & (links.group[self.rows.joint] == group))
+        found = self._freedom(links.jacobian(), group, np.setdiff1d(locks, index), index)
+        return np.ones(len(index), dtype=bool) if found is None else independent_in_order(found[1], found[0])
 
-    def _tell_the_rest(self, status: dict[int, str], goals: list[int]) -> None:
-        """Status of the coordinates that were not requested; `goals` are the independent requests on loops."""
+    def _tell_the_rest(self, status: dict[int, str], followed: list[int]) -> None:
+        """Status of the coordinates that were not requested; `followed` are the independent requests on loops."""
         links = self.linkage
         rest = np.array([row for row in links.places.tolist() if row not in status], dtype=int)
-        owner = self.rows.joint[rest]
-        on_loop = np.isin(owner, list(links.edge_of.keys() - links.bridges))
         at_end = np.isin(rest, self.active) | (links.lower[rest] == links.upper[rest])
-        found = independence(links.jacobian(links.hard, self.clusters)) if on_loop.any() else None
-        if found is not None:
-            held = np.union1d(np.array(goals, dtype=int), self.active)
-            motions = remaining(found.motions, links.jacobian(held, self.clusters))
-            along = links.jacobian(rest, self.clusters)
-            free = np.linalg.norm(along @ motions, axis=1) > INDEPENDENT * np.linalg.norm(along, axis=1)
-        for k, row in enumerate(rest.tolist()):
-            if at_end[k]:
-                status[row] = "limited"
-            elif not on_loop[k]:
-                status[row] = "free"
-            else:
-                status[row] = "unknown" if found is None else "free" if free[k] else "dependent"
+        status.update((row, "limited" if end else "free") for row, end in zip(rest.tolist(), at_end, strict=True))
+        # A bridge in no coupling is free by itself; the others depend on what else is in their group.
+        owner = self.rows.joint[rest]
+        asked = ~at_end & (links.group[owner] >= 0) & ~np.isin(owner, list(links.bridges))
+        held = np.union1d(np.array(followed, dtype=int), self.active)
+        J = links.jacobian() if asked.any() else None
+        for number in np.unique(links.group[owner[asked]]):
+            mine = rest[asked & (links.group[owner] == number)]
+            found = self._freedom(J, number, held[links.group[self.rows.joint[held]] == number], mine)
+            for k, row in enumerate(mine.tolist()):
+                free = found is not None and np.linalg.norm(found[1][k] @ found[0]) > INDEPENDENT * np.linalg.norm(
+                    found[1][k]
+                )
+                status[row] = "unknown" if found is None else "free" if free else "dependent"

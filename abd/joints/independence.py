@@ -59,10 +59,3 @@ def independent_in_order(extra: np.ndarray, motions: np.ndarray) -> np.ndarray:
             out[k] = True
             basis = np.vstack([basis, along / size])
     return out
-
-
-def remaining(motions: np.ndarray, held: np.ndarray) -> np.ndarray:
-    """Motions (c, g) among `motions` (c, f) along which the rows held (k, c) do not change."""
-    from scipy.linalg import null_space
-
-    return motions @ null_space(held @ motions, rcond=INDEPENDENT) if len(held) else motions

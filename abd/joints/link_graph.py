@@ -32,6 +32,10 @@ class LinkGraph:
         """Node of the ground."""
         return len(self.component) - 1
 
+    def tied(self, pairs: np.ndarray) -> np.ndarray:
+        """(e,) block of every edge, those of pairs of edges (k, 2) that a coupling ties together made one."""
+        return connected_labels(int(self.block.max(initial=-1)) + 1, self.block[pairs])[self.block]
+
     def side(self, edge: int, start: int) -> np.ndarray:
         """(n + 1,) bool, the nodes that hang on `start` once `edge` is cut."""
         from scipy.sparse import coo_matrix
@@ -54,15 +58,18 @@ def link_graph(parent: np.ndarray, child: np.ndarray, movable: np.ndarray) -> Li
     block = _blocks(ends, n + 1)
     sizes = np.bincount(block, minlength=1) if len(block) else np.zeros(1, dtype=int)
     bridge = (sizes[block] == 1) & (ends[:, 0] != ends[:, 1]) if len(block) else np.zeros(0, dtype=bool)
-    return LinkGraph(ends, block, bridge, _components(ends, n))
+    inner = ends[(ends < n).all(axis=1)]
+    return LinkGraph(ends, block, bridge, connected_labels(n + 1, inner))
 
 
-def _components(ends: np.ndarray, n: int) -> np.ndarray:
+def connected_labels(size: int, pairs: np.ndarray) -> np.ndarray:
+    """(size,) number of the connected part of every node of a graph with edges pairs (k, 2)."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    inner = ends[(ends < n).all(axis=1)]
-    links = coo_matrix((np.ones(len(inner)), (inner[:, 0], inner[:, 1])), shape=(n + 1, n + 1))
+    if not size:
+        return np.zeros(0, dtype=int)
+    links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
     return connected_components(links, directed=False)[1]
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from abd.joints.link_graph import LinkGraph, link_graph
+from abd.joints.link_graph import LinkGraph, connected_labels, link_graph
 from abd.joints.placement import joint_transform, motion_to, move_bodies, present_transform
-from abd.joints.rigid_rows import GROUND, Clusters, Part, RigidRows, clusters_of, rigid_states
+from abd.joints.rigid_rows import GROUND, Clusters, Part, RigidRows, clusters_of, rigid_states, single_clusters
 from abd.model import Model
 
 MISPLACED = 1e-6
@@ -31,7 +31,8 @@ class Linkage:
         hard: rows of constraints and couplings.
         tolerance: residual that counts as closed [m or rad].
         graph: links of the active joints that hold anything, are coupled, or are to be set; `edge_of` their edges.
-        coupled: joints of active couplings.
+        bridges: joints on no loop and in no coupling.
+        group: (j,) number of the loop block of every joint in the graph, joined by couplings; -1 for other joints.
     """
 
     def __init__(
@@ -58,14 +59,14 @@ class Linkage:
         self.tolerance = max(tolerance, 64.0 * np.finfo(float).eps * extent)
         self.hard = np.flatnonzero(rows.held & (rows.part != Part.GAP))
         self.lower, self.upper = self._ranges()
-        self.coupled = {
-            k
-            for coupling in model.couplings
-            if coupling.active
-            for k in (coupling.joint, *(term.joint for term in coupling.terms))
-        }
-        self.graph, self.edge_of = self._links(set(set_joints))
-        self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]} - self.coupled
+        ties = [(c.joint, term.joint) for c in model.couplings if c.active for term in c.terms]
+        self.graph, self.edge_of = self._links(set(set_joints).union(*ties))
+        ties = [(a, b) for a, b in ties if a in self.edge_of and b in self.edge_of]
+        coupled = {k for pair in ties for k in pair}
+        self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]} - coupled
+        pairs = np.array([(self.edge_of[a], self.edge_of[b]) for a, b in ties], dtype=int).reshape(-1, 2)
+        self.group = np.full(len(model.joints), -1)
+        self.group[list(self.edge_of)] = self.graph.tied(pairs)[: len(self.edge_of)]
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         rows, now = self.rows, self.values()
@@ -79,10 +80,10 @@ class Linkage:
                     lower[row] = upper[row] = now[row] if settings.lock_value is None else settings.lock_value
         return lower, upper
 
-    def _links(self, set_joints: set[int]) -> tuple[LinkGraph, dict[int, int]]:
+    def _links(self, wanted: set[int]) -> tuple[LinkGraph, dict[int, int]]:
         """The graph, in which bodies short of a freedom are tethered to the ground."""
         rows, joints = self.rows, self.model.joints
-        holding = set(rows.joint[rows.held].tolist()) | set_joints | self.coupled
+        holding = set(rows.joint[rows.held].tolist()) | wanted
         linked = sorted(k for k in holding if joints[k].active)
         tethered = np.flatnonzero(rows.movable & ~rows.free).tolist()
         parent = [joints[k].parent for k in linked] + [-1] * len(tethered)
@@ -102,16 +103,28 @@ class Linkage:
         T = joint_transform(joint, values[self.of_joint[k]])
         return 0.0 if T is None else float(np.abs(present_transform(joint, self.q) - T).max())
 
+    @property
+    def _limit(self) -> float:
+        return MISPLACED * max(1.0, self.rows.length)
+
+    def _described(self) -> list[int]:
+        """Joints in the graph whose rows are all closed in the end, so that their coordinates describe them."""
+        yielding = set(self.rows.joint[self.rows.yields & ~self.rows.held].tolist())
+        return sorted(self.edge_of.keys() - yielding)
+
     def is_misplaced(self) -> bool:
         """Whether a joint satisfies its rows in a false position."""
-        values, limit = self.values(), MISPLACED * max(1.0, self.rows.length)
-        yielding = set(self.rows.joint[self.rows.yields & ~self.rows.held].tolist())
-        return any(self.deviation(k, values) > limit for k in self.edge_of.keys() - yielding)
+        values = self.values()
+        return any(self.deviation(k, values) > self._limit for k in self._described())
 
-    def jacobian(self, index: np.ndarray, clusters: Clusters) -> np.ndarray:
-        """(k, 6 clusters) derivatives of some rows, pure numbers."""
-        spread = clusters.spread(self.q, self.rows.length)
-        return (self.rows.jacobian(self.q, self.near)[index] @ spread).toarray()
+    def rows_of(self, groups: np.ndarray) -> np.ndarray:
+        """Constraint and coupling rows of some groups."""
+        return self.hard[np.isin(self.group[self.rows.joint[self.hard]], groups)]
+
+    def jacobian(self):
+        """Sparse (R, 6 n) derivatives of all rows, pure numbers, by the twists of the movable bodies."""
+        spread = single_clusters(self.rows).spread(self.q, self.rows.length)
+        return (self.rows.jacobian(self.q, self.near) @ spread).tocsr()
 
     # exact motions -----------------------------------------------------------------------------------------------
 
@@ -169,22 +182,21 @@ class Linkage:
         twists = np.random.default_rng(0).uniform(-SHAKE, SHAKE, (clusters.count, 6))
         return clusters.move(self.q, twists, self.rows.length)
 
-    def clusters(self) -> Clusters:
-        """Bodies joined by bridges that are closed and in their ranges, each group to move as one, or to stay."""
-        from scipy.sparse import coo_matrix
-        from scipy.sparse.csgraph import connected_components
+    def open_groups(self) -> np.ndarray:
+        """Groups in which a joint is open, out of its range or in a false position."""
+        rows, values, slack = self.rows, self.values(), 2.0 * self.tolerance
+        wrong = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
+        wrong[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
+        wrong[[k for k in self._described() if self.deviation(k, values) > self._limit]] = True
+        return np.unique(self.group[wrong & (self.group >= 0)])
 
-        graph, rows, values = self.graph, self.rows, self.values()
-        slack = 2.0 * self.tolerance
-        fine = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) <= self.tolerance
-        out = (values < self.lower - slack) | (values > self.upper + slack)
-        fine[rows.joint[out & (rows.part == Part.COORDINATE)]] = False
-        kept = [self.edge_of[k] for k in sorted(self.bridges) if fine[k]]
-        a, b = graph.ends[kept].T
-        size = len(graph.component)
-        label = connected_components(coo_matrix((np.ones(len(a)), (a, b)), shape=(size, size)), directed=False)[1]
-        moves = rows.movable & (label[:-1] != label[-1]) & np.isin(np.arange(size - 1), graph.ends)
-        return clusters_of(rows, np.where(moves, label[:-1], GROUND))
+    def clusters(self, groups: np.ndarray) -> Clusters:
+        """Bodies that move as one, or stay, while the joints of some groups move."""
+        graph = self.graph
+        kept = [edge for k, edge in self.edge_of.items() if self.group[k] not in groups]
+        label = connected_labels(len(graph.component), graph.ends[kept])
+        moves = self.rows.movable & (label[:-1] != label[-1]) & np.isin(np.arange(len(label) - 1), graph.ends)
+        return clusters_of(self.rows, np.where(moves, label[:-1], GROUND))
 
 
 def worst_residuals(rows: RigidRows, values: np.ndarray, joints: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from abd.errors import Problem, SceneError
 from abd.joints import TYPES
 from abd.joints.assembly import Assembly, assemble
 from abd.joints.independence import DENSE_ROWS, independence
-from abd.joints.link_graph import LinkGraph, link_graph
+from abd.joints.link_graph import LinkGraph, connected_labels, link_graph
 from abd.joints.linkage import worst_residuals
 from abd.joints.rigid_rows import Part, RigidRows, rigid_rows, rigid_states, single_clusters
 from abd.joints.rows import compile_rows
@@ -71,7 +71,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     edge = np.full(len(model.joints), -1)
     edge[linked] = np.arange(len(linked))
     graph = _graph(model, rows, linked)
-    block = _merge(graph.block, edge, ties)[edge[rows.joint[counted]]]
+    block = graph.tied(edge[np.array(ties, dtype=int).reshape(-1, 2)])[edge[rows.joint[counted]]]
     J = (rows.jacobian(q) @ single_clusters(rows).spread(q, rows.length)).tocsr()
     ranks, redundant, unknown = np.zeros(len(counted), dtype=int), [], np.zeros(len(counted), dtype=bool)
     for number in np.unique(block):
@@ -103,23 +103,6 @@ def _graph(model: Model, rows: RigidRows, linked: np.ndarray) -> LinkGraph:
     return link_graph(np.array(parent, dtype=int), np.array(child, dtype=int), rows.movable)
 
 
-def _merge(block: np.ndarray, edge: np.ndarray, ties: list[tuple[int, int]]) -> np.ndarray:
-    """(e,) block numbers (e,), those of tied joints made equal."""
-    pairs = np.array([(block[edge[a]], block[edge[b]]) for a, b in ties], dtype=int).reshape(-1, 2)
-    return _connected(int(block.max(initial=-1)) + 1, pairs)[block]
-
-
-def _connected(size: int, pairs: np.ndarray) -> np.ndarray:
-    """(size,) numbers of the connected parts of a graph."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    if not size:
-        return np.zeros(0, dtype=int)
-    links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
-    return connected_components(links, directed=False)[1]
-
-
 def _by_mechanism(model, rows: RigidRows, linked, ties, counted, ranks, redundant, unknown) -> list[Mechanism]:
     joints = model.joints
     n = len(rows.movable)
@@ -135,7 +118,7 @@ def _by_mechanism(model, rows: RigidRows, linked, ties, counted, ranks, redundan
         if joints[k].parent >= 0 and rows.movable[[joints[k].parent, joints[k].child]].all()
     ]
     tied = [(home[a], home[b]) for a, b in ties]
-    label = _connected(n + 1, np.array(inner + tied, dtype=int).reshape(-1, 2))
+    label = connected_labels(n + 1, np.array(inner + tied, dtype=int).reshape(-1, 2))
     freedoms = np.linalg.matrix_rank(rows.basis) if n else np.zeros(0, dtype=int)
     of_joint = np.array([label[home[int(k)]] for k in linked], dtype=int)
     of_row = np.array([label[home[int(k)]] for k in rows.joint[counted]], dtype=int)
