@@ -258,6 +258,24 @@ def row_errors(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64
     errors[e] = error
 
 
+@wp.func
+def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
+    """Whether a row is exact, acts, and has no effort limit: then a direction can close it."""
+    return is_held(rows, e) and rows.law[e] != SATURATED
+
+
+@wp.kernel
+def predicted_errors(
+    first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)
+):
+    """Predicted residuals (R,) of the exact rows without an effort limit over their tolerances, 0 for all others."""
+    e = wp.tid() + first
+    error = ZERO
+    if is_closed(rows, e):
+        error = wp.abs(predicted[e] - rows.p[e, 2]) / rows.p[e, 6]
+    errors[e] = error
+
+
 @wp.kernel
 def row_predictions(
     first: wp.int32,
@@ -302,7 +320,7 @@ def held_forces(
     """K (x - target) of the exact rows without an effort limit, 0 for all others."""
     e = wp.tid() + first
     s = ZERO
-    if is_held(rows, e) and rows.law[e] != SATURATED:
+    if is_closed(rows, e):
         s = rows.p[e, 0] * (x[e] - rows.p[e, 2])
     slope[e] = s
 

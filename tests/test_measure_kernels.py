@@ -7,46 +7,18 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import warp as wp
+from joint_tables import KINDS, PER_KIND, N, kept, some_table, system_of
 from on_device import DEVICE, assert_close, pose_of, random_states
 
+from abd.backends.joints import Joints
 from abd.backends.numpy_bodies import maps
 from abd.joints import table as definition
-from abd.joints.measures import Measure, MeasureKind, is_angle
-from abd.joints.table import MeasureTable, tabulate
-from abd.model import WORLD, Joint
+from abd.joints.measured_rows import collect
+from abd.joints.measures import MeasureKind, is_angle
+from abd.joints.table import MeasureTable
+from abd.model import WORLD
 from cuda_kernels import measures as kernels
 from cuda_kernels import special_measures
-
-N = 40
-PER_KIND = 2 * N
-KINDS = list(MeasureKind)
-
-
-def some_measure(kind: MeasureKind, rng: np.random.Generator) -> Measure:
-    """A measure of a kind with arbitrary numbers, away from the points where it has no derivative."""
-    numbers = rng.normal(size=48)
-    if kind in (MeasureKind.SURFACE_DOT, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT):
-        numbers[:3], numbers[3] = rng.uniform(0.4, 1.5, 3), float(rng.random() < 0.5)
-    if kind == MeasureKind.ROTATION:
-        numbers[:3] = rng.uniform(0.5, 2.0, 3)
-    return Measure("x", True, kind, numbers, scale=float(rng.normal()), offset=float(rng.normal()))
-
-
-def some_table(seed: int) -> MeasureTable:
-    """Measures of every kind between bodies and to the world, in no particular order."""
-    rng = np.random.default_rng(seed)
-    count = PER_KIND * len(KINDS)
-    joint_frames = np.tile(np.eye(4), (count, 2, 1, 1))
-    for side in range(2):
-        joint_frames[:, side, :3, :3] = maps(random_states(count, seed + 1 + side, strain=0.0))
-    joint_frames[:, :, :3, 3] = rng.normal(size=(count, 2, 3))
-    joints, entries = [], []
-    for k, kind in enumerate(rng.permutation(np.repeat(KINDS, PER_KIND))):
-        parent, child = (int(b) for b in rng.choice(N, 2, replace=False))
-        parent = WORLD if k % 4 == 0 else parent
-        joints.append(Joint(f"joint {k}", "hinge", 0, parent, child, *joint_frames[k]))
-        entries.append((k, some_measure(MeasureKind(kind), rng)))
-    return tabulate(joints, entries)
 
 
 def some_inputs(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -56,24 +28,12 @@ def some_inputs(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray,
     return random_states(N, seed), rng.uniform(-100.0, 100.0, m), rng.normal(size=(m, 16))
 
 
-def uploaded(table: MeasureTable, reference: np.ndarray, supplied: np.ndarray) -> kernels.Measures:
-    """The struct of a table; it has the table's names, and the two that are not constant."""
-    out = kernels.Measures()
-    types = {"numbers": wp.float64, "parent_point": wp.vec3d, "child_point": wp.vec3d}
-    types |= {"parent_axes": wp.mat33d, "child_axes": wp.mat33d}
-    for field in fields(table):
-        values = getattr(table, field.name)
-        if field.name not in ("joint", "rotary"):
-            scalar = wp.int32 if values.dtype == np.int32 else wp.float64
-            setattr(out, field.name, DEVICE.upload(values, types.get(field.name, scalar)))
-    out.reference, out.supplied = DEVICE.upload(reference, wp.float64), DEVICE.upload(supplied, wp.float64)
-    return out
-
-
 def on_device(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values and gradients by the kernels."""
     q, reference, supplied = some_inputs(table, seed)
-    measures, m = uploaded(table, reference, supplied), len(table)
+    measures, m = Joints(system_of(table, collect([])), N, DEVICE).measures, len(table)
+    DEVICE.write(measures.reference, reference)
+    DEVICE.write(measures.supplied, supplied)
     values = DEVICE.zeros(m, wp.float64)
     child, parent = DEVICE.zeros((m, 12), wp.float64), DEVICE.zeros((m, 12), wp.float64)
     DEVICE.launch(kernels.measure_values, m, measures, pose_of(q), values)
@@ -143,8 +103,3 @@ def test_measures_between_bodies_do_not_change_when_both_move_as_one():
         torque += np.cross(q[body, :3], g[:, :3])
         torque += np.cross(maps(q[body]).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=1)
     assert np.max(np.abs(torque) / size[:, None]) < 1e-11
-
-
-def kept(table: MeasureTable, mask: np.ndarray) -> MeasureTable:
-    """The measures of a mask."""
-    return MeasureTable(**{field.name: getattr(table, field.name)[mask] for field in fields(table)})

@@ -259,14 +259,15 @@ class Joints:
             self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
 
     def predicted_errors(self, straight, direction, out: wp.array) -> None:
-        """As `errors`, of the linear model at the end of a direction (n, 12), which leads to the pose `straight`."""
+        """As `errors`, of the linear model at the end of a direction (n, 12), which leads to the pose `straight`; rows with
+        an effort limit have none."""
         if self.linear_count:
             each = self.pool.get("errors", self.linear_count, wp.float64)
             self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, LINEAR_TOLERANCE, each)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.has_exact_measured:
             self._predict(direction)
-            self.device.launch(measured_rows.row_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            self.device.launch(measured_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
     def add_missing(self, straight, gradient) -> None:

@@ -1,0 +1,59 @@
+"""Measures of every kind between random bodies, and rows over them, for tests of the joint kernels."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import SimpleNamespace
+
+import numpy as np
+from on_device import random_states
+
+from abd.backends.numpy_bodies import maps
+from abd.joints.measured_rows import MeasuredRows
+from abd.joints.measures import Measure, MeasureKind
+from abd.joints.rows import compile_rows
+from abd.joints.system import JointSystem
+from abd.joints.table import MeasureTable, tabulate
+from abd.model import WORLD, Joint
+
+N = 40
+PER_KIND = 2 * N
+KINDS = list(MeasureKind)
+
+
+def some_measure(kind: MeasureKind, rng: np.random.Generator) -> Measure:
+    """A measure of a kind with arbitrary numbers, away from the points where it has no derivative."""
+    numbers = rng.normal(size=48)
+    if kind in (MeasureKind.SURFACE_DOT, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT):
+        numbers[:3], numbers[3] = rng.uniform(0.4, 1.5, 3), float(rng.random() < 0.5)
+    if kind == MeasureKind.ROTATION:
+        numbers[:3] = rng.uniform(0.5, 2.0, 3)
+    return Measure("x", True, kind, numbers, scale=float(rng.normal()), offset=float(rng.normal()))
+
+
+def some_table(seed: int) -> MeasureTable:
+    """Measures of every kind between bodies and to the world, in no particular order."""
+    rng = np.random.default_rng(seed)
+    count = PER_KIND * len(KINDS)
+    joint_frames = np.tile(np.eye(4), (count, 2, 1, 1))
+    for side in range(2):
+        joint_frames[:, side, :3, :3] = maps(random_states(count, seed + 1 + side, strain=0.0))
+    joint_frames[:, :, :3, 3] = rng.normal(size=(count, 2, 3))
+    joints, entries = [], []
+    for k, kind in enumerate(rng.permutation(np.repeat(KINDS, PER_KIND))):
+        parent, child = (int(b) for b in rng.choice(N, 2, replace=False))
+        parent = WORLD if k % 4 == 0 else parent
+        joints.append(Joint(f"joint {k}", "hinge", 0, parent, child, *joint_frames[k]))
+        entries.append((k, some_measure(MeasureKind(kind), rng)))
+    return tabulate(joints, entries)
+
+
+def kept(table: MeasureTable, mask: np.ndarray) -> MeasureTable:
+    """The measures of a mask."""
+    return MeasureTable(**{field.name: getattr(table, field.name)[mask] for field in fields(table)})
+
+
+def system_of(table: MeasureTable, rows: MeasuredRows) -> JointSystem:
+    """Measured rows alone, all of them exact where their parameters say so."""
+    acting = SimpleNamespace(exact=np.ones(len(rows), dtype=bool))
+    return JointSystem(compile_rows([]), table, rows, acting, np.zeros(len(table)))

@@ -1,0 +1,221 @@
+"""Kernels of laws and measured rows against their definitions, and the definitions against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import warp as wp
+from joint_tables import N, kept, some_table, system_of
+from on_device import DEVICE, assert_close, pose_of, random_states
+
+from abd.backends.joints import Joints
+from abd.backends.numpy_joints import NumpyJoints
+from abd.joints import laws, measured_rows, table
+from abd.joints.laws import SLOTS, Law
+from abd.joints.measured_rows import MeasuredRows, collect, factor, power_series, spline
+from abd.joints.measures import MeasureKind
+from cuda_kernels import laws as law_kernels
+from cuda_kernels import measured_rows as row_kernels
+
+ROWS = 300
+CURVED = (Law.QUADRATIC, Law.ONE_SIDED, Law.CUBIC, Law.BARRIER)
+"""Laws whose curvature is psi'' wherever they have one."""
+
+
+def some_parameters(law: np.ndarray, x: np.ndarray, seed: int) -> np.ndarray:
+    """(R, 8) parameters that put the values x (R,) on all branches of their laws; every third row is exact."""
+    rng = np.random.default_rng(seed)
+    count = len(x)
+    p = np.zeros((count, SLOTS))
+    p[:, 0] = rng.uniform(0.5, 50.0, count)
+    p[:, 1] = x + rng.normal(size=count)
+    p[:, 2] = p[:, 1] + 0.3 * rng.normal(size=count)
+    gaps = np.isin(law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
+    p[gaps, 2] = rng.choice([-1.0, 1.0], gaps.sum())
+    p[:, 3] = rng.uniform(0.3, 2.0, count) * np.where(law == Law.SATURATED, p[:, 0], 1.0)
+    p[:, 4], p[:, 5] = rng.uniform(0.0, 5.0, count), rng.normal(size=count)
+    p[::3, 6] = 1e-3
+    p[gaps, 6] = 0.0
+    return p
+
+
+def some_laws(count: int, seed: int) -> np.ndarray:
+    """(R,) every law about as often."""
+    return np.random.default_rng(seed).permutation(np.resize(list(Law), count)).astype(np.int32)
+
+
+def some_rows(measures: int, seed: int) -> MeasuredRows:
+    """Rows of one to three factors, polynomials and splines of any measures."""
+    rng = np.random.default_rng(seed)
+
+    def pieces():
+        kind = rng.integers(3)
+        if kind == 0:
+            return factor(rng.normal())
+        if kind == 1:
+            return power_series(0.3 * rng.normal(size=rng.integers(1, 7)))
+        knots = np.sort(rng.normal(size=5)) + 0.1 * np.arange(5)
+        return spline(np.stack([knots, rng.normal(size=5)], axis=1), rng.normal())
+
+    counts = np.resize([1, 1, 2, 3], ROWS)
+    return collect([[(int(m), pieces()) for m in rng.choice(measures, count, replace=False)] for count in counts])
+
+
+class Both:
+    """The same measured rows on the device and by their definition, with laws on all of their branches."""
+
+    def __init__(self, seed: int):
+        every = some_table(seed)
+        self.table = kept(every, every.kind != MeasureKind.CUSTOM)
+        self.q = random_states(N, seed + 20)
+        self.system = system_of(self.table, some_rows(len(self.table), seed))
+        reference = table.values(self.table, self.q, np.zeros(len(self.table)))
+        self.law = some_laws(ROWS, seed)
+        self.p = some_parameters(self.law, measured_rows.evaluate(self.system.rows, reference)[0], seed)
+        self.defined, self.device = NumpyJoints(self.system, N), Joints(self.system, N, DEVICE)
+        for one in (self.defined, self.device):
+            one.begin(self.law, self.p, reference, np.zeros((0, 3)))
+
+    def linearized(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (n, 12) and blocks (n, n, 12, 12) by the kernels."""
+        gradient, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
+        self.device.add_to(pose_of(q), gradient, diagonal)
+        c, blocks = self.device.coupling, np.zeros((N, N, 12, 12))
+        i, j, between = DEVICE.read(c.row), DEVICE.read(c.column), DEVICE.read(c.blocks)
+        blocks[np.arange(N), np.arange(N)] = DEVICE.read(diagonal)
+        blocks[i, j], blocks[j, i] = between, between.transpose(0, 2, 1)
+        return DEVICE.read(gradient), blocks
+
+    def folded(self, values: np.ndarray, start: float, fold) -> np.ndarray:
+        """(n,) values (R,) of the rows folded into the bodies that own them."""
+        out = np.full(N, start)
+        fold.at(out, self.defined.owners, values)
+        return out
+
+
+def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    """Energy, slope and curvature (R,) by the kernels, of rows that are single factors of one."""
+    count = len(x)
+    host = collect([[(k, factor(1.0))] for k in range(count)])
+    rows = row_kernels.MeasuredRows()
+    for field in fields(host):
+        values = getattr(host, field.name)
+        setattr(rows, field.name, DEVICE.upload(values, wp.int32 if values.dtype == np.int32 else wp.float64))
+    rows.law, rows.p = DEVICE.upload(law, wp.int32), DEVICE.upload(p, wp.float64)
+    measured = DEVICE.upload(x, wp.float64)
+    value, energy, slope, curvature, weight = (DEVICE.zeros(count, wp.float64) for _ in range(5))
+    DEVICE.launch(row_kernels.row_energies, count, rows, measured, value, energy)
+    DEVICE.launch(row_kernels.row_slopes, count, rows, measured, value, slope, curvature, weight)
+    assert np.array_equal(DEVICE.read(value), x)
+    return [DEVICE.read(array) for array in (energy, slope, curvature)]
+
+
+def test_the_laws_are_numbered_alike():
+    for law in Law:
+        assert int(getattr(law_kernels, law.name)) == law
+
+
+def test_the_struct_has_the_names_of_the_rows():
+    assert set(row_kernels.MeasuredRows.vars) == {field.name for field in fields(MeasuredRows)} | {"law", "p"}
+
+
+@pytest.mark.parametrize("law", list(Law), ids=lambda law: law.name)
+def test_law_kernels_equal_their_definition(law: Law):
+    x = np.random.default_rng(0).normal(size=400)
+    laws_of_rows = np.full(400, law, dtype=np.int32)
+    p = some_parameters(laws_of_rows, x, 1)
+    expected = laws.evaluate(laws_of_rows, p, x)
+    for value, wanted in zip(law_kernel_values(laws_of_rows, p, x), expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-12 * p[:, 0].max())
+    assert expected[2].min() >= 0.0
+
+
+@pytest.mark.parametrize("law", [law for law in Law if law != Law.OFF], ids=lambda law: law.name)
+def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
+    x, step = np.random.default_rng(2).normal(size=400), 1e-6
+    laws_of_rows = np.full(400, law, dtype=np.int32)
+    p = some_parameters(laws_of_rows, x, 3)
+    p[:, 5] = np.where(np.arange(400) % 2 == 0, p[:, 5], -10.0)
+    ends = [laws.evaluate(laws_of_rows, p, x + s * step) for s in (1.0, -1.0)]
+    _, slope, curvature = laws.evaluate(laws_of_rows, p, x)
+    # A gap's branches meet at 0, at the barrier's width and at the last gap; a barrier is too steep near 0.
+    g = p[:, 2] * (x - p[:, 1])
+    seams = [g, g - p[:, 3], g - p[:, 5]] if law in (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC) else []
+    smooth = np.all([np.abs(seam) > 1e-2 for seam in seams], axis=0) if seams else np.ones(400, dtype=bool)
+    if law == Law.BARRIER:
+        smooth &= g > 0.0
+    assert smooth.sum() > 100
+    found = (ends[0][0] - ends[1][0]) / (2.0 * step)
+    np.testing.assert_allclose(found[smooth], slope[smooth], rtol=1e-6, atol=1e-6)
+    turn = (ends[0][1] - ends[1][1]) / (2.0 * step)
+    if law in CURVED:
+        np.testing.assert_allclose(turn[smooth], curvature[smooth], rtol=1e-5, atol=1e-5)
+    else:
+        assert np.all(curvature >= turn - 1e-5)
+
+
+def test_measured_rows_agree_with_finite_differences():
+    both, step = Both(0), 1e-6
+    v = np.random.default_rng(5).normal(size=len(both.table))
+    direction = np.random.default_rng(6).normal(size=len(v))
+    rows = both.system.rows
+    _, slope = measured_rows.evaluate(rows, v)
+    ends = [measured_rows.evaluate(rows, v + s * step * direction)[0] for s in (1.0, -1.0)]
+    expected = np.zeros(ROWS)
+    np.add.at(expected, rows.term_row, slope * direction[rows.term_measure])
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2.0 * step), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_energies_gradients_and_blocks_equal_their_definition(seed: int):
+    both = Both(seed)
+    q = both.q + 1e-3 * np.random.default_rng(seed).normal(size=both.q.shape)
+    both.device.evaluate(pose_of(q), "current")
+    energies = DEVICE.read(both.device.pool.get("energy_current", ROWS, wp.float64), ROWS)
+    np.testing.assert_allclose(energies, both.defined.energy(q), rtol=1e-11, atol=1e-11)
+    gradient, blocks = both.linearized(q)
+    expected_gradient, expected_blocks = both.defined.linearize(q)
+    for value, expected in ((gradient, expected_gradient), (blocks, expected_blocks)):
+        assert_close(value, expected, 1e-12)
+    H = blocks.transpose(0, 2, 1, 3).reshape(12 * N, 12 * N)
+    assert np.linalg.eigvalsh(H).min() >= -1e-12 * np.abs(H).max()
+
+
+def test_gaps_shares_and_errors_equal_their_definition():
+    both = Both(2)
+    q = both.q + 0.1 * np.random.default_rng(7).normal(size=both.q.shape)
+    shares = DEVICE.upload(np.ones(N), wp.float64)
+    both.device.measure_gaps(pose_of(both.q))
+    both.device.open_shares(pose_of(q), shares)
+    expected = both.defined.shares(both.defined.gaps(both.q), both.defined.gaps(q))
+    assert expected.min() < 1.0
+    np.testing.assert_allclose(DEVICE.read(shares), both.folded(expected, 1.0, np.minimum), rtol=1e-10)
+    errors = DEVICE.zeros(N, wp.float64)
+    both.device.errors(pose_of(q), errors)
+    expected = both.folded(both.defined.errors(q), 0.0, np.maximum)
+    assert np.count_nonzero(expected) > N // 2
+    np.testing.assert_allclose(DEVICE.read(errors), expected, rtol=1e-10)
+
+
+def test_multipliers_take_over_what_the_linear_model_leaves():
+    both = Both(3)
+    direction = 1e-2 * np.random.default_rng(8).normal(size=both.q.shape)
+    on_device = DEVICE.upload(direction, wp.float64)
+    linear, measured, J = both.defined.predicted(both.q, direction)
+    both.linearized(both.q)
+    worst, missing = DEVICE.zeros(N, wp.float64), DEVICE.zeros((N, 12), wp.float64)
+    both.device.predicted_errors(pose_of(both.q + direction), on_device, worst)
+    both.device.add_missing(pose_of(both.q + direction), missing)
+    unlimited = np.where((both.p[:, 6] > 0.0) & (both.law != Law.SATURATED), np.abs(measured) / 1e-3, 0.0)
+    np.testing.assert_allclose(DEVICE.read(worst), both.folded(unlimited, 0.0, np.maximum), rtol=1e-10)
+    assert DEVICE.read(worst).max() == pytest.approx(both.defined.worst(measured), rel=1e-10)
+    assert_close(DEVICE.read(missing), both.defined.missing(linear, measured, J), 1e-11)
+    both.defined.take_over(linear, measured)
+    both.device.take_over(pose_of(both.q + direction))
+    moved = both.defined.p[:, 1] != both.p[:, 1]
+    assert moved.sum() > 40
+    reached, _ = both.device.read()
+    assert_close(reached[:, 1], both.defined.p[:, 1], 1e-12)
+    assert np.array_equal(np.delete(reached, 1, axis=1), np.delete(both.p, 1, axis=1))
