@@ -253,8 +253,9 @@ class _Assembler:
         for number in np.unique(links.group[owner[asked]]):
             mine = rest[asked & (links.group[owner] == number)]
             found = self._freedom(J, number, held[links.group[self.rows.joint[held]] == number], mine)
-            for k, row in enumerate(mine.tolist()):
-                free = found is not None and np.linalg.norm(found[1][k] @ found[0]) > INDEPENDENT * np.linalg.norm(
-                    found[1][k]
-                )
-                status[row] = "unknown" if found is None else "free" if free else "dependent"
+            if found is None:
+                status.update(dict.fromkeys(mine.tolist(), "unknown"))
+                continue
+            motions, along = found
+            free = np.linalg.norm(along @ motions, axis=1) > INDEPENDENT * np.linalg.norm(along, axis=1)
+            status.update((row, "free" if f else "dependent") for row, f in zip(mine.tolist(), free, strict=True))
