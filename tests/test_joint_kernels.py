@@ -7,12 +7,15 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import bodies_over_a_plane
+from joint_tables import system_of
 from on_device import DEVICE, assert_close, pose_of, random_states
 
-from abd.backends.joint_rows import JointRows
+from abd.backends.joints import Joints
 from abd.backends.numpy_bodies import maps
 from abd.joints import rows as joint_rows
+from abd.joints.laws import SLOTS
+from abd.joints.measured_rows import collect
+from abd.joints.table import tabulate
 from abd.model import WORLD, Joint
 
 N = 24
@@ -34,38 +37,63 @@ def jointed(seed: int) -> list[Joint]:
 
 
 class JointKernels:
-    """The kernels of joint rows, with the calls of `abd.joints.rows`."""
+    """The kernels of linear joint rows, with the calls of `abd.joints.rows`; every other joint is exact."""
 
     def __init__(self, seed: int):
-        model = bodies_over_a_plane(0)
-        bodies_of_joints = replace(model.bodies, names=["body"] * N)
-        self.device_rows = JointRows(replace(model, bodies=bodies_of_joints, joints=jointed(seed)), DEVICE)
-        self.rows = self.device_rows.host
+        joints = [replace(j, enforcement=("penalty", "exact")[k % 2]) for k, j in enumerate(jointed(seed))]
+        self.rows = joint_rows.compile_rows(joints)
+        self.shift = 0.1 * np.random.default_rng(seed + 3).normal(size=(len(self.rows), 3))
+        self.device = Joints(system_of(tabulate([], []), collect([]), self.rows), N, DEVICE)
+        self.device.begin(np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), self.shift)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
-        self.device_rows.evaluate(pose_of(q), "current")
-        count = self.device_rows.count
-        return DEVICE.read(self.device_rows.pool.get("energy_current", count, wp.float64), count)
+        self.device.evaluate(pose_of(q), "current")
+        count = len(self.rows)
+        return DEVICE.read(self.device.pool.get("linear_current", count, wp.float64), count)
 
     def gradient(self, q: np.ndarray) -> np.ndarray:
-        out = DEVICE.zeros((N, 12), wp.float64)
-        self.device_rows.add_gradient(pose_of(q), out)
+        out, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
+        self.device.add_to(pose_of(q), out, diagonal)
+        assert np.all(DEVICE.read(diagonal) == 0.0)
         return DEVICE.read(out)
 
 
 def test_joint_rows_equal_their_definition():
     kernels, q = JointKernels(0), random_states(N, 1)
-    assert_close(kernels.device_rows.residuals(pose_of(q)), joint_rows.residual(kernels.rows, q))
-    assert_close(kernels.energy(q), joint_rows.energy(kernels.rows, q))
-    assert_close(kernels.gradient(q), joint_rows.gradient(kernels.rows, q))
+    assert_close(kernels.energy(q), joint_rows.energy(kernels.rows, q, kernels.shift))
+    assert_close(kernels.gradient(q), joint_rows.gradient(kernels.rows, q, kernels.shift))
+
+
+def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
+    kernels, q = JointKernels(0), random_states(N, 1)
+    rows = kernels.rows
+    defined = NumpyJoints(kernels.device.system, N)
+    defined.begin(np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), kernels.shift)
+    errors = DEVICE.zeros(N, wp.float64)
+    kernels.device.errors(pose_of(q), errors)
+    expected = np.zeros(N)
+    np.maximum.at(expected, defined.owners, defined.errors(q))
+    assert_close(DEVICE.read(errors), expected)
+    missing = DEVICE.zeros((N, 12), wp.float64)
+    kernels.device.add_missing(pose_of(q), missing)
+    linear, measured, J = defined.predicted(q, np.zeros((N, 12)))
+    assert_close(DEVICE.read(missing), defined.missing(linear, measured, J))
+    defined.take_over(linear, measured)
+    kernels.device.take_over(pose_of(q))
+    assert_close(kernels.device.read()[1], defined.shift)
+    assert 0 < rows.exact.sum() < len(rows)
+    assert np.array_equal(defined.shift[~rows.exact], kernels.shift[~rows.exact])
 
 
 def test_joint_gradient_and_blocks_agree_with_finite_differences():
     """The energy is a quadratic form: central differences with a large step are exact up to rounding."""
     kernels, q = JointKernels(0), random_states(N, 1)
-    diagonal, pairs, blocks = joint_rows.hessian(kernels.rows, N)
+    pairs, blocks = (
+        np.stack([DEVICE.read(kernels.device.coupling.row), DEVICE.read(kernels.device.coupling.column)], axis=1),
+        DEVICE.read(kernels.device.coupling.blocks),
+    )
     H = np.zeros((N, N, 12, 12))
-    H[np.arange(N), np.arange(N)] = diagonal
+    H[np.arange(N), np.arange(N)] = DEVICE.read(kernels.device.diagonal)
     H[pairs[:, 0], pairs[:, 1]], H[pairs[:, 1], pairs[:, 0]] = blocks, blocks.transpose(0, 2, 1)
     rng = np.random.default_rng(2)
     for _ in range(10):
@@ -77,14 +105,13 @@ def test_joint_gradient_and_blocks_agree_with_finite_differences():
 
 
 def test_joints_between_bodies_make_no_net_force_or_torque():
+    """Of rows without shifts; those to the world do."""
     kernels, q = JointKernels(0), random_states(N, 1)
-    inner = np.flatnonzero(kernels.rows.parent != WORLD)
-    chosen = joint_rows.Rows(*(getattr(kernels.rows, field.name)[inner] for field in fields(joint_rows.Rows)))
-    g = kernels.gradient(q)
-    world = kernels.rows.parent == WORLD
-    held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[world] for field in fields(joint_rows.Rows)))
-    g = g - joint_rows.gradient(held, q)
-    assert len(chosen) > 20
+    kernels.device.begin(np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), 0.0 * kernels.shift)
+    inner = kernels.rows.parent != WORLD
+    held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[~inner] for field in fields(joint_rows.Rows)))
+    g = kernels.gradient(q) - joint_rows.gradient(held, q)
+    assert inner.sum() > 20
     assert np.abs(g[:, :3].sum(axis=0)).max() <= 1e-9 * np.abs(g).max()
     spin = np.cross(maps(q).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=(0, 1))
     assert np.abs(np.cross(q[:, :3], g[:, :3]).sum(axis=0) + spin).max() <= 1e-9 * np.abs(g).max()
