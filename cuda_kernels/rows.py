@@ -41,13 +41,6 @@ def residual(rows: Rows, e: wp.int32, pose: Pose) -> wp.vec3d:
 
 
 @wp.kernel
-def row_residuals(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.vec3d)):
-    """Residuals of all rows."""
-    e = wp.tid() + first
-    out[e] = residual(rows, e, pose)
-
-
-@wp.kernel
 def row_energies(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
     """Energies of all rows."""
     e = wp.tid() + first

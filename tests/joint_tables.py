@@ -11,7 +11,7 @@ from on_device import random_states
 from abd.backends.numpy_bodies import maps
 from abd.joints.measured_rows import MeasuredRows
 from abd.joints.measures import Measure, MeasureKind
-from abd.joints.rows import compile_rows
+from abd.joints.rows import Rows, compile_rows
 from abd.joints.system import JointSystem
 from abd.joints.table import MeasureTable, tabulate
 from abd.model import WORLD, Joint
@@ -53,7 +53,7 @@ def kept(table: MeasureTable, mask: np.ndarray) -> MeasureTable:
     return MeasureTable(**{field.name: getattr(table, field.name)[mask] for field in fields(table)})
 
 
-def system_of(table: MeasureTable, rows: MeasuredRows) -> JointSystem:
-    """Measured rows alone, all of them exact where their parameters say so."""
+def system_of(table: MeasureTable, rows: MeasuredRows, linear: Rows | None = None) -> JointSystem:
+    """Measured rows, exact where their parameters say so, beside linear ones."""
     acting = SimpleNamespace(exact=np.ones(len(rows), dtype=bool))
-    return JointSystem(compile_rows([]), table, rows, acting, np.zeros(len(table)))
+    return JointSystem(compile_rows([]) if linear is None else linear, table, rows, acting, np.zeros(len(table)))

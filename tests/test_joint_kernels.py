@@ -12,6 +12,7 @@ from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends.joints import Joints
 from abd.backends.numpy_bodies import maps
+from abd.backends.numpy_joints import NumpyJoints
 from abd.joints import rows as joint_rows
 from abd.joints.laws import SLOTS
 from abd.joints.measured_rows import collect
@@ -22,7 +23,7 @@ N = 24
 
 
 def jointed(seed: int) -> list[Joint]:
-    """Joints of every type between bodies and to the world, in no particular order."""
+    """Joints of four types between bodies and to the world, in no particular order."""
     rng = np.random.default_rng(seed)
     frames = np.tile(np.eye(4), (N, 2, 1, 1))
     frames[:, 0, :3, :3], frames[:, 1, :3, :3] = (maps(random_states(N, seed + k, strain=0.0)) for k in (1, 2))
@@ -88,13 +89,11 @@ def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
 def test_joint_gradient_and_blocks_agree_with_finite_differences():
     """The energy is a quadratic form: central differences with a large step are exact up to rounding."""
     kernels, q = JointKernels(0), random_states(N, 1)
-    pairs, blocks = (
-        np.stack([DEVICE.read(kernels.device.coupling.row), DEVICE.read(kernels.device.coupling.column)], axis=1),
-        DEVICE.read(kernels.device.coupling.blocks),
-    )
+    coupling = kernels.device.coupling
+    low, high, blocks = (DEVICE.read(array) for array in (coupling.row, coupling.column, coupling.blocks))
     H = np.zeros((N, N, 12, 12))
     H[np.arange(N), np.arange(N)] = DEVICE.read(kernels.device.diagonal)
-    H[pairs[:, 0], pairs[:, 1]], H[pairs[:, 1], pairs[:, 0]] = blocks, blocks.transpose(0, 2, 1)
+    H[low, high], H[high, low] = blocks, blocks.transpose(0, 2, 1)
     rng = np.random.default_rng(2)
     for _ in range(10):
         d = rng.normal(size=(N, 12))

@@ -10,19 +10,24 @@ import warp as wp
 from contact_models import bodies_over_a_plane, random_path
 from on_device import DEVICE, assert_close, pose_of, random_states
 
-from abd.backends import body_data, numpy_bodies
+from abd.backends import body_data, joint_ends, numpy_bodies
 from abd.backends.body_data import Turning
 from abd.backends.numpy_bodies import BodyEnergies, maps, projectors, state
 from abd.backends.upload import new_path, new_pose, upload_bodies
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
+from abd.joints import measured_rows as measured_definition
 from abd.joints import rows as joint_rows
+from abd.joints import table
+from abd.joints.laws import Law
+from abd.joints.measures import MeasureKind
 from abd.model import Elasticity, Kind
 from abd.potentials import arap, arc_stiffness, elements, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.forces import generalised_force
-from cuda_kernels import affine, bodies, contact, paths, rows, surfaces
+from cuda_kernels import affine, bodies, contact, measured_rows, measures, paths, rows, special_measures, surfaces
 from cuda_kernels import barrier as barrier_kernels
+from cuda_kernels import laws as law_kernels
 
 N = 24
 CH2 = 4e-4
@@ -351,7 +356,10 @@ def test_bounds_hold_along_arcs():
 STRUCTS = {
     "bodies": (body_data.BodyData, bodies.BodyData, set(), set()),
     "step": (numpy_bodies.StepData, bodies.StepData, set(), set()),
-    "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point"}, set()),
+    "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point", "mask"}, {"shift"}),
+    "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary"}, {"reference", "supplied"}),
+    "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, set(), {"law", "p"}),
+    "ends": (joint_ends.Ends, measured_rows.Ends, {"pairs", "pair_starts", "pair_entries"}, set()),
     "elements": (elements.Elements, contact.Elements, {"source"}, set()),
     "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"bend", "reach"}),
     "surfaces": (
@@ -378,3 +386,7 @@ def test_numberings_are_shared():
         barrier_kernels.LOG_SQ,
         barrier_kernels.CUBIC,
     ]
+    assert [law.name for law in Law if getattr(law_kernels, law.name) != law] == []
+    for kind in MeasureKind:
+        module = special_measures if hasattr(special_measures, kind.name) else measures
+        assert getattr(module, kind.name) == kind

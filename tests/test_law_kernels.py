@@ -16,7 +16,6 @@ from abd.joints import laws, measured_rows, table
 from abd.joints.laws import SLOTS, Law
 from abd.joints.measured_rows import MeasuredRows, collect, factor, power_series, spline
 from abd.joints.measures import MeasureKind
-from cuda_kernels import laws as law_kernels
 from cuda_kernels import measured_rows as row_kernels
 
 ROWS = 300
@@ -110,15 +109,6 @@ def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> list[np.
     DEVICE.launch(row_kernels.row_slopes, count, rows, measured, value, slope, curvature, weight)
     assert np.array_equal(DEVICE.read(value), x)
     return [DEVICE.read(array) for array in (energy, slope, curvature)]
-
-
-def test_the_laws_are_numbered_alike():
-    for law in Law:
-        assert int(getattr(law_kernels, law.name)) == law
-
-
-def test_the_struct_has_the_names_of_the_rows():
-    assert set(row_kernels.MeasuredRows.vars) == {field.name for field in fields(MeasuredRows)} | {"law", "p"}
 
 
 @pytest.mark.parametrize("law", list(Law), ids=lambda law: law.name)

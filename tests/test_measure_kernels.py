@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 import warp as wp
@@ -18,7 +16,6 @@ from abd.joints.measures import MeasureKind, is_angle
 from abd.joints.table import MeasureTable
 from abd.model import WORLD
 from cuda_kernels import measures as kernels
-from cuda_kernels import special_measures
 
 
 def some_inputs(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -39,17 +36,6 @@ def on_device(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, n
     DEVICE.launch(kernels.measure_values, m, measures, pose_of(q), values)
     DEVICE.launch(kernels.measure_gradients, m, measures, pose_of(q), child, parent)
     return DEVICE.read(values), DEVICE.read(child), DEVICE.read(parent)
-
-
-def test_the_struct_has_the_names_of_the_table():
-    wanted = {field.name for field in fields(MeasureTable)} - {"joint", "rotary"} | {"reference", "supplied"}
-    assert set(kernels.Measures.vars) == wanted
-
-
-def test_the_kinds_are_numbered_alike():
-    for kind in MeasureKind:
-        module = special_measures if hasattr(special_measures, kind.name) else kernels
-        assert int(getattr(module, kind.name)) == kind
 
 
 @pytest.mark.parametrize("seed", [0, 1])
