@@ -397,7 +397,7 @@ MINIMAL = {
     "skew_deg": 20,
     "radii": (1, 2, 3),
     "segments": ((-1, 0), (1, 0)),
-    "distance": 2.0,
+    "distance": 2.5,
     "stiffness": 10.0,
     "constrained": ("x", "y", "rz"),
 }
@@ -426,11 +426,12 @@ def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
             box_scene().add_joint(name, "j", "a", "b", **place, **less)
 
 
-@pytest.mark.parametrize("name", sorted(TYPES))
+PLACED = sorted(name for name in TYPES if traits(name).points == "together")
+
+
+@pytest.mark.parametrize("name", PLACED)
 def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
     demands = traits(name)
-    if demands.points == "apart":
-        pytest.skip("its points are given one by one")
     place = {"anchor": (1, 0.3, 0), **({} if demands.axis == "none" else {"axis": (0, 3, 4)})}
     given = {
         key if key in MINIMAL else f"{key}_deg": MINIMAL.get(key, MINIMAL.get(f"{key}_deg")) for key in demands.needs
@@ -447,6 +448,94 @@ def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
     model, joint = compiled(scene)
     assert read(model, joint) == pytest.approx(values, abs=1e-12)
     assert {one.name: one.initial for one in joint.coordinates} == values
+
+
+def test_parameters_reach_their_type_in_its_units():
+    scene = box_scene()
+    place = {"anchor": (1, 0, 0), "axis": (0, 0, 1)}
+    stiffness = np.diag([1.0, 2, 3, 4, 5, 6])
+    scene.add_joint("spherical", "s", "a", "b", max_tilt_deg=30, max_rotation=(1, 2, 3), **place)
+    scene.add_joint("ball", "t", "a", "b", constrained=(True, False, True), frame="parent", anchor=(1, 0, 0))
+    scene.add_joint("general", "g", "a", "b", constrained=("rz", "x"), **place)
+    scene.add_joint("bushing", "u", "a", "b", stiffness=stiffness, damping=3, rest=(0.1, 0, 0, 0, 0, 0), **place)
+    scene.add_joint("skewed_universal", "k", "a", "b", skew_deg=20, axes="xy", **place)
+    scene.add_joint("ellipsoid", "e", "a", "b", radii=(1, 2, 3), alpha_deg=90, open_sim=True, anchor=(1, 0, 0))
+    scene.add_spring("f", "a", "b", 10, rest_length=0.5, damping=2, parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0))
+    joints = scene.compile().joints
+    assert joints[0].parameters == {"max_tilt": pytest.approx(np.pi / 6), "max_rotation": (1.0, 2.0, 3.0)}
+    assert (joints[1].type, joints[1].parameters) == ("spherical", {"constrained": ("x", "z"), "frame": "parent"})
+    assert joints[2].parameters == {"constrained": ("x", "rz")}
+    np.testing.assert_array_equal(joints[3].parameters["stiffness"], stiffness)
+    assert joints[3].parameters["rest"][0] == 0.1 and joints[3].parameters["damping"] == 3
+    assert joints[4].parameters == {"axes": "xy", "skew": pytest.approx(np.radians(20))}
+    assert joints[5].parameters == {"radii": (1.0, 2.0, 3.0), "alpha": pytest.approx(np.pi / 2), "open_sim": True}
+    assert joints[6].parameters == {"stiffness": 10.0, "damping": 2.0, "rest_length": 0.5}
+
+
+def test_an_ellipsoid_joint_starts_on_the_surface():
+    scene = box_scene()
+    scene.add_joint("ellipsoid", "j", "world", "a", radii=(1, 2, 3), world_frame=np.eye(4))
+    model, joint = compiled(scene)
+    _, C = placed(model, joint)
+    np.testing.assert_allclose(C[:3, 3], (0, 0, 3))
+
+
+@pytest.mark.parametrize(
+    "type, keys, words",
+    [
+        ("universal", {"axes": "yz", "anchor": (0, 0, 0)}, "joint.j.axes: must be 'zy' or 'xy'"),
+        ("skewed_universal", {"skew_deg": 90, "anchor": (0, 0, 0)}, "joint.j.skew_deg: makes the two axes one"),
+        ("ellipsoid", {"radii": (1, 0, 1), "anchor": (0, 0, 0)}, "joint.j.radii: must be three lengths above 0"),
+        ("bushing", {"stiffness": (1, 2), "anchor": (0, 0, 0)}, "joint.j.stiffness: must be one number, six"),
+        ("bushing", {"stiffness": -1, "anchor": (0, 0, 0)}, "joint.j.stiffness: must not be negative"),
+        ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: says nothing without constrained"),
+        ("screw", {"lead": 0, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "joint.j.lead: is zero"),
+        ("rope", {"distance": 1, "anchor": (0, 0, 0)}, "joint.j.anchor: a rope joins two points"),
+        ("slider", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range_deg": (0, 1)}, "range_deg: z is a length"),
+        ("cylindrical", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range": (0, 1)}, "has the coordinates 'z' and 'theta'"),
+        ("general", {"constrained": ("x", "ry"), "frame": "world", "anchor": (0, 0, 0), **{"enforcement": "compliant"}},
+         "joint.j.frame: axes of the world"),
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_named_by_their_key(type, keys, words):
+    scene = box_scene()
+    keys = {**({"linear_compliance": 1e-6} if "enforcement" in keys else {}), **keys}
+    with pytest.raises(SceneError, match=re.escape(words)):
+        scene.add_joint(type, "j", "a", "b", **keys)
+
+
+@pytest.mark.parametrize(
+    "type, keys, words",
+    [
+        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack is -0.1"),
+        ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
+         {"euler": {"order": "x", "degrees": [20]}}}, "tilt is -0.1745"),
+        ("planar_connector", {"unilateral": True, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "z is 0"),
+        ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "it starts 7 m open"),
+        ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
+         "child_axis": (1, 0, 0)}, "it starts 2 m open"),
+    ],
+)  # fmt: skip
+def test_starts_that_cannot_be_are_told(type, keys, words):
+    scene = box_scene()
+    scene.body("b").euler = None
+    scene.add_joint(type, "j", "a", "b", **keys)
+    with pytest.raises(SceneError, match=re.escape(words)):
+        scene.compile()
+
+
+def test_a_slider_may_start_along_its_axis():
+    scene = box_scene()
+    local = {
+        "parent_anchor": (0, 0, 0),
+        "child_anchor": (0, 0, 0),
+        "parent_x_axis": (0, 0, 1),
+        "child_x_axis": (0, 0, 1),
+    }
+    scene.body("b").euler = None
+    scene.add_slider("j", "a", "b", parent_axis=(1, 0, 0), child_axis=(1, 0, 0), range=(1, 3), **local)
+    (z,) = compiled(scene)[1].coordinates
+    assert (z.name, z.lower, z.upper) == ("z", 1, 3) and z.initial == pytest.approx(2)
 
 
 def test_the_example_of_the_readme_compiles(tmp_path):

@@ -9,9 +9,10 @@ from abd.scene.body_checks import check_body
 from abd.scene.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
 from abd.scene.expand import copy_names
 from abd.scene.findings import Finding
-from abd.scene.joint_checks import WORLD_NAME, BodyNames, check_joined_bodies, check_joint
+from abd.scene.joint_checks import BodyNames, check_joined_bodies, check_joint
 from abd.scene.joint_parameters import joint_coordinates
-from abd.scene.parameter_checks import check_parameters
+from abd.scene.joint_schema import WORLD_NAME
+from abd.scene.parameter_checks import check_parameters, check_type
 from abd.scene.schema import SceneSpec
 from abd.scene.suggestions import did_you_mean
 
@@ -46,7 +47,7 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
         return []
     joints: Coordinates = dict.fromkeys(unreadable)
     for joint in spec.joint:
-        sound = not list(check_parameters(joint))
+        sound = not list(check_parameters(joint)) and not list(check_type(joint))
         joints[joint.name] = [measure.name for measure in joint_coordinates(joint)] if sound else None
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):

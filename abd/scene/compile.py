@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joints import TYPES
 from abd.model import Bodies, Coupling, Joint, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.couplings import compile_coupling, start_notes
 from abd.scene.expand import copy_names, expand_bodies
 from abd.scene.findings import as_problem
-from abd.scene.joint_parameters import of_type
 from abd.scene.joints import compile_joint
 from abd.scene.matter import MatterSource
 from abd.scene.reader import make_paths_absolute
@@ -205,7 +205,7 @@ def _joints(spec: SceneSpec, records: list[BodyRecord], problems: list[Problem])
 def _couplings(spec: SceneSpec, joints: list[Joint]) -> list[Coupling]:
     if not spec.coupling:
         return []
-    names = {joint.name: [measure.name for measure in of_type(joint, "coordinates")] for joint in joints}
+    names = {joint.name: [measure.name for measure in TYPES[joint.type].coordinates(joint)] for joint in joints}
     return [compile_coupling(coupling, names) for coupling in spec.coupling]
 
 

@@ -10,12 +10,11 @@ from abd.scene.coordinate_checks import check_coordinates, check_twins
 from abd.scene.expand import copy_names
 from abd.scene.findings import Finding, shown
 from abd.scene.frame_checks import check_frames
-from abd.scene.joint_schema import JointSpec
-from abd.scene.parameter_checks import check_enforcement, check_parameters
+from abd.scene.joint_schema import WORLD_NAME, JointSpec
+from abd.scene.parameter_checks import check_enforcement, check_parameters, check_type
 from abd.scene.schema import BodySpec
 from abd.scene.suggestions import did_you_mean
 
-WORLD_NAME = "world"
 NUMBER = re.compile(r"_\d+$")
 NUMBERS = re.compile(r"(_\d+)+$")
 
@@ -64,7 +63,7 @@ def check_joint(joint: JointSpec) -> Iterator[Finding]:
     """Findings that need no other table, with paths relative to the joint."""
     yield from check_twins(joint)
     yield from check_frames(joint)
-    parameters = list(check_parameters(joint))
+    parameters = list(check_parameters(joint)) or list(check_type(joint))
     yield from parameters
     yield from check_enforcement(joint)
     if not parameters:

@@ -11,8 +11,8 @@ from abd.errors import SceneError
 from abd.model import WORLD
 from abd.scene.coupling_checks import check_coupling
 from abd.scene.findings import Finding
-from abd.scene.joint_checks import WORLD_NAME, check_joint
-from abd.scene.joint_schema import CouplingSpec, JointFrames, JointSpec
+from abd.scene.joint_checks import check_joint
+from abd.scene.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
 from abd.scene.schema import SceneSpec
 from abd.scene.tables import below, table
 

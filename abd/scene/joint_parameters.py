@@ -6,10 +6,10 @@ import numpy as np
 
 from abd.joints import TYPES
 from abd.joints.measures import Measure
-from abd.joints.placement import joint_transform
+from abd.joints.transform import transform
 from abd.model import WORLD, Joint
 from abd.scene.angles import DEGREES, in_radians
-from abd.scene.joint_schema import JointParameters, JointSpec
+from abd.scene.joint_schema import WORLD_NAME, JointParameters, JointSpec
 from abd.scene.joint_types import traits, type_of
 
 SHARED = ("stiffness", "damping")
@@ -24,29 +24,31 @@ def parameters(spec: JointSpec) -> dict[str, object]:
 
 
 def unplaced_joint(spec: JointSpec) -> Joint:
-    """The joint with both frames at the origin: its type's rows and coordinates do not depend on where it is."""
-    name = type_of(spec.type)
+    """The joint with both frames at the origin: what rows and coordinates its type has does not depend on where it is."""
+    name, parent = type_of(spec.type), WORLD if spec.parent == WORLD_NAME else 1
     return Joint(
-        spec.name, name, TYPES[name].UID, WORLD, 0, np.eye(4), np.eye(4), length=1.0, parameters=parameters(spec)
+        spec.name,
+        name,
+        TYPES[name].UID,
+        parent,
+        child=0,
+        parent_frame=np.eye(4),
+        child_frame=np.eye(4),
+        length=1.0,
+        enforcement=spec.enforcement,
+        parameters=parameters(spec),
     )
 
 
 def joint_coordinates(spec: JointSpec) -> list[Measure]:
     """Measures of the type's coordinates, in order."""
-    return of_type(unplaced_joint(spec), "coordinates")
-
-
-def of_type(joint: Joint, function: str) -> list[Measure]:
-    """Measures that a function of the joint's type gives."""
-    module = TYPES[joint.type]
-    return getattr(module, function)(joint) if hasattr(module, function) else []
+    joint = unplaced_joint(spec)
+    return TYPES[joint.type].coordinates(joint)
 
 
 def start_transform(joint: Joint, values: dict[str, float]) -> np.ndarray:
     """(4, 4) T_CD of a joint whose coordinates have these values by name, and 0 where none is given; the identity for
     types that their coordinates do not describe."""
-    names = [measure.name for measure in of_type(joint, "coordinates")]
-    if not names:
-        return np.eye(4)
-    transform = joint_transform(joint, np.array([values.get(name, 0.0) for name in names]))
-    return np.eye(4) if transform is None else transform
+    names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
+    start = transform(joint, np.array([values.get(name, 0.0) for name in names]))
+    return np.eye(4) if start is None else start

@@ -33,6 +33,9 @@ from abd.scene.values import (
     vector_value,
 )
 
+WORLD_NAME = "world"
+"""What a joint calls the world, where a body's name is expected."""
+
 Range = Annotated[tuple[float, float], BeforeValidator(range_value)]
 Numbers = Annotated[float | tuple[float, ...], BeforeValidator(numbers_value)]
 Gains = Annotated[float | tuple[float, ...] | tuple[tuple[float, ...], ...], BeforeValidator(gains_value)]
@@ -158,7 +161,12 @@ class JointParameters(Spec):
     constrained: AxisNames | None = entry(
         None, "axes that are held: some of x, y, z, rx, ry, rz, or true or false for each of them in this order"
     )
-    frame: Literal["parent", "world"] | None = entry(None, "whose axes x, y, z those are; default parent")
+    frame: Literal["parent", "world"] | None = entry(
+        None, "whose axes x, y, z those are; default: parent, of spherical joints world"
+    )
+    rest: Numbers | None = entry(
+        None, "displacement and angles (x, y, z, rx, ry, rz) at which a bushing is slack; default 0", unit="m, rad"
+    )
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
 
 
@@ -192,7 +200,7 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
 
     name: str = entry(..., "unique name", min_length=1)
     type: TypeName = entry(..., "what the joint leaves free; see Joint types")
-    parent: str = entry("world", "name of a body, or world")
+    parent: str = entry(WORLD_NAME, "name of a body, or world")
     child: str = entry(..., "name of a body")
     active: Flag = entry(True, "false switches the joint off")
     collide: Flag = entry(False, "whether the two bodies may touch each other")

@@ -46,7 +46,7 @@ TRAITS = {
     "planar_translation": Traits(axis="needed"),
     "legacy_revolute": ALONG,
     "screw": Traits(axis="needed", needs=("lead",)),
-    "universal": Traits(takes=("axes",)),
+    "universal": Traits(takes=("axes", "skew")),
     "skewed_universal": Traits(needs=("skew",), takes=("axes",)),
     "gimbal": Traits(takes=("axes",)),
     "spherical": Traits(takes=("max_tilt", "max_rotation", "constrained", "frame")),
@@ -58,18 +58,10 @@ TRAITS = {
     "rope": Traits(axis="none", points="apart", needs=("distance",)),
     "spring": Traits(axis="none", points="apart", needs=("stiffness",), takes=("damping", "rest_length")),
     "general": Traits(needs=("constrained",), takes=("frame",)),
-    "bushing": Traits(needs=("stiffness",), takes=("damping",)),
+    "bushing": Traits(needs=("stiffness",), takes=("damping", "rest")),
     "fixed": Traits(axis="none"),
     "pin": Traits(axis="none"),
 }
-
-
-AXES = {
-    "universal": ("zy", "xy"),
-    "skewed_universal": ("zy", "xy"),
-    "gimbal": ("zyx", "xyz"),
-}
-"""Orders of rotation axes that a type knows."""
 
 
 def type_of(name: str) -> str:
@@ -78,8 +70,8 @@ def type_of(name: str) -> str:
 
 
 def traits(name: str) -> Traits:
-    """Demands of a type, by name or alias."""
-    return TRAITS.get(type_of(name), Traits())
+    """Demands of a type, by name or alias; an alias may have demands of its own."""
+    return TRAITS.get(name, TRAITS.get(type_of(name), Traits()))
 
 
 def types_with(parameter: str) -> list[str]:

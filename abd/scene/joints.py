@@ -12,12 +12,11 @@ from abd.joints.measures import Measure, value_at
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.scene.bodies import BodyRecord
 from abd.scene.frames import inverse_pose
-from abd.scene.joint_checks import WORLD_NAME
 from abd.scene.joint_compliance import row_compliance
 from abd.scene.joint_coordinates import coordinate_settings, coordinate_tables, initial_values, key_of
 from abd.scene.joint_frames import relative, start_is_measured, world_frames
-from abd.scene.joint_parameters import of_type, parameters, start_transform
-from abd.scene.joint_schema import CoordinateSpec, JointDrawing, JointSpec
+from abd.scene.joint_parameters import parameters, start_transform
+from abd.scene.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
 from abd.scene.joint_types import type_of
 from abd.scene.pose import rigid_matrix
 from abd.scene.suggestions import did_you_mean
@@ -50,12 +49,11 @@ def compile_joint(spec: JointSpec, records: list[BodyRecord], index: dict[str, i
     meshes = [np.eye(4) if k == WORLD else _pose(records[k]) @ records[k].body_frame for k in (parent, child)]
 
     joint = _unplaced(spec, parent, child, records)
-    measures = of_type(joint, "coordinates")
+    measures = TYPES[joint.type].coordinates(joint)
     tables = coordinate_tables(spec, [measure.name for measure in measures])
     wanted = initial_values(tables)
     D, C = world_frames(spec, meshes, start_transform(joint, wanted))
-    if start_is_measured(spec):
-        _refuse_far_apart(joint, relative(D, C), [records[k] for k in (parent, child) if k != WORLD])
+    _refuse_bad_start(joint, D, C, [records[k] for k in (parent, child) if k != WORLD])
     joint = replace(
         joint,
         parent_frame=inverse_pose(poses[0]) @ D,
@@ -67,7 +65,7 @@ def compile_joint(spec: JointSpec, records: list[BodyRecord], index: dict[str, i
         ends = [records[k] for k in movable]
         mass = sum(record.mass for record in ends) / 2.0
         inertia = sum(_mean_inertia(record, C[:3, 3]) for record in ends) / 2.0
-        compliance, damping = row_compliance(spec, of_type(joint, "constraints"), mass, inertia)
+        compliance, damping = row_compliance(spec, TYPES[joint.type].constraints(joint), mass, inertia)
         joint = replace(joint, compliance=compliance, damping=damping)
     return joint
 
@@ -142,12 +140,21 @@ def _coordinates(
     return tuple(settings)
 
 
-def _refuse_far_apart(joint: Joint, T_CD: np.ndarray, ends: list[BodyRecord]) -> None:
-    """`SceneError` where what should coincide is farther apart than the smaller body is large."""
+def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[BodyRecord]) -> None:
+    """`SceneError` where a gap is closed, or what should coincide is farther apart than the smaller body is large."""
+    module, T_CD = TYPES[joint.type], relative(D, C)
+    placed = replace(joint, parent=WORLD, parent_frame=D, child_frame=C)
+    measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
+    gaps = [measure for measure in measured if measure.unilateral]
+    for measure, value in zip(gaps, value_at(gaps, T_CD).tolist()):
+        if value <= 0.0:
+            message = f"it starts at its limit or beyond: {measure.name} is {value:.4g}, and must be greater than 0"
+            raise SceneError([Problem(message, value=value, remedy="leave some room: move the bodies or their points")])
+
+    rows = measured if hasattr(module, "at_pose") else module.constraints(placed)
+    rows = [measure for measure in rows if not measure.rotary and not measure.unilateral]
     sizes = [size for size in map(_size, ends) if size > 0.0]
-    rows = [measure for measure in of_type(joint, "constraints") if not measure.rotary]
-    values = value_at(rows, T_CD)
-    distance = float(np.linalg.norm([min(x, 0.0) if row.unilateral else x for row, x in zip(rows, values)]))
+    distance = float(np.linalg.norm(value_at(rows, T_CD)))
     if sizes and distance > min(sizes):
         message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
         remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from abd.errors import SceneError
+from abd.joints import TYPES
 from abd.scene.angles import DEGREES
 from abd.scene.findings import Finding
-from abd.scene.joint_parameters import of_type, unplaced_joint
+from abd.scene.joint_parameters import unplaced_joint
 from abd.scene.joint_schema import JointParameters, JointSpec
-from abd.scene.joint_types import AXES, traits, type_of, types_with
-from abd.scene.suggestions import did_you_mean, enumerated
+from abd.scene.joint_types import traits, type_of, types_with
+from abd.scene.suggestions import enumerated
 
 UNIFORM = ("linear_compliance", "rotary_compliance")
 COMPLIANT = ("compliance", *UNIFORM, "stiffness", "damping", "critical_damping")
@@ -32,12 +34,6 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
         if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}")):
             meaning = JointSpec.model_fields[key].description
             yield Finding((), f"has no {key}", remedy=f"a {joint.type} joint needs it: {meaning}", is_absence=True)
-    if joint.axes is not None and joint.axes not in AXES.get(type_of(joint.type), (joint.axes,)):
-        choices = AXES[type_of(joint.type)]
-        remedy = did_you_mean(joint.axes, choices)
-        yield Finding(("axes",), f"should be {enumerated(choices)}, not '{joint.axes}'", joint.axes, remedy)
-    if joint.radii is not None and min(joint.radii) <= 0.0:
-        yield Finding(("radii",), "should be three numbers greater than 0", joint.radii)
     for key in ("max_rotation", "max_rotation_deg"):
         if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
             yield Finding((key,), "should be three numbers greater than 0", getattr(joint, key))
@@ -45,37 +41,29 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
         yield Finding(("lead",), "is zero: the screw does not advance", 0.0, "use a hinge")
     if joint.frame is not None and joint.constrained is None:
         yield Finding(("frame",), "says nothing without constrained", joint.frame, "drop it, or give constrained")
-    if joint.segments is not None and any(a == b for a, b in zip(joint.segments, joint.segments[1:])):
-        yield Finding(("segments",), "has a corner twice in a row", joint.segments, "drop one of them")
-    if "stiffness" in demands.parameters:
-        yield from _check_gains(joint)
+    if type_of(joint.type) == "spring":
+        for key in ("stiffness", "damping"):
+            value = getattr(joint, key)
+            if value is not None and (np.ndim(value) > 0 or value < 0.0):
+                yield Finding((key,), "should be a number of at least 0", value)
 
 
-def _check_gains(joint: JointSpec) -> Iterator[Finding]:
-    """Stiffness and damping of a spring or a bushing."""
-    for key in ("stiffness", "damping"):
-        value = getattr(joint, key)
-        if value is None:
-            continue
-        shape = np.shape(value)
-        if type_of(joint.type) != "bushing":
-            if shape != ():
-                yield Finding((key,), f"a {joint.type} joint has a single {key}", value, "give one number")
-            elif value < 0.0:
-                yield Finding((key,), f"should be at least 0, not {value:g}", value)
-        elif shape not in ((), (6,), (6, 6)):
-            message = f"has {len(value)} numbers"
-            yield Finding((key,), message, value, "give one for x y z rx ry rz each, or six rows of six")
-        elif np.min(np.linalg.eigvalsh(_symmetric(value))) < -1e-9 * np.abs(value).max():
-            yield Finding((key,), "is not positive: it would push away from rest", value, "check its signs")
-
-
-def _symmetric(value: object) -> np.ndarray:
-    """(6, 6) symmetric part of one, six or 36 numbers."""
-    matrix = np.asarray(value, dtype=float)
-    if matrix.ndim == 2:
-        return 0.5 * (matrix + matrix.T)
-    return np.diag(np.broadcast_to(matrix, 6))
+def check_type(joint: JointSpec) -> Iterator[Finding]:
+    """What the type itself has to say about parameters that passed `check_parameters`."""
+    unplaced = unplaced_joint(joint)
+    module = TYPES[unplaced.type]
+    functions = [module.rows, module.measured, module.coordinates]
+    functions += [module.combined] if hasattr(module, "combined") else []
+    functions += [module.constraints] if joint.enforcement == "compliant" else []
+    for function in functions:
+        try:
+            function(unplaced)
+        except SceneError as error:
+            for problem in error.problems:
+                key = problem.key.rpartition(", ")[2]
+                given = f"{key}{DEGREES}" if getattr(joint, f"{key}{DEGREES}", None) is not None else key
+                yield Finding((given,), problem.message, problem.value, problem.remedy)
+            return
 
 
 def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
@@ -114,8 +102,8 @@ def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
         return
     if np.min(values) < 0.0:
         yield Finding((key,), "should not be negative", values)
-    if np.ndim(values) == 1 and not list(check_parameters(joint)):
-        rows = [measure.name for measure in of_type(unplaced_joint(joint), "constraints")]
+    if np.ndim(values) == 1 and not list(check_parameters(joint)) and not list(check_type(joint)):
+        rows = [measure.name for measure in TYPES[type_of(joint.type)].constraints(unplaced_joint(joint))]
         if len(values) > len(rows):
             message = f"has {len(values)} numbers, but the joint has {len(rows)} rows"
             yield Finding((key,), message, values, f"they are {', '.join(rows)}" if rows else "drop it")
