@@ -6,7 +6,7 @@ Their derivatives come in forward mode: a dual number is (value, derivative alon
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, TINY, ZERO
+from cuda_kernels.affine import HALF, ONE, ZERO
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -14,6 +14,7 @@ SURFACE_DOT = wp.constant(5)
 SURFACE_ROLL = wp.constant(6)
 SURFACE_TILT = wp.constant(7)
 ROTATION = wp.constant(8)
+SHIFT = wp.constant(wp.float64(1.0e-12))
 
 
 @wp.struct
@@ -122,11 +123,12 @@ def surface_parallel(axes: wp.vec3d, stretch: wp.vec3d, r: DualVector) -> DualVe
 
 @wp.func
 def rotation_excess(largest: wp.vec3d, M: wp.mat33d, dM: wp.mat33d) -> wp.vec2d:
-    """|m o u| - theta for the largest rotations m about x, y and z."""
+    """|m o u| - theta for the largest rotations m about x, y and z; at M = 1 u is (1, 1, 1)/sqrt 3."""
     axial = DualVector()
     axial.value = HALF * wp.vec3d(M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1])
+    axial.value += wp.vec3d(SHIFT, SHIFT, SHIFT)
     axial.slope = HALF * wp.vec3d(dM[2, 1] - dM[1, 2], dM[0, 2] - dM[2, 0], dM[1, 0] - dM[0, 1])
-    sine = root(inner(axial, axial) + wp.vec2d(TINY, ZERO))
+    sine = root(inner(axial, axial))
     cosine = HALF * wp.vec2d(wp.trace(M) - ONE, wp.trace(dM))
     u = DualVector()
     u.value = axial.value / sine[0]

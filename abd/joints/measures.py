@@ -163,6 +163,8 @@ def evaluate(
 
 TINY = 1e-300
 STEP = 1e-30
+SHIFT = 1e-12
+"""Added to the axial vector of a rotation, so that the identity has an axis [-]."""
 
 
 def _by_complex_step(function, numbers: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -232,10 +234,11 @@ def _surface_tilt(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """``numbers[:, :3]`` are the largest rotations m about x, y and z [rad]."""
+    """``numbers[:, :3]`` are the largest rotations m about x, y and z [rad]; at M = 1 u is (1, 1, 1)/sqrt 3."""
     M = z[:, :9].reshape(-1, 3, 3)
     axial = 0.5 * np.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
-    sine = np.sqrt(np.sum(axial * axial, axis=1) + TINY)
+    axial = axial + SHIFT
+    sine = np.sqrt(np.sum(axial * axial, axis=1))
     cosine = 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
     u = axial / sine[:, None]
     return np.sqrt(np.sum((numbers[:, :3] * u) ** 2, axis=1)) - _angle(sine, cosine)
