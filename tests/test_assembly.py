@@ -13,7 +13,8 @@ from abd.joints.assembly import assemble
 from abd.joints.coordinate_setter import CoordinateSetter
 from abd.joints.placement import present_transform
 from abd.joints.projection import project
-from abd.joints.rigid_rows import rigid_rows, rigid_states, single_clusters
+from abd.joints.rigid_build import rigid_rows
+from abd.joints.rigid_rows import rigid_states, single_clusters
 from abd.model import Coupling, CouplingTerm
 
 BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}
@@ -82,7 +83,7 @@ def turned(angle: float) -> float:
 
 def test_rows_by_twists_equal_finite_differences():
     model = four_bar(2).compile()
-    rows, rng = rigid_rows(model), np.random.default_rng(5)
+    rows, rng = rigid_rows(model, model.bodies.q), np.random.default_rng(5)
     clusters = single_clusters(rows)
     q = clusters.move(rigid_states(model.bodies.q), rng.uniform(-0.4, 0.4, (clusters.count, 6)), rows.length)
     J = (rows.jacobian(q) @ clusters.spread(q, rows.length)).toarray()
@@ -97,7 +98,7 @@ def test_rows_by_twists_equal_finite_differences():
 
 def test_projection_closes_poses_that_were_disturbed():
     model = four_bar(2).compile()
-    rows, rng = rigid_rows(model), np.random.default_rng(5)
+    rows, rng = rigid_rows(model, model.bodies.q), np.random.default_rng(5)
     clusters = single_clusters(rows)
     q = clusters.move(rigid_states(model.bodies.q), rng.uniform(-0.2, 0.2, (clusters.count, 6)), rows.length)
     chosen = np.flatnonzero(rows.held)

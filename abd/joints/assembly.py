@@ -25,7 +25,8 @@ import numpy as np
 from abd.joints.independence import DENSE_ROWS, INDEPENDENT, independence, independent_in_order
 from abd.joints.linkage import Linkage, worst_residuals
 from abd.joints.projection import Projected, project
-from abd.joints.rigid_rows import rigid_rows
+from abd.joints.rigid_build import rigid_rows
+from abd.joints.rigid_rows import rigid_states
 from abd.model import Model
 
 TOLERANCE = 1e-12
@@ -34,6 +35,8 @@ PATH_TURN = np.radians(15.0)
 """Change of a requested angle per step along the path; lengths change by the same share of the unit of length."""
 LARGEST_JUMP = 1.0
 """Change of any angle in such a step [rad] beyond which it is halved: a loop may have left its branch."""
+PASSES = 4
+"""Most repetitions with ropes that became taut, or with other pieces of a profile."""
 SHORTEST = 1e-6
 """Share of the path below which steps are not halved further."""
 
@@ -102,13 +105,24 @@ def assemble(
     Raises:
         KeyError: there is no such coordinate.
     """
-    rows = rigid_rows(model)
-    if not compliant:
-        rows = replace(rows, held=rows.held & ~rows.yields)
     requests = dict(requests or {})
-    linkage = Linkage(model, rows, q, reference, tolerance, {joint for joint, _ in requests})
-    wanted = {linkage.row_of[key]: float(value) for key, value in requests.items()}
-    return _Assembler(linkage).solve(wanted)
+    linked, at = {joint for joint, _ in requests}, rigid_states(q)
+    for _ in range(PASSES):
+        rows = rigid_rows(model, at)
+        if not compliant:
+            rows = replace(rows, held=rows.held & ~rows.yields)
+        linkage = Linkage(model, rows, q, reference, tolerance, linked)
+        wanted = {linkage.row_of[key]: float(value) for key, value in requests.items()}
+        result = _Assembler(linkage).solve(wanted)
+        # Ropes are left aside until they are too short, and profiles are those at the pose that was found.
+        short = linkage.closed_gaps() - linked
+        result = replace(result, converged=result.converged and not short)
+        again = rigid_rows(model, result.q)
+        moved_on = np.abs(rows.values(result.q)[0] - again.values(result.q)[0])[rows.held].max(initial=0.0) > 0.0
+        if not short and not moved_on:
+            break
+        linked, at = linked | short, result.q
+    return result
 
 
 class _Assembler:

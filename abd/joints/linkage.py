@@ -11,8 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from abd.joints.link_graph import LinkGraph, connected_labels, link_graph
-from abd.joints.placement import joint_transform, motion_to, move_bodies, present_transform
+from abd.joints.placement import motion_to, move_bodies, present_transform
 from abd.joints.rigid_rows import GROUND, Clusters, Part, RigidRows, clusters_of, rigid_states, single_clusters
+from abd.joints.transform import transform
 from abd.model import Model
 
 MISPLACED = 1e-6
@@ -30,7 +31,8 @@ class Linkage:
         lower, upper: (R,) ranges of the rows: coordinates' ranges, locks as ranges of no width, gaps from zero.
         hard: rows of constraints and couplings.
         tolerance: residual that counts as closed [m or rad].
-        graph: links of the active joints that hold anything, are coupled, or are to be set; `edge_of` their edges.
+        graph: links of the active joints that have constraint rows, are coupled, or are given as `linked`: those to be
+            set, and those with gaps that come into play; `edge_of` their edges.
         bridges: joints on no loop and in no coupling.
         group: (j,) number of the loop block of every joint in the graph, joined by couplings; -1 for other joints.
     """
@@ -42,7 +44,7 @@ class Linkage:
         q: np.ndarray,
         reference: np.ndarray | None,
         tolerance: float,
-        set_joints: Iterable[int],
+        linked: Iterable[int],
     ):
         self.model, self.rows, self.q = model, rows, rigid_states(q)
         self.places = rows.coordinates()
@@ -60,7 +62,7 @@ class Linkage:
         self.hard = np.flatnonzero(rows.held & (rows.part != Part.GAP))
         self.lower, self.upper = self._ranges()
         ties = [(c.joint, term.joint) for c in model.couplings if c.active for term in c.terms]
-        self.graph, self.edge_of = self._links(set(set_joints).union(*ties))
+        self.graph, self.edge_of = self._links(set(linked).union(*ties))
         ties = [(a, b) for a, b in ties if a in self.edge_of and b in self.edge_of]
         coupled = {k for pair in ties for k in pair}
         self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]} - coupled
@@ -83,7 +85,7 @@ class Linkage:
     def _links(self, wanted: set[int]) -> tuple[LinkGraph, dict[int, int]]:
         """The graph, in which bodies short of a freedom are tethered to the ground."""
         rows, joints = self.rows, self.model.joints
-        holding = set(rows.joint[rows.held].tolist()) | wanted
+        holding = set(rows.joint[rows.held & (rows.part != Part.GAP)].tolist()) | wanted
         linked = sorted(k for k in holding if joints[k].active)
         tethered = np.flatnonzero(rows.movable & ~rows.free).tolist()
         parent = [joints[k].parent for k in linked] + [-1] * len(tethered)
@@ -100,7 +102,7 @@ class Linkage:
     def deviation(self, k: int, values: np.ndarray) -> float:
         """Largest entry by which T_CD differs from the transform at the joint's coordinates; 0 where there is none."""
         joint = self.model.joints[k]
-        T = joint_transform(joint, values[self.of_joint[k]])
+        T = transform(joint, values[self.of_joint[k]])
         return 0.0 if T is None else float(np.abs(present_transform(joint, self.q) - T).max())
 
     @property
@@ -126,6 +128,11 @@ class Linkage:
         spread = single_clusters(self.rows).spread(self.q, self.rows.length)
         return (self.rows.jacobian(self.q, self.near) @ spread).tocsr()
 
+    def closed_gaps(self) -> set[int]:
+        """Joints with a gap that is overstepped."""
+        beyond = (self.rows.part == Part.GAP) & self.rows.held & (self.values() < -2.0 * self.tolerance)
+        return set(self.rows.joint[beyond].tolist())
+
     # exact motions -----------------------------------------------------------------------------------------------
 
     def walk(self, goals: dict[int, float]) -> set[int]:
@@ -136,7 +143,7 @@ class Linkage:
             mine = self.of_joint[k].tolist()
             aim = np.clip(values[mine], self.lower[mine], self.upper[mine])
             aim = np.array([goals.get(row, value) for row, value in zip(mine, aim, strict=True)])
-            T = joint_transform(self.model.joints[k], aim)
+            T = transform(self.model.joints[k], aim)
             if T is None or (np.array_equal(aim, values[mine]) and self.deviation(k, values) <= self.tolerance):
                 continue
             if self._place(k, T):
@@ -172,7 +179,7 @@ class Linkage:
             if k is None:
                 continue
             joint, mine = self.model.joints[k], self.of_joint[k]
-            T = joint_transform(joint, np.clip(values[mine], self.lower[mine], self.upper[mine]))
+            T = transform(joint, np.clip(values[mine], self.lower[mine], self.upper[mine]))
             if T is not None:
                 move_bodies(q, motion_to(joint, q, T, joint.child == node), np.arange(len(q)) == node)
         return q

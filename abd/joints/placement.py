@@ -1,27 +1,12 @@
-"""Placing one joint exactly: from its coordinates to the pose of a whole side of the mechanism."""
+"""Placing one joint exactly: from its transform to the motion of a whole side of the mechanism."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from abd.joints import TYPES
-from abd.joints.rotations import exp, inverse, pose
+from abd.joints.rotations import inverse, pose
 from abd.model import WORLD, Joint
 from abd.potentials.arap import polar
-
-
-def joint_transform(joint: Joint, coordinates: np.ndarray) -> np.ndarray | None:
-    """T_CD (4, 4) at coordinate values in the type's order; None for types that their coordinates do not describe."""
-    module = TYPES[joint.type]
-    motions = module.motions(joint)
-    if motions is None:
-        return module.transform(joint, coordinates) if hasattr(module, "transform") else None
-    if len(motions) != len(module.coordinates(joint)):
-        return None
-    T = np.eye(4)
-    for motion, value in zip(motions, coordinates, strict=True):
-        T = T @ exp(value * motion.twist)
-    return T
 
 
 def body_pose(q: np.ndarray, body: int) -> np.ndarray:

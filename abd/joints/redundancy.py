@@ -19,7 +19,8 @@ from abd.joints.assembly import Assembly, assemble
 from abd.joints.independence import DENSE_ROWS, independence
 from abd.joints.link_graph import LinkGraph, connected_labels, link_graph
 from abd.joints.linkage import worst_residuals
-from abd.joints.rigid_rows import Part, RigidRows, rigid_rows, rigid_states, single_clusters
+from abd.joints.rigid_build import rigid_rows
+from abd.joints.rigid_rows import Part, RigidRows, rigid_states, single_clusters
 from abd.joints.rows import compile_rows
 from abd.joints.table import linearize, tabulate
 from abd.model import Model
@@ -59,7 +60,8 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     Args:
         joints: indices of the joints to consider; default: all. Inactive ones and gaps never count.
     """
-    rows, q = rigid_rows(model), rigid_states(q)
+    q = rigid_states(q)
+    rows = rigid_rows(model, q)
     counted = _counted(rows, joints)
     ties = [
         (coupling.joint, term.joint)
@@ -187,7 +189,7 @@ def affine_rank(model: Model, q: np.ndarray, joints: Iterable[int] | None = None
         return 0, 0
     indices = np.concatenate(row), np.concatenate(column)
     J = coo_matrix((np.concatenate(data), indices), shape=(count, 12 * len(q))).tocsc()
-    fixed = np.repeat(~rigid_rows(model).movable, 12)
+    fixed = np.repeat(~rigid_rows(model, q).movable, 12)
     J = J[:, np.flatnonzero((np.diff(J.indptr) > 0) & ~fixed)]
     found = independence(J.toarray()) if max(J.shape) <= DENSE_ROWS else None
     return count, None if found is None else found.rank
@@ -195,9 +197,10 @@ def affine_rank(model: Model, q: np.ndarray, joints: Iterable[int] | None = None
 
 def open_by(model: Model, q: np.ndarray) -> np.ndarray:
     """(j, 2) largest residual [m], [rad] of every joint's constraint rows at states q (n, 12), active or not."""
-    rows = rigid_rows(model)
+    q = np.asarray(q, dtype=float)
+    rows = rigid_rows(model, q)
     rows = replace(rows, held=np.isin(rows.part, (Part.CONSTRAINT, Part.GAP)))
-    return worst_residuals(rows, rows.values(np.asarray(q, dtype=float))[0], len(model.joints))
+    return worst_residuals(rows, rows.values(q)[0], len(model.joints))
 
 
 def check_closure(
@@ -222,7 +225,7 @@ def check_closure(
     worst = result.residual.max(axis=1, initial=0.0)
     if (worst <= tolerance).all():
         return result
-    rows = rigid_rows(model)
+    rows = rigid_rows(model, result.q)
     linked = np.unique(rows.joint[_counted(rows, None)])
     block = _graph(model, rows, linked).block[: len(linked)]
     problems = []

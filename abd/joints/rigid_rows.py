@@ -2,8 +2,9 @@
 
 A dynamic body moves by a twist (v; w) at its centre of mass, world axes; with ``dp = v`` and ``dA = [w] A`` the
 derivative of a row by the twist follows from its derivative (g_p, G) by the affine state as ``(g_p, axial(G A^T))``.
-Bodies that are to move as one form a *cluster* with a single twist at the mean of their centres. Lengths are measured
-in units of `RigidRows.length`, so that metres and radians weigh alike.
+Joints that hold some axes of the world while their parent moves have no measures: their rows are components of vector
+rows, and come last. Bodies that are to move as one form a *cluster* with a single twist at the mean of their centres.
+Lengths are measured in units of `RigidRows.length`, so that metres and radians weigh alike.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from abd.joints import TYPES
-from abd.joints.measured_rows import MeasuredRows, collect, factor, power_series, spline
+from abd.joints.measured_rows import MeasuredRows
 from abd.joints.measured_rows import evaluate as row_values
-from abd.joints.table import MeasureTable, linearize, tabulate, values
-from abd.model import WORLD, CouplingTerm, Joint, Kind, Model
+from abd.joints.table import MeasureTable, linearize, values
+from abd.model import WORLD
 from abd.potentials.arap import polar
 
 GROUND = -1
@@ -38,11 +38,49 @@ class Part(IntEnum):
 
 
 @dataclass(frozen=True)
-class RigidRows:
-    """R rows over m measures.
+class Components:
+    """l components ``e . (Q_child Y_child - Q_parent Y_parent)`` of vector rows, in world axes.
 
     Attributes:
-        table, rows: the measures, and the rows over them.
+        child, parent: (l,) bodies; Yc, Yp: (l, 4) as in `abd.joints.rows`; e: (l, 3) unit vectors.
+    """
+
+    child: np.ndarray
+    parent: np.ndarray
+    Yc: np.ndarray
+    Yp: np.ndarray
+    e: np.ndarray
+
+    def arms(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """(bodies (l,), ``A Y`` (l, 3), Y_0 (l,)) of the child and of the parent, the latter negative."""
+        out = []
+        for body, Y, sign in ((self.child, self.Yc, 1.0), (self.parent, self.Yp, -1.0)):
+            A = np.where((body == WORLD)[:, None, None], np.eye(3), q[body, 3:].reshape(-1, 3, 3))
+            out.append((body, sign * np.einsum("lij,lj->li", A, Y[:, 1:]), sign * Y[:, 0]))
+        return out
+
+    def values(self, q: np.ndarray) -> np.ndarray:
+        """(l,) [m] or [-]."""
+        x = np.zeros(len(self.e))
+        for body, arm, weight in self.arms(q):
+            origin = np.where((body == WORLD)[:, None], 0.0, q[body, :3])
+            x += np.einsum("li,li->l", self.e, arm + weight[:, None] * origin)
+        return x
+
+    def by_twists(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(bodies (l,), derivatives by their twists (l, 6)) of the child and of the parent."""
+        return [
+            (body, np.concatenate([weight[:, None] * self.e, np.cross(arm, self.e)], axis=1))
+            for body, arm, weight in self.arms(q)
+        ]
+
+
+@dataclass(frozen=True)
+class RigidRows:
+    """R rows: those over m measures, then l components of vector rows.
+
+    Attributes:
+        table, rows: the measures, and the rows over them; components: the other rows.
         part: (R,) `Part`; joint: (R,) owner (couplings: the joint of q0); coupling: (R,) its index, else -1.
         name: of the row, coordinate or coupling; rotary: (R,) radians rather than metres.
         held: (R,) bool, constraint and coupling rows of active joints; gaps count among them once they are closed.
@@ -56,6 +94,7 @@ class RigidRows:
 
     table: MeasureTable
     rows: MeasuredRows
+    components: Components
     part: np.ndarray
     joint: np.ndarray
     coupling: np.ndarray
@@ -85,7 +124,7 @@ class RigidRows:
     def values(self, q: np.ndarray, reference: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Rows (R,) and measures (m,) of rigid states q (n, 12); angles nearest to `reference` (m,)."""
         measured = values(self.table, q, self.initial if reference is None else reference)
-        return row_values(self.rows, measured)[0], measured
+        return np.concatenate([row_values(self.rows, measured)[0], self.components.values(q)]), measured
 
     def jacobian(self, q: np.ndarray, reference: np.ndarray | None = None):
         """Sparse (R, 6 n) derivatives of the rows, pure numbers, by the twists ``(v / length; w)`` of all bodies."""
@@ -93,18 +132,17 @@ class RigidRows:
 
         measured, child, parent = linearize(self.table, q, self.initial if reference is None else reference)
         slope = row_values(self.rows, measured)[1]
-        t, terms = self.table, self.rows.term_measure
-        blocks, owners = [], []
+        t, terms, term_row = self.table, self.rows.term_measure, self.rows.term_row
+        last = np.arange(len(self.rows), len(self))
+        parts = [(last, *part) for part in self.components.by_twists(q)]
         for gradient, body in ((child, t.child), (parent, t.parent)):
             twist = _by_twist(gradient, q[body, 3:].reshape(-1, 3, 3))
-            twist[:, :3] *= self.length
-            twist[body == WORLD] = 0.0
-            blocks.append(slope[:, None] * twist[terms])
-            owners.append(np.maximum(body, 0)[terms])
-        data = np.concatenate(blocks) * np.tile(self.scale[self.rows.term_row], 2)[:, None]
-        row = np.repeat(np.tile(self.rows.term_row, 2), 6)
-        column = (6 * np.concatenate(owners)[:, None] + np.arange(6)).ravel()
-        return csr_matrix((data.ravel(), (row, column)), shape=(len(self), 6 * len(q)))
+            parts.append((term_row, body[terms], slope[:, None] * twist[terms]))
+        row, body, twist = (np.concatenate(column) for column in zip(*parts, strict=True))
+        twist = twist * self.scale[row][:, None] * np.repeat([self.length, 1.0], 3)
+        twist[body == WORLD] = 0.0
+        column = 6 * np.maximum(body, 0)[:, None] + np.arange(6)
+        return csr_matrix((twist.ravel(), (np.repeat(row, 6), column.ravel())), shape=(len(self), 6 * len(q)))
 
 
 def _by_twist(gradient: np.ndarray, A: np.ndarray) -> np.ndarray:
@@ -206,110 +244,3 @@ def rigid_states(q: np.ndarray) -> np.ndarray:
     if strained.any():
         out[strained, 3:] = polar(A[strained]).reshape(-1, 9)
     return out
-
-
-def rigid_rows(model: Model) -> RigidRows:
-    """The rows of a model's joints and couplings."""
-    table, terms, rows, facts = [], [], [], []
-    coordinate: dict[tuple[int, str], int] = {}
-
-    def measure(k, one):
-        table.append((k, one))
-        return len(table) - 1
-
-    def add(pieces, part, k, name, rotary, held, yields=False, target=0.0, coupling=-1):
-        rows.append(pieces)
-        facts.append((part, k, coupling, name, rotary, held, yields, target))
-
-    for k, joint in enumerate(model.joints):
-        for pieces, part, name, rotary, yields, target in _own_rows(joint, lambda one, k=k: measure(k, one)):
-            add(pieces, part, k, name, rotary, joint.active, yields, target)
-        initial = {settings.name: settings.initial for settings in joint.coordinates}
-        for one in TYPES[joint.type].coordinates(joint):
-            index = coordinate[k, one.name] = measure(k, one)
-            terms.append((index, initial.get(one.name, 0.0)))
-            add(
-                [(index, factor(1.0))], Part.COORDINATE, k, one.name, one.rotary, False,
-                target=initial.get(one.name, 0.0),
-            )  # fmt: skip
-    for k, coupling in enumerate(model.couplings):
-        first = coordinate[coupling.joint, coupling.coordinate]
-        pieces = [(first, factor(1.0))]
-        pieces += [(coordinate[t.joint, t.coordinate], _pieces(t, -coupling.scale)) for t in coupling.terms]
-        held = coupling.active and model.joints[coupling.joint].active
-        yields = coupling.enforcement == "compliant" and coupling.compliance > 0.0
-        add(pieces, Part.COUPLING, coupling.joint, coupling.name, table[first][1].rotary, held, yields, coupling=k)
-
-    initial_values = np.zeros(len(table))
-    for index, value in terms:
-        initial_values[index] = value
-    columns = list(zip(*facts, strict=True)) if facts else [()] * 8
-    movable, free, basis = _freedoms(model)
-    return RigidRows(
-        table=tabulate(model.joints, table),
-        rows=collect(rows),
-        part=np.array(columns[0], dtype=int),
-        joint=np.array(columns[1], dtype=int),
-        coupling=np.array(columns[2], dtype=int),
-        name=list(columns[3]),
-        rotary=np.array(columns[4], dtype=bool),
-        held=np.array(columns[5], dtype=bool),
-        yields=np.array(columns[6], dtype=bool),
-        target=np.array(columns[7], dtype=float),
-        initial=initial_values,
-        length=_length(model),
-        movable=movable,
-        free=free,
-        basis=basis,
-    )
-
-
-def _own_rows(joint: Joint, measure):
-    """(pieces, part, name, rotary, yields, target) of a joint's constraint rows and gaps."""
-    module = TYPES[joint.type]
-    bilateral = [one for one in module.constraints(joint) if not one.unilateral]
-    for i, one in enumerate(bilateral):
-        soft = joint.enforcement == "compliant" and i < len(joint.compliance) and joint.compliance[i] > 0.0
-        yield [(measure(one), factor(1.0))], Part.CONSTRAINT, one.name, one.rotary, soft, 0.0
-    for one in module.combined(joint) if hasattr(module, "combined") else []:
-        if one.stiffness is None:
-            pieces = [(measure(m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
-            yield pieces, Part.CONSTRAINT, one.name, one.rotary, False, one.rest
-    for one in module.measured(joint):
-        if one.unilateral:
-            yield [(measure(one), factor(1.0))], Part.GAP, one.name, one.rotary, False, 0.0
-
-
-def _pieces(term: CouplingTerm, weight: float):
-    """f of a coupling's term, times a weight."""
-    if term.table is not None:
-        return spline(term.table, weight)
-    return power_series([weight * c for c in term.polynomial])
-
-
-def _freedoms(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`movable`, `free` and `basis` of `RigidRows`."""
-    bodies = model.bodies
-    n = len(bodies)
-    dynamic = bodies.kind == Kind.DYNAMIC
-    basis = np.zeros((n, 6, 6))
-    basis[:, [0, 1, 2], [0, 1, 2]] = bodies.free_translation
-    axis = bodies.rotation_axis
-    turns = np.where(
-        (bodies.free_rotation == 3)[:, None, None],
-        np.eye(3),
-        np.where((bodies.free_rotation == 1)[:, None, None], axis[:, :, None] * axis[:, None, :], 0.0),
-    )
-    basis[:, 3:, 3:] = turns
-    movable = dynamic & (np.abs(basis).sum(axis=(1, 2)) > 0.0)
-    free = dynamic & bodies.free_translation.all(axis=1) & (bodies.free_rotation == 3)
-    basis[~dynamic] = 0.0
-    return movable, free, basis
-
-
-def _length(model: Model) -> float:
-    """Root mean square distance [m] of the joints' points from the bodies' centres, 1 m where that vanishes."""
-    arms = [joint.child_frame[:3, 3] for joint in model.joints]
-    arms += [joint.parent_frame[:3, 3] for joint in model.joints if joint.parent != WORLD]
-    length = float(np.sqrt(np.mean(np.sum(np.square(arms), axis=1)))) if arms else 0.0
-    return length if length > 0.0 else 1.0
