@@ -18,6 +18,8 @@ LARGEST_TURN = 0.5
 LEAST_DAMPING = 1e-10
 MOST_DAMPING = 1e8
 ITERATIONS = 60
+PATIENCE = 10
+"""A residual that this many steps have not halved is at its least."""
 STATIONARY = 1e-9
 """Cosine between residual and the columns of J below which no motion lessens the residual."""
 
@@ -64,12 +66,14 @@ def project(
 
     x, reference = residual(q, reference)
     damping, iterations = LEAST_DAMPING, 0
-    J = None
+    J, sizes = None, []
     while np.abs(x).max(initial=0.0) > tolerance and iterations < ITERATIONS and clusters.count:
         if J is None:
             J = (rows.jacobian(q, reference)[chosen] @ clusters.spread(q, rows.length)).tocsr()
             slope, size = J.T @ (scale * x), np.linalg.norm(scale * x)
-            if np.linalg.norm(slope) <= STATIONARY * size:
+            sizes.append(size)
+            is_stuck = len(sizes) > PATIENCE and size > 0.5 * sizes[-PATIENCE - 1]
+            if is_stuck or np.linalg.norm(slope) <= STATIONARY * size:
                 break
         iterations += 1
         step = -_damped_solve(J, slope, damping)
