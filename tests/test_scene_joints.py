@@ -14,7 +14,7 @@ from abd.joints.build import build_system
 from abd.joints.measures import value_at
 from abd.model import affine_matrices
 from abd.scene.documentation import schema_markdown
-from abd.scene.joint_types import TRAITS, traits, type_of
+from abd.scene.joint_types import EXAMPLES, TRAITS, traits, type_of
 
 BODIES = """[[body]]
 name = "a"
@@ -391,18 +391,6 @@ def test_wrong_joints_are_named_with_their_line(tmp_path, text, line, key, messa
     assert message in problems[0].message and remedy in problems[0].remedy
 
 
-MINIMAL = {
-    # values of needed parameters, for one scene per type
-    "lead": 0.01,
-    "skew_deg": 20,
-    "radii": (1, 2, 3),
-    "segments": ((-1, 0), (1, 0)),
-    "distance": 2.5,
-    "stiffness": 10.0,
-    "constrained": ("x", "y", "rz"),
-}
-
-
 @pytest.mark.parametrize("name", sorted(TYPES))
 def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
     demands = traits(name)
@@ -412,8 +400,7 @@ def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
     )
     if demands.axis == "needed":
         place["axis"] = (0, 0, 1)
-    parameters = {key: MINIMAL.get(key, MINIMAL.get(f"{key}_deg")) for key in demands.needs}
-    given = {key if key in MINIMAL else f"{key}_deg": value for key, value in parameters.items()}
+    given = {key: EXAMPLES[key] for key in demands.needs}
     scene.add_joint(name, "j", "a", "b", **place, **given)
     model, joint = compiled(scene)
     assert set(joint.parameters) == set(demands.needs) and joint.uid == TYPES[name].UID
@@ -421,7 +408,7 @@ def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
     scene.save(tmp_path / "scene.toml")
     assert abd.load(tmp_path / "scene.toml") == scene
     for key in demands.needs:
-        less = {one: value for one, value in given.items() if one.removesuffix("_deg") != key}
+        less = {one: value for one, value in given.items() if one != key}
         with pytest.raises(SceneError, match=f"has no {key}"):
             box_scene().add_joint(name, "j", "a", "b", **place, **less)
 
@@ -433,9 +420,7 @@ PLACED = sorted(name for name in TYPES if traits(name).points == "together")
 def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
     demands = traits(name)
     place = {"anchor": (1, 0.3, 0), **({} if demands.axis == "none" else {"axis": (0, 3, 4)})}
-    given = {
-        key if key in MINIMAL else f"{key}_deg": MINIMAL.get(key, MINIMAL.get(f"{key}_deg")) for key in demands.needs
-    }
+    given = {key: EXAMPLES[key] for key in demands.needs}
     probe = box_scene()
     probe.add_joint(name, "j", "a", "b", **place, **given)
     _, joint = compiled(probe)

@@ -6,12 +6,14 @@ import json
 import types
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import numpy as np
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from abd.joints import ALIASES, TYPES
+from abd.model import WORLD, Joint
 from abd.scene.fields import Spec
-from abd.scene.joint_types import traits
+from abd.scene.joint_types import EXAMPLES, traits
 from abd.scene.schema import SceneSpec
 
 BOUNDS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
@@ -65,17 +67,23 @@ def schema_markdown() -> str:
 
 
 def _joint_types() -> str:
-    """One row per type of joint."""
-    head = ["## Joint types\n", "| type | other names | axis | parameters | meaning |", "|---|---|---|---|---|"]
-    rows = []
+    """One row per type of joint; rows are those of compliant enforcement, whose order is that of its lists."""
+    head = "| type | other names | axis | parameters | rows | coordinates | meaning |"
+    lines = ["## Joint types\n", "Rows are in the order of lists of compliance and damping.\n", head, "|---" * 7 + "|"]
     for name, module in TYPES.items():
-        others = ", ".join(f"`{alias}`" for alias, own in ALIASES.items() if own == name)
         its = traits(name)
-        parameters = [f"`{key}` (needed)" for key in its.needs] + [f"`{key}`" for key in its.takes]
-        meaning = " ".join((module.__doc__ or "").strip().split("\n\n")[0].split())
-        cells = (f"`{name}`", others, its.axis, ", ".join(parameters), meaning)
-        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join([*head, *rows, ""])
+        joint = Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters={k: EXAMPLES[k] for k in its.needs})
+        cells = (
+            f"`{name}`",
+            ", ".join(f"`{alias}`" for alias, own in ALIASES.items() if own == name),
+            its.axis,
+            ", ".join([f"`{key}` (needed)" for key in its.needs] + [f"`{key}`" for key in its.takes]),
+            " ".join(measure.name for measure in module.constraints(joint)),
+            " ".join(measure.name for measure in module.coordinates(joint)),
+            " ".join((module.__doc__ or "").strip().split("\n\n")[0].split()),
+        )
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def tables() -> list[tuple[str, type[Spec]]]:

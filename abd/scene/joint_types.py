@@ -64,6 +64,18 @@ TRAITS = {
 }
 
 
+EXAMPLES = {
+    "skew": 0.3,
+    "radii": (1.0, 2.0, 3.0),
+    "segments": ((-1.0, 0.0), (1.0, 0.0)),
+    "distance": 2.5,
+    "lead": 0.01,
+    "constrained": (),
+    "stiffness": 10.0,
+}
+"""Needed parameters with values for which the documentation lists rows and coordinates."""
+
+
 def type_of(name: str) -> str:
     """The type's own name, from it or from an alias."""
     return ALIASES.get(name, name)
