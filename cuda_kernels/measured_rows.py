@@ -295,13 +295,16 @@ def row_predictions(
 
 
 @wp.kernel
-def update_multipliers(first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64)):
+def update_multipliers(
+    first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64), with_drives: wp.int32
+):
     """lambda += K C in all exact rows, C the residual of the values predicted by the linear model.
 
-    The shift of the law's centre is ``a -= C``; a drive's multiplier stays within its effort.
+    The shift of the law's centre is ``a -= C``. Rows with an effort limit count if `with_drives` is 1; their multipliers
+    stay within it.
     """
     e = wp.tid() + first
-    if is_held(rows, e):
+    if is_closed(rows, e) or (with_drives == 1 and is_held(rows, e)):
         target = rows.p[e, 2]
         a = rows.p[e, 1] - (predicted[e] - target)
         if rows.law[e] == SATURATED:

@@ -202,8 +202,8 @@ def test_multipliers_take_over_what_the_linear_model_leaves():
     np.testing.assert_allclose(DEVICE.read(worst), both.folded(unlimited, 0.0, np.maximum), rtol=1e-10)
     assert DEVICE.read(worst).max() == pytest.approx(both.defined.worst(measured), rel=1e-10)
     assert_close(DEVICE.read(missing), both.defined.missing(linear, measured, J), 1e-11)
-    both.defined.take_over(linear, measured)
-    both.device.take_over(pose_of(both.q + direction))
+    both.defined.take_over(linear, measured, with_drives=True)
+    both.device.take_over(pose_of(both.q + direction), with_drives=True)
     moved = both.defined.p[:, 1] != both.p[:, 1]
     assert moved.sum() > 40
     reached, _ = both.device.read()

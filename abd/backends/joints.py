@@ -9,13 +9,10 @@ from abd.backends.device import Device, Pool
 from abd.backends.joint_ends import Ends, ends_of, lists_of
 from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
-from abd.joints.system import LINEAR_TOLERANCE, JointSystem
+from abd.joints.system import KEPT, LINEAR_TOLERANCE, JointSystem
 from abd.model import WORLD
 from cuda_kernels import measured_rows, measures, rows, sums
 from cuda_kernels.krylov import Coupling
-
-KEPT = 0.1
-"""Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
 
 
 class Joints:
@@ -282,11 +279,16 @@ class Joints:
                 self.n, self.body_starts, self.body_ends, self.ends, self.per_row, self.u, gradient,
             )  # fmt: skip
 
-    def take_over(self, straight) -> None:
-        """lambda += K c for the exact rows, c the residuals of the linear model (`predicted_errors`)."""
+    def take_over(self, straight, with_drives: bool) -> None:
+        """lambda += K c for the exact rows, c the residuals of the linear model (`predicted_errors`).
+
+        `with_drives`: those with an effort limit too, as far as it allows.
+        """
         self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight)
         if self.has_exact_measured:
-            self.device.launch(measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead)
+            self.device.launch(
+                measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead, int(with_drives)
+            )
 
     def relinearize(self, pose, direction) -> None:
         """Predict the measured rows from a pose that is not the iterate any more."""

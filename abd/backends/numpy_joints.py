@@ -6,12 +6,8 @@ import numpy as np
 
 from abd.joints import laws, measured_rows, rows, table
 from abd.joints.laws import SLOTS, Law
-from abd.joints.system import LINEAR_TOLERANCE, JointSystem
+from abd.joints.system import KEPT, LINEAR_TOLERANCE, JointSystem
 from abd.model import WORLD
-
-KEPT = 0.1
-"""Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
-LIMIT_CUTS = 60
 
 
 class NumpyJoints:
@@ -129,11 +125,11 @@ class NumpyJoints:
         c = np.where(self.law == Law.SATURATED, 0.0, measured)
         return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, 0] * c) @ J).reshape(self.n, 12)
 
-    def take_over(self, linear: np.ndarray, measured: np.ndarray) -> None:
-        """lambda += K c of the exact rows; a drive's multiplier stays within its effort."""
+    def take_over(self, linear: np.ndarray, measured: np.ndarray, with_drives: bool) -> None:
+        """lambda += K c of the exact rows; `with_drives`: those with an effort limit too, as far as it allows."""
         p = self.p
         self.shift -= linear
-        held = (p[:, 6] > 0.0) & (self.law != Law.OFF)
+        held = (p[:, 6] > 0.0) & (self.law != Law.OFF) & (with_drives | (self.law != Law.SATURATED))
         reach = np.where(self.law == Law.SATURATED, p[:, 3] / np.where(held, p[:, 0], 1.0), np.inf)
         fresh = np.clip(p[:, 1] - measured, p[:, 2] - reach, p[:, 2] + reach)
         p[:, 1] = np.where(held, fresh, p[:, 1])

@@ -14,17 +14,12 @@ import scipy.linalg
 from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
+from abd.backends.numpy_joints import NumpyJoints
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
-from abd.backends.numpy_joints import LIMIT_CUTS, NumpyJoints
 from abd.joints.build import build_system
-from abd.joints.system import LINEAR_TOLERANCE, JointSystem
+from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, LINEAR_TOLERANCE, JointSystem
 from abd.model import Kind, Model
-
-CLOSINGS = 10
-"""Solves by which a direction is made to close the exact rows."""
-CLOSED = 0.3
-"""Residual at which it does, over the tolerance."""
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -110,7 +105,7 @@ class NumpyBackend:
         To be called after `accept`, when the iterate before it is still there.
         """
         linear, measured, _ = self.joints.predicted(self.trial, self.direction)
-        self.joints.take_over(linear, measured)
+        self.joints.take_over(linear, measured, with_drives=True)
         self.evaluate()
 
     # state -------------------------------------------------------------------------------------------------------
@@ -371,7 +366,7 @@ class NumpyBackend:
             if worst <= CLOSED:
                 break
             missing = np.einsum("nij,nj->ni", self.projectors, joints.missing(linear, measured, J))
-            joints.take_over(linear, measured)
+            joints.take_over(linear, measured, with_drives=False)
             self.direction += self._solved(missing)
             self.gradient += missing
         self.evaluate()

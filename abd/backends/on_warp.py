@@ -18,19 +18,9 @@ from abd.backends.linear import LinearSolver, choose
 from abd.backends.upload import new_path, new_pose, upload_bodies
 from abd.errors import StepFailure
 from abd.joints.build import build_system
-from abd.joints.system import JointSystem
+from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 from cuda_kernels import affine, bodies, integrators, paths, sums
-
-
-LIMIT_CUTS = 60
-"""Cuts by which the step towards a joint limit is shortened."""
-
-
-CLOSINGS = 10
-"""Solves by which a direction is made to close the exact rows."""
-CLOSED = 0.3
-"""Residual at which it does, over the tolerance."""
 
 
 class WarpBackend:
@@ -108,7 +98,7 @@ class WarpBackend:
         direction = self.linear.direction
         self.device.launch(integrators.go_straight, self.n, self.trial, direction, self.straight)
         self.joints.relinearize(self.trial, direction)
-        self.joints.take_over(self.straight)
+        self.joints.take_over(self.straight, with_drives=True)
         self.joints.evaluate(self.pose, "current")
 
     # state -------------------------------------------------------------------------------------------------------
@@ -388,7 +378,7 @@ class WarpBackend:
                 break
             missing.zero_()
             self.joints.add_missing(self.straight, missing)
-            self.joints.take_over(self.straight)
+            self.joints.take_over(self.straight, with_drives=False)
             if self.has_constraints:
                 launch(bodies.project_vectors, n, self.body, self.step, missing)
             self.linear.correct(missing)
