@@ -166,11 +166,13 @@ def forms(joint: Joint) -> tuple[str, ...]:
     """Forms of a joint's configuration, the default first; none where a type has no configuration space."""
     from abd.joints import TYPES
 
+    module = TYPES[joint.type]
+    if joint.type in BALLS and len(module.constraints(joint)) < 3:
+        return ()  # a ball whose point may move is none
     if joint.type in FORMS:
         return FORMS[joint.type]
-    module = TYPES[joint.type]
-    has_motions = getattr(module, "motions", None) is not None and module.motions(joint) is not None
-    return ("coordinates",) if has_motions or hasattr(module, "transform") else ()
+    described = module.motions(joint) is not None or hasattr(module, "transform")
+    return ("coordinates",) if described else ()
 
 
 def configuration_space(joint: Joint, form: str | None = None) -> Space:
