@@ -37,3 +37,32 @@ def turn(name: str, axis: str = "z") -> Measure:
     sine[j, i], sine[i, j] = 0.5, -0.5
     cosine[i, i] = cosine[j, j] = 0.5
     return measure(name, True, MeasureKind.ANGLE, functional(M=sine), functional(M=cosine))
+
+
+def dot(name: str, i: int, j: int, weight: float = 1.0) -> Measure:
+    """``weight M_ij`` [rad]: the cosine between axis i of D and axis j of C, near a right angle the angle beyond it."""
+    return measure(name, True, MeasureKind.AFFINE, entry(i, j, weight))
+
+
+def angle(name: str, sine: np.ndarray, cosine: np.ndarray) -> Measure:
+    """atan2 of two functionals [rad]."""
+    return measure(name, True, MeasureKind.ANGLE, sine, cosine)
+
+
+def zyx_angles() -> list[Measure]:
+    """roll, pitch, yaw [rad] of ``M = Rz(roll) Ry(pitch) Rx(yaw)``; pitch within a quarter turn."""
+    return [
+        angle("roll", entry(1, 0), entry(0, 0)),
+        measure("pitch", True, MeasureKind.ELEVATION, entry(2, 0, -1.0), entry(0, 0), entry(1, 0)),
+        angle("yaw", entry(2, 1), entry(2, 2)),
+    ]
+
+
+def xyz_angles(names: tuple[str, str, str] = ("rx", "ry", "rz")) -> list[Measure]:
+    """Angles [rad] of ``M = Rx(names[0]) Ry(names[1]) Rz(names[2])``, Tait and Bryan's; the second within a quarter
+    turn."""
+    return [
+        angle(names[0], entry(1, 2, -1.0), entry(2, 2)),
+        measure(names[1], True, MeasureKind.ELEVATION, entry(0, 2), entry(0, 0), entry(0, 1)),
+        angle(names[2], entry(0, 1, -1.0), entry(0, 0)),
+    ]

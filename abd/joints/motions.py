@@ -35,3 +35,24 @@ def rotation(name: str, axis: np.ndarray) -> Motion:
 def screw(name: str, axis: np.ndarray, lead: float) -> Motion:
     """Rotation [rad] with `lead` [m/rad] along its unit axis."""
     return Motion(name, np.concatenate([lead * np.asarray(axis), axis]), True)
+
+
+def turned(w: np.ndarray, value: float = 1.0) -> np.ndarray:
+    """(3, 3) rotation about w (3,) by ``|w| value`` [rad]."""
+    angle = np.linalg.norm(w) * value
+    if angle == 0.0:
+        return np.eye(3)
+    x, y, z = w / np.linalg.norm(w)
+    W = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * W + (1.0 - np.cos(angle)) * (W @ W)
+
+
+def product(motions: list[Motion], values: np.ndarray) -> np.ndarray:
+    """T_CD (4, 4) at coordinate values (k,) [m or rad] in the order of the motions, complex ones too."""
+    number = np.result_type(float, *values)
+    T = np.eye(4, dtype=number)
+    for motion, value in zip(motions, values, strict=True):
+        step = np.eye(4, dtype=number)
+        step[:3, :3], step[:3, 3] = turned(motion.twist[3:], value), value * motion.twist[:3]
+        T = T @ step
+    return T
