@@ -2,8 +2,8 @@
 
 Rigidly, the rows of every loop block (`abd.joints.link_graph`) are analysed by themselves: what a joint on no loop
 holds depends on nothing else, so self-stresses, and with them redundancy, live inside blocks; couplings join the blocks
-of their joints. In affine coordinates, in which the solver steps, bodies may strain and fewer rows are redundant: a
-four-bar of hinges has rank 17 of its 20 rigid rows, and 21 of the 24 affine ones.
+of their joints. A four-bar of hinges has rank 17 of its 20 rows. For the rows in the solver's affine coordinates see
+`abd.joints.affine_rank`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.joints import TYPES
 from abd.joints.assembly import Assembly, assemble
 from abd.joints.independence import DENSE_ROWS, independence
 from abd.joints.link_graph import LinkGraph, connected_labels, link_graph
 from abd.joints.linkage import worst_residuals
 from abd.joints.rigid_build import rigid_rows
 from abd.joints.rigid_rows import Part, RigidRows, rigid_states, single_clusters
-from abd.joints.rows import compile_rows
-from abd.joints.table import linearize, tabulate
 from abd.model import Model
 
 CLOSED = 1e-8
@@ -149,50 +146,6 @@ def _row_name(model: Model, rows: RigidRows, r: int) -> tuple[str, str]:
     coupling = rows.coupling[r]
     owner = model.couplings[coupling].name if coupling >= 0 else model.joints[rows.joint[r]].name
     return owner, rows.name[r]
-
-
-def affine_rank(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) -> tuple[int, int | None]:
-    """Number of the rows that the solver holds stiffly, in affine coordinates, and of the independent ones at q (n, 12).
-
-    Vector rows count with their components in use. The rank is None beyond `DENSE_ROWS` rows or unknowns.
-    """
-    from scipy.sparse import coo_matrix
-
-    wanted = range(len(model.joints)) if joints is None else joints
-    chosen = [model.joints[k] for k in wanted if model.joints[k].active and model.joints[k].enforcement != "compliant"]
-    linear = compile_rows(chosen)
-    entries = [(k, one) for k, joint in enumerate(chosen) for one in TYPES[joint.type].measured(joint)]
-    entries = [(k, one) for k, one in entries if not one.unilateral]
-    count, data, row, column = 0, [], [], []
-
-    def put(gradient, body):
-        data.append(gradient)
-        row.append(np.full(len(gradient), count))
-        column.append(12 * body + np.arange(12))
-
-    for i, component in np.argwhere(linear.K > 0.0).tolist():
-        for Y, body in ((linear.Yc[i], linear.child[i]), (-linear.Yp[i], linear.parent[i])):
-            gradient = np.zeros(12)
-            gradient[component], gradient[3 + 3 * component : 6 + 3 * component] = Y[0], Y[1:]
-            if body >= 0:
-                put(gradient, body)
-        count += 1
-    if entries:
-        table = tabulate(chosen, entries)
-        _, of_child, of_parent = linearize(table, np.asarray(q, dtype=float))
-        for i in range(len(entries)):
-            put(of_child[i], table.child[i])
-            if table.parent[i] >= 0:
-                put(of_parent[i], table.parent[i])
-            count += 1
-    if not count:
-        return 0, 0
-    indices = np.concatenate(row), np.concatenate(column)
-    J = coo_matrix((np.concatenate(data), indices), shape=(count, 12 * len(q))).tocsc()
-    fixed = np.repeat(~rigid_rows(model, q).movable, 12)
-    J = J[:, np.flatnonzero((np.diff(J.indptr) > 0) & ~fixed)]
-    found = independence(J.toarray()) if max(J.shape) <= DENSE_ROWS else None
-    return count, None if found is None else found.rank
 
 
 def open_by(model: Model, q: np.ndarray) -> np.ndarray:

@@ -97,7 +97,7 @@ class _Builder:
         """The whole system."""
         facts = self.facts + self.component_facts
         part, joint, coupling, name, rotary, held, yields, target = zip(*facts, strict=True) if facts else [()] * 8
-        movable, free, basis = _freedoms(self.model)
+        movable, free, basis = freedoms(self.model)
         return RigidRows(
             table=tabulate(self.model.joints, self.entries),
             rows=collect(self.terms),
@@ -156,8 +156,8 @@ def _pieces(term: CouplingTerm, weight: float) -> list[Piece]:
     return power_series([weight * c for c in term.polynomial])
 
 
-def _freedoms(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`movable`, `free` and `basis` of `RigidRows`."""
+def freedoms(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`movable` (n,), `free` (n,) and `basis` (n, 6, 6) of `RigidRows`."""
     bodies = model.bodies
     dynamic = bodies.kind == Kind.DYNAMIC
     basis = np.zeros((len(bodies), 6, 6))
