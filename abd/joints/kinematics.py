@@ -165,7 +165,8 @@ def flip_direction(joint: Joint) -> Joint:
     """The same joint with parent and child exchanged: the axis points the other way, the coordinates keep their values.
 
     With F a half turn that negates every motion X, the new frames are ``D' = C F`` and ``C' = D F``, and
-    ``T'(q) = F^-1 T(q)^-1 F = T(q)``. Ranges, limits and drives of the coordinates stay what they are.
+    ``T'(q) = F^-1 T(q)^-1 F = T(q)``. Ranges, limits and drives of the coordinates stay what they are. A ball has no
+    motions: its rotation becomes the inverse one.
 
     Raises:
         ValueError: the parent is the world, or the motions do not commute, so that the inverse is not of the same
@@ -188,3 +189,8 @@ def flip_direction(joint: Joint) -> Joint:
         parent_frame=joint.child_frame @ F,
         child_frame=joint.parent_frame @ F,
     )
+
+
+def angular_first(spatial: np.ndarray) -> np.ndarray:
+    """Twists or wrenches (6, ...) in the order (w; v) or (t; f) of RigidBodyDynamics.jl, and back."""
+    return np.concatenate([spatial[3:], spatial[:3]])
