@@ -25,8 +25,8 @@ import numpy as np
 from abd.joints.independence import DENSE_ROWS, INDEPENDENT, independence, independent_in_order
 from abd.joints.linkage import Linkage, worst_residuals
 from abd.joints.projection import Projected, project
-from abd.joints.rigid_build import rigid_rows
-from abd.joints.rigid_rows import rigid_states
+from abd.joints.rigid_build import follows_pose, rigid_rows
+from abd.joints.rigid_rows import RigidRows, rigid_states
 from abd.model import Model
 
 TOLERANCE = 1e-12
@@ -117,12 +117,14 @@ def assemble(
         # Ropes are left aside until they are too short, and profiles are those at the pose that was found.
         short = linkage.closed_gaps() - linked
         result = replace(result, converged=result.converged and not short)
-        again = rigid_rows(model, result.q)
-        moved_on = np.abs(rows.values(result.q)[0] - again.values(result.q)[0])[rows.held].max(initial=0.0) > 0.0
-        if not short and not moved_on:
+        if not short and not (follows_pose(model) and _differ(rows, rigid_rows(model, result.q), result.q)):
             break
         linked, at = linked | short, result.q
     return result
+
+
+def _differ(rows: RigidRows, others: RigidRows, q: np.ndarray) -> bool:
+    return bool(np.any((rows.values(q)[0] != others.values(q)[0])[rows.held]))
 
 
 class _Assembler:

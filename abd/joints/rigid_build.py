@@ -28,6 +28,11 @@ def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
     return builder.finish()
 
 
+def follows_pose(model: Model) -> bool:
+    """Whether any joint's rows depend on the pose at which they are built."""
+    return any(getattr(TYPES[joint.type], "FOLLOWS_POSE", False) for joint in model.joints)
+
+
 class _Builder:
     def __init__(self, model: Model):
         self.model = model
