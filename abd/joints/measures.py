@@ -199,17 +199,26 @@ def surface_triad(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
     size = np.sqrt(unit[:, 0] ** 2 + flat**2)
     sg, cg = unit[:, 0] / size, flat / size
     spsi, cpsi = -unit[:, 1] / flat, unit[:, 2] / flat
-    open_sim = numbers[:, 3] == 1.0
-    stretch = np.where(open_sim[:, None], 1.0, axes)
+    stretch = _stretch(numbers)
     x = _unit(np.stack([stretch[:, 0] * cg, stretch[:, 1] * spsi * sg, -stretch[:, 2] * cpsi * sg], axis=1))
-    z = _unit(unit / stretch)
+    z = surface_normal(numbers, r)
     y = _unit(np.cross(z, x))
     return np.stack([x, y, z], axis=2)
 
 
+def surface_normal(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """(k, 3) the z of `surface_triad`, which the poles have too."""
+    return _unit(r / numbers[:, :3] / _stretch(numbers))
+
+
+def _stretch(numbers: np.ndarray) -> np.ndarray:
+    """(k, 3) the semi-axes, or ones for OpenSim's variant."""
+    return np.where(numbers[:, 3:4] == 1.0, 1.0, numbers[:, :3])
+
+
 def _surface_dot(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
     """``numbers[:, 4:7]`` is the direction v in C."""
-    normal = surface_triad(numbers, z[:, 9:12])[:, :, 2]
+    normal = surface_normal(numbers, z[:, 9:12])
     return np.einsum("ki,kij,kj->k", normal, z[:, :9].reshape(-1, 3, 3), numbers[:, 4:7])
 
 
