@@ -155,7 +155,7 @@ class CoordinateSettings:
         stiffness, rest, damping: of a spring along the coordinate.
         friction: effort of dry friction.
         armature: inertia of a rotor that turns with the coordinate.
-        drive: what moves it.
+        drive: what moves it; force: constant effort beside it, None for no such row.
         velocity_limit, effort_limit: bounds; the first is reported when exceeded, the second caps the drive.
     """
 
@@ -176,6 +176,7 @@ class CoordinateSettings:
     friction: float = 0.0
     armature: float = 0.0
     drive: Drive | None = None
+    force: float | None = None
     velocity_limit: float = np.inf
     effort_limit: float = np.inf
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from abd import backends
 from abd.energies import Budget, kinetic_energy, momenta
+from abd.joint_control import JointControl, own_joints
+from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
-from abd.joints.rows import energy as row_energy
-from abd.model import Joint, Model
+from abd.model import Model
+from abd.sensors import Sensor, sensor
 from abd.solver.step import Stepper
 from abd.state import State
 
@@ -36,6 +39,7 @@ class StepReport:
     contacts: int
     energy: dict[str, float]
     momentum: dict[str, np.ndarray]
+    broken: tuple[str, ...] = ()
     stages: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
 
@@ -67,42 +71,6 @@ class BodyView:
         return self._simulation.model.user_velocity(self._simulation.stepper.qd)[self.index]
 
 
-class JointView:
-    """One joint of a running simulation."""
-
-    def __init__(self, simulation: Simulation, index: int):
-        self._simulation, self.index = simulation, index
-
-    @property
-    def joint(self) -> Joint:
-        """Its definition."""
-        return self._simulation.model.joints[self.index]
-
-    @property
-    def residual(self) -> tuple[float, float]:
-        """Largest violation of its point rows [m] and of its direction rows [rad]."""
-        point, turn = self._simulation.joint_readings().residual[self.index]
-        return float(point), float(turn)
-
-    @property
-    def coordinates(self) -> np.ndarray:
-        """(1,) angle of a hinge [rad], over any number of turns; (0,) for joints without coordinates."""
-        return self._of_hinge(self._simulation.joint_readings().angle)
-
-    @property
-    def rates(self) -> np.ndarray:
-        """Their rates [rad/s]."""
-        return self._of_hinge(self._simulation.joint_readings().rate)
-
-    def _of_hinge(self, values: np.ndarray) -> np.ndarray:
-        return values[self._simulation.reader.hinges == self.index]
-
-    def wrench(self) -> tuple[np.ndarray, np.ndarray]:
-        """Force [N] and torque [N m] on the child at the joint's point, world axes; the parent gets the negative."""
-        both = self._simulation.joint_readings().wrench[self.index]
-        return both[:3], both[3:]
-
-
 class Simulation:
     """A scene on a device.
 
@@ -112,19 +80,25 @@ class Simulation:
 
     Raises:
         SceneError: the scene has problems. DeviceError: the device is not there.
+
+    Attributes:
+        model: the scene; its joints are those of the moment.
+        bodies, joints, sensors: by name; control: changes joints.
+        coordinates: (c,) of all joints, angles counted over any number of turns.
     """
 
     def __init__(self, scene, device: str = "auto"):
-        self.model = scene if isinstance(scene, Model) else _compiled(scene)
+        self.model = own_joints(scene if isinstance(scene, Model) else _compiled(scene))
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         bodies = self.model.bodies
         self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
         self.reader = JointReader(self.model)
         self.budget = Budget(self.model)
-        self.ch2 = self.model.settings.dt**2
-        self.angles = self.reader.read(bodies.q, bodies.qd, self.ch2).angle
+        self.coordinates = self.reader.coordinates(bodies.q)
         self._readings: Readings | None = None
+        self.sensors: dict[str, Sensor] = {}
+        self.control = JointControl(self)
         self.bodies = {name: BodyView(self, k) for k, name in enumerate(bodies.names)}
         self.joints = {joint.name: JointView(self, k) for k, joint in enumerate(self.model.joints)}
 
@@ -151,14 +125,16 @@ class Simulation:
         """
         before = self.stepper.q
         progress, substeps, wall = self.stepper.advance()
-        self.ch2 = self.backend.step.ch2
         q, qd = self.stepper.q, self.stepper.qd
-        self._readings = None
-        self.angles = self.joint_readings().angle
+        self.coordinates = self.reader.coordinates(q, self.coordinates)
+        self.forget_readings()
         self.budget.account(before, q)
         linear, angular = momenta(self.model, q, qd)
-        point, turn = self.joint_readings().residual.max(axis=0, initial=0.0).tolist()
-        return StepReport(
+        read = self.joint_readings()
+        point, turn = read.worst_residual.tolist()
+        stored = float(read.energy.sum())
+        broken = self.control.after_step()
+        report = StepReport(
             step=self.frame,
             time=self.time,
             dt=self.model.settings.dt,
@@ -177,25 +153,64 @@ class Simulation:
                 "kinetic": kinetic_energy(self.model, qd),
                 **self.budget.potential(self.model, q),
                 "contact": self.backend.contact_energy(),
-                "joint": float(row_energy(self.reader.rows, q).sum() / self.ch2),
-                "external_work": self.budget.external_work,
+                "joint": stored,
+                "external_work": self.budget.external_work + self.stepper.drive_work,
                 "friction_work": self.stepper.friction_work,
             },
             momentum={"linear": linear, "angular": angular},
+            broken=broken,
             stages=progress.stages,
             wall_seconds=wall,
         )
+        for one in self.sensors.values():
+            one.after_step()
+        return report
 
     def joint_readings(self) -> Readings:
-        """Residuals, wrenches, angles and rates of all joints in the present state, as arrays."""
+        """Coordinates, rates, residuals, wrenches and energies of all joints in the present state, as arrays."""
         if self._readings is None:
-            self._readings = self.reader.read(self.stepper.q, self.stepper.qd, self.ch2, self.angles)
+            stepper = self.stepper
+            self._readings = Readings(
+                self.reader, stepper.joints, stepper.q, stepper.qd, self.coordinates, stepper.memory, stepper.applied
+            )
         return self._readings
 
-    def host_state(self) -> State:
-        """Independent host copy of the state; ``extra["angles"]`` are the hinges' angles over their turns [rad]."""
+    def forget_readings(self) -> None:
+        """Read the joints anew when they are asked for next."""
+        self._readings = None
+
+    def add_sensor(self, name: str, what: str | Callable, of=None, every: int = 1) -> Sensor:
+        """Record a quantity at every `every`-th step from now on; see `abd.sensors` for what there is.
+
+        Raises:
+            ValueError: the name is taken, or there is no such quantity or object.
+        """
+        if name in self.sensors:
+            raise ValueError(f"there is a sensor '{name}' already")
+        self.sensors[name] = sensor(self, name, what, of, every)
+        return self.sensors[name]
+
+    def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
+        """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.
+
+        Args:
+            q: (n, 12) states, free of intersections; coordinates: (c,) values near which angles are counted there.
+        """
         state = self.stepper.state()
-        state.extra["angles"] = self.angles.copy()
+        old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
+        turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
+        qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
+        self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
+        kept = {name: state.extra[name] for name in ("touching", "pace")}
+        moved = State(q=q.copy(), qd=qd, time=state.time, step=state.step, contact_stiffness=state.contact_stiffness)
+        self.stepper.restore(replace(moved, extra=kept))
+        self.control.recount()
+        self.forget_readings()
+
+    def host_state(self) -> State:
+        """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""
+        state = self.stepper.state()
+        state.extra["coordinates"] = self.coordinates.copy()
         return state
 
     def checkpoint(self) -> dict:
@@ -210,33 +225,26 @@ class Simulation:
             "step": state.step,
             "previous_h": state.previous_h,
             "contact_stiffness": state.contact_stiffness,
-            "touching": state.extra["touching"],
-            "pace": state.extra["pace"],
-            "angles": self.angles.copy(),
+            "extra": state.extra,
+            "coordinates": self.coordinates.copy(),
+            "joints": self.control.saved(),
             "external_work": self.budget.external_work,
             "friction_work": self.stepper.friction_work,
-            "ch2": self.ch2,
+            "drive_work": self.stepper.drive_work,
         }
 
     def restore(self, saved: dict) -> None:
-        """Continue from a checkpoint."""
-        self.stepper.restore(
-            State(
-                q=np.asarray(saved["q"]),
-                qd=np.asarray(saved["qd"]),
-                time=float(saved["time"]),
-                step=int(saved["step"]),
-                previous_q=np.asarray(saved["previous_q"]),
-                previous_qd=np.asarray(saved["previous_qd"]),
-                previous_h=float(saved["previous_h"]),
-                contact_stiffness=float(saved["contact_stiffness"]),
-                extra={"touching": np.asarray(saved["touching"]), "pace": np.asarray(saved["pace"])},
-            )
-        )
-        self.angles, self._readings = np.asarray(saved["angles"]), None
+        """Continue from a checkpoint. Sensors go on from there; they are not part of it."""
+        self.control.restore(saved["joints"])
+        arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+        numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
+        extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
+        self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
+        self.coordinates = np.asarray(saved["coordinates"]).copy()
+        self.forget_readings()
         self.budget.external_work = float(saved["external_work"])
         self.stepper.friction_work = float(saved["friction_work"])
-        self.ch2 = float(saved["ch2"])
+        self.stepper.drive_work = float(saved["drive_work"])
 
 
 @dataclass

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from abd.errors import StepFailure
+from abd.joints.readings import Readings, opening_readings
 from abd.model import Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_state
 from abd.state import State
 
@@ -131,7 +132,6 @@ class FakeSimulation:
     def __init__(self, model: Model, device: str = "auto", fail_at: int | None = None):
         self.model, self.fail_at = model, fail_at
         self._state = State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy())
-        self.ch2 = model.settings.dt**2
 
     @property
     def frame(self) -> int:
@@ -177,12 +177,16 @@ class FakeSimulation:
             contacts=state.step,
             energy={"kinetic": kinetic, **dict.fromkeys(names, 0.0), "gravity": -kinetic},
             momentum={"linear": state.qd[:, :3].sum(0), "angular": np.zeros(3)},
+            broken=(),
             stages={"solve": 0.25, "contact": 0.5},
             wall_seconds=0.01,
         )
 
     def host_state(self) -> State:
         return self._state.copy()
+
+    def joint_readings(self) -> Readings:
+        return opening_readings(self.model, self._state.q, self._state.qd)
 
     def checkpoint(self) -> dict:
         state = self._state

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields, replace
+import inspect
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 
-from abd.model import Model
+from abd.model import Joint, Model
 
 _INSTANTS = 2.0 ** np.arange(-4, 12)
 """Instants at which a prescribed motion is looked at, in time steps of the scene."""
@@ -17,36 +18,68 @@ def model_digest(model: Model) -> str:
     """SHA-256 over all arrays and settings of a model, as hexadecimal digits.
 
     Left out are names of meshes, notes and the number of frames: a run may be continued for longer. Prescribed motions
-    are functions; they count by their poses at some instants.
+    and what drives follow are functions; they count by their values at some instants. Functions of custom joints count
+    by their source text.
     """
+    instants = _INSTANTS * model.settings.dt
     digest = hashlib.sha256()
     bodies = {entry.name: getattr(model.bodies, entry.name) for entry in fields(model.bodies)}
     _take(digest, "bodies", bodies)
     for mesh in model.meshes:
         _take(digest, "mesh", [mesh.vertices, mesh.triangles, mesh.edges, mesh.codim_edges, mesh.points])
     for joint in model.joints:
-        _take(digest, "joint", {entry.name: getattr(joint, entry.name) for entry in fields(joint)})
+        _take(digest, "joint", _without_functions(joint, instants))
     for coupling in model.couplings:
-        _take(digest, "coupling", {entry.name: getattr(coupling, entry.name) for entry in fields(coupling)})
-        _take(digest, "coupling.table", [np.zeros(0) if t.table is None else t.table for t in coupling.terms])
+        _take(digest, "coupling", coupling)
     _take(digest, "materials", {entry.name: getattr(model.materials, entry.name) for entry in fields(model.materials)})
     settings = replace(model.settings, frames=0)
     _take(digest, "settings", {entry.name: getattr(settings, entry.name) for entry in fields(settings)})
     for body, motion in sorted(model.motions.items()):
-        _take(digest, f"motion {body}", [motion(float(t)) for t in _INSTANTS * model.settings.dt])
+        _take(digest, f"motion {body}", [motion(float(t)) for t in instants])
     return digest.hexdigest()
+
+
+def _without_functions(joint: Joint, instants: np.ndarray) -> Joint:
+    """The joint with the functions of its drives replaced by their values at some instants."""
+
+    def sampled(function):
+        return function and np.array([function(float(t)) for t in instants])
+
+    def told(one):
+        drive = one.drive
+        return drive and replace(drive, target=sampled(drive.target), rate=sampled(drive.rate))
+
+    return replace(joint, coordinates=tuple(replace(one, drive=told(one)) for one in joint.coordinates))
+
+
+def _has_parts(value) -> bool:
+    """Whether its text does not tell all of a value."""
+    return isinstance(value, np.ndarray | dict | list | tuple) or is_dataclass(value) or callable(value)
+
+
+def _source(function) -> str:
+    """Text of a function, of a Warp one too; its name where there is no text."""
+    plain = inspect.unwrap(getattr(function, "func", function))
+    try:
+        return inspect.getsource(plain)
+    except (OSError, TypeError):
+        return f"{getattr(plain, '__module__', '')}.{getattr(plain, '__qualname__', type(plain).__qualname__)}"
 
 
 def _take(digest, label: str, value) -> None:
     """Feed one value with its label, so that neighbouring values cannot run into each other."""
+    if is_dataclass(value):
+        value = {entry.name: getattr(value, entry.name) for entry in fields(value)}
     if isinstance(value, dict):
         for name, inner in value.items():
             _take(digest, f"{label}.{name}", inner)
-    elif isinstance(value, list | tuple) and any(isinstance(inner, np.ndarray) for inner in value):
+    elif isinstance(value, list | tuple) and any(map(_has_parts, value)):
         for k, inner in enumerate(value):
             _take(digest, f"{label}.{k}", inner)
     elif isinstance(value, np.ndarray):
         digest.update(f"{label} {value.dtype.str} {value.shape}\n".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
+    elif callable(value):
+        digest.update(f"{label} {_source(value)}\n".encode())
     else:
         digest.update(f"{label} {value!r}\n".encode())

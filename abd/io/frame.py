@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from abd.io.layout import joint_path
-from abd.joints.readings import JointReader
 
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
 
@@ -49,12 +48,11 @@ class FrameReader:
     """Reads frames from a simulation.
 
     Args:
-        sim: a `Simulation`, or anything with its `model`, `host_state()` and `ch2`.
+        sim: a `Simulation`, or anything with its `model`, `host_state()` and `joint_readings()`.
     """
 
     def __init__(self, sim):
         self.sim = sim
-        self.joints = JointReader(sim.model)
         self.paths = [joint_path(joint.name) for joint in sim.model.joints]
 
     def values(self, report, row: SolverRow) -> dict[str, np.ndarray]:
@@ -77,11 +75,10 @@ class FrameReader:
             values[f"/momentum/{name}"] = np.asarray(report.momentum[name], dtype=float)
         for entry in fields(row):
             values[f"/solver/{entry.name}"] = np.asarray(getattr(row, entry.name))
-        read = self.joints.read(state.q, state.qd, self.sim.ch2, state.extra.get("angles"))
-        none = np.empty(0)
-        for path, residual, wrench in zip(self.paths, read.residual, read.wrench, strict=True):
-            values[f"{path}/coordinates"] = values[f"{path}/rates"] = none
-            values[f"{path}/residual"], values[f"{path}/wrench"] = residual, wrench
-        for hinge, angle, rate in zip(self.joints.hinges, read.angle[:, None], read.rate[:, None], strict=True):
-            values[f"{self.paths[hinge]}/coordinates"], values[f"{self.paths[hinge]}/rates"] = angle, rate
+        read = self.sim.joint_readings()
+        for k, path in enumerate(self.paths):
+            mine = read.reader.of(k)
+            values[f"{path}/coordinates"], values[f"{path}/rates"] = read.coordinates[mine], read.rates[mine]
+            values[f"{path}/residual"], values[f"{path}/wrench"] = read.residual[k], read.wrench[k]
+            values[f"{path}/active"] = np.bool_(model.joints[k].active)
         return values

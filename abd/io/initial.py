@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.energies import Budget, kinetic_energy, momenta
-from abd.joints.rows import compile_rows
-from abd.joints.rows import energy as joint_energy
-from abd.joints.rows import residual as joint_residual
+from abd.joints.readings import opening_readings
 from abd.model import Model
 from abd.state import State
 
@@ -42,8 +40,7 @@ class InitialReport:
 
 def initial_report(model: Model, state: State) -> InitialReport:
     """Energies, momenta and errors of a state, from the definitions; joint energy as the first step will count it."""
-    rows, dt = compile_rows(model.joints), model.settings.dt
-    F = np.linalg.norm(joint_residual(rows, state.q), axis=1) if len(rows) else np.zeros(0)
+    read = opening_readings(model, state.q, state.qd, state.time)
     A = state.q[:, 3:].reshape(-1, 3, 3)
     linear, angular = momenta(model, state.q, state.qd)
     return InitialReport(
@@ -53,15 +50,13 @@ def initial_report(model: Model, state: State) -> InitialReport:
             "kinetic": kinetic_energy(model, state.qd),
             **Budget(model).potential(model, state.q),
             "contact": 0.0,
-            "joint": float(joint_energy(rows, state.q).sum() / dt**2) if len(rows) else 0.0,
+            "joint": float(read.energy.sum()),
             "external_work": 0.0,
             "friction_work": 0.0,
         },
         momentum={"linear": linear, "angular": angular},
-        max_joint_residual=(_largest(F[rows.is_point]), _largest(F[~rows.is_point])),
-        max_orthogonality_error=_largest(np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))),
+        max_joint_residual=tuple(read.worst_residual.tolist()),
+        max_orthogonality_error=float(
+            np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2)).max(initial=0.0)
+        ),
     )
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(values.max(initial=0.0))

@@ -3,13 +3,16 @@
 It makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say
 which bodies may touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
 `/bodies/{radius,world,material}`, `/materials/{name,enabled}`, `/solver/{substeps,contacts}`, `@collide` of a joint and
-the attributes of `/solver`, which a certificate needs.
+the attributes of `/solver`, which a certificate needs, and for viewers the `@parent_frame` and `@child_frame` (4, 4) of a
+joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement` and the attributes of
+`/joints/<name>/{parameters,drawing}`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from abd.joints import TYPES
 from abd.model import WORLD, Kind, Mesh, Model
 
 FORMAT = "abd trajectory 1"
@@ -38,8 +41,30 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     for joint in model.joints:
         group = file.create_group(joint_path(joint.name))
         ends = [name_of(model, joint.parent), name_of(model, joint.child)]
-        group.attrs.update({"name": joint.name, "type": joint.type, "uid": joint.uid, "collide": joint.collide})
+        group.attrs.update({name: getattr(joint, name) for name in ("name", "type", "uid", "collide", "enforcement")})
         group.attrs["bodies"] = _strings(ends)
+        coordinates = TYPES[joint.type].coordinates(joint)
+        group.attrs["coordinates"] = _strings([one.name for one in coordinates])
+        group.attrs["rotary"] = np.array([one.rotary for one in coordinates], dtype=bool)
+        group.attrs["parent_frame"] = _in_mesh_frame(model, joint.parent, joint.parent_frame)
+        group.attrs["child_frame"] = _in_mesh_frame(model, joint.child, joint.child_frame)
+        for name in ("parameters", "drawing"):
+            _write_attributes(group.create_group(name), getattr(joint, name))
+
+
+def _in_mesh_frame(model: Model, body: int, frame: np.ndarray) -> np.ndarray:
+    """A joint's frame (4, 4) in the user's mesh frame of its body; the world's stays as it is."""
+    return frame if body == WORLD else np.linalg.inv(model.bodies.body_frame[body]) @ frame
+
+
+def _write_attributes(group, values: dict) -> None:
+    """Numbers, text, and arrays of them as attributes; functions are left out."""
+    for name, value in values.items():
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            group.attrs[name] = array
+        elif array.dtype.kind == "U":
+            group.attrs[name] = str(value) if array.ndim == 0 else _strings(array.ravel().tolist())
 
 
 def joint_path(name: str) -> str:

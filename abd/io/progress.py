@@ -81,7 +81,7 @@ class JsonLines(Observer):
     def step(self, report, tally) -> None:
         names = """step time dt converged substeps newton_iterations linear_iterations line_search_trials min_gap
             max_joint_residual max_orthogonality_error residual_force tolerance_achieved contacts energy momentum
-            stages wall_seconds"""
+            broken stages wall_seconds"""
         self._line({name: getattr(report, name) for name in names.split()})
 
     def end(self, outcome: Outcome) -> None:
@@ -109,6 +109,8 @@ def physics(report) -> str:
     metres, radians = report.max_joint_residual
     if metres or radians:
         parts.append(f"joints {length(metres)}" + (f" {radians:.1e} rad" if radians else ""))
+    if report.broken:
+        parts.append(f"broken: {', '.join(report.broken)}")
     return "  ".join(parts)
 
 

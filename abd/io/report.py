@@ -24,7 +24,9 @@ class Tally:
     """Sums and extremes over the steps of a run; survives a checkpoint.
 
     ``initial_energy``, ``energy`` and ``external_work`` [J] are the total at the start, the total at the end (kinetic,
-    gravity, elastic, contact and joint) and the work of external forces since the start.
+    gravity, elastic, contact and joint: what penalties, springs, limits and rotors store) and the work of external
+    forces and of joint drives and forces since the start. What contact, and friction and damping in joints, dissipate
+    is in ``friction_work``, and shows in the drift. ``broken``: joint -> time [s] at which it broke.
     """
 
     steps: int = 0
@@ -44,6 +46,7 @@ class Tally:
     external_work: float = 0.0
     largest_kinetic_energy: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
+    broken: dict[str, float] = field(default_factory=dict)
 
     def begin(self, report) -> None:
         """Take in the report of the initial state."""
@@ -67,6 +70,7 @@ class Tally:
         self.energy = total_energy(report.energy)
         self.external_work = report.energy["external_work"]
         self.largest_kinetic_energy = max(self.largest_kinetic_energy, report.energy["kinetic"])
+        self.broken.update(dict.fromkeys(report.broken, report.time))
         for name, seconds in report.stages.items():
             self.stages[name] = self.stages.get(name, 0.0) + seconds
 
@@ -110,10 +114,11 @@ def run_report(tally: Tally, model: Model, device: str, failure: StepFailure | N
         "min_gap": tally.min_gap,
         "max_joint_residual": tally.max_joint_residual.tolist(),
         "max_orthogonality_error": tally.max_orthogonality_error,
-        # what prescribed bodies do on the others is in no account
-        "energy_drift": None if Kind.KINEMATIC in model.bodies.kind else tally.energy_drift,
+        # what prescribed bodies do on the others is in no account, nor what a joint stored when it broke
+        "energy_drift": None if Kind.KINEMATIC in model.bodies.kind or tally.broken else tally.energy_drift,
         "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
         "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},
+        "broken_joints": tally.broken,
         "tolerance": {"requested": model.settings.tolerance, "worst": tally.worst_tolerance},
     }
     if failure:

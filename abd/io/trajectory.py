@@ -236,7 +236,8 @@ class Trajectory:
         found = ["/time", "/step"]
         groups = ["bodies", "energy", "momentum", "solver", *(f"joints/{name}" for name in self._file["joints"])]
         for group in groups:
-            found += [f"/{group}/{name}" for name, item in self._file[group].items() if item.maxshape[:1] == (None,)]
+            series = {name: item for name, item in self._file[group].items() if isinstance(item, h5py.Dataset)}
+            found += [f"/{group}/{name}" for name, item in series.items() if item.maxshape[:1] == (None,)]
         return found
 
     def close(self) -> None:

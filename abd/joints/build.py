@@ -127,6 +127,8 @@ class _Builder:
             self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
         if s.drive is not None:
             self._drive(k, joint, terms, s, s.drive, rotary)
+        if s.force is not None:
+            self._add(terms, Role.APPLIED, Law.LINEAR, k, s.name, rotary, target=s.force)
 
     def _limit(self, k, joint, terms, s: CoordinateSettings, role, bound, sign, rotary) -> None:
         common = {"bound": bound, "sign": sign, "damping": s.limit_damping}

@@ -1,93 +1,202 @@
-"""Read-outs of all joints of a scene at once: what `rows` and `coordinates` define for one joint, in whole arrays."""
+"""Read-outs of all joints of a scene at once, in whole arrays.
+
+Forces, residuals and energies belong to the rows that the solver has, in its strained states; coordinates, rates and
+frames are those of the rigid bodies closest to them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from abd.joints.rows import compile_rows, residual
-from abd.model import WORLD, Model
+from abd.joints import TYPES, forces
+from abd.joints.build import build_system
+from abd.joints.forces import Applied
+from abd.joints.measured_rows import evaluate as row_values
+from abd.joints.rows import residual
+from abd.joints.system import JointMemory, JointSystem, Role
+from abd.joints.table import linearize, tabulate, values
+from abd.model import Model
 from abd.potentials.arap import polar
 
-
-@dataclass(frozen=True)
-class Readings:
-    """One state's read-outs; j joints, h of them hinges.
-
-    Attributes:
-        residual: (j, 2) largest violation of the point rows [m] and of the direction rows [rad].
-        wrench: (j, 6) force [N] and torque [N m] on the child at its anchor, world axes.
-        angle, rate: (h,) of the hinges, in the order of `JointReader.hinges` [rad], [rad/s].
-    """
-
-    residual: np.ndarray
-    wrench: np.ndarray
-    angle: np.ndarray
-    rate: np.ndarray
+HOLDING = (Role.CONSTRAINT, Role.GAP)
+"""Roles of a type's own rows."""
 
 
 class JointReader:
-    """Prepared for the joints of one model.
+    """Prepared for the joints of one model; c coordinates in all.
 
     Attributes:
-        hinges: (h,) indices of the joints that have a coordinate.
+        table: measures of the coordinates of all joints, joint by joint.
+        names: (c,) their names; starts: (j + 1,) first one of every joint.
+        initial: (c,) values near which the angles of the initial state are counted.
     """
 
     def __init__(self, model: Model):
         self.joints = model.joints
-        self.rows = compile_rows(model.joints)
-        self.hinges = np.array([k for k, joint in enumerate(model.joints) if joint.type == "hinge"], dtype=int)
+        found = [(k, one) for k, joint in enumerate(model.joints) for one in TYPES[joint.type].coordinates(joint)]
+        self.table = tabulate(model.joints, found)
+        self.names = [one.name for _, one in found]
+        self.starts = np.searchsorted(self.table.joint, np.arange(len(model.joints) + 1))
+        initial = {(k, one.name): one.initial for k, joint in enumerate(model.joints) for one in joint.coordinates}
+        self.initial = np.array([initial.get((k, one.name), 0.0) for k, one in found])
         self.child = np.array([joint.child for joint in model.joints], dtype=int)
-        self.anchor = np.array([np.append(1.0, joint.child_frame[:3, 3]) for joint in model.joints]).reshape(-1, 4)
-        chosen = [model.joints[k] for k in self.hinges]
-        self.hinge_parent = np.array([joint.parent for joint in chosen], dtype=int)
-        self.parent_triad = np.array([joint.parent_frame[:3, :3] for joint in chosen]).reshape(-1, 3, 3)
-        self.child_triad = np.array([joint.child_frame[:3, :3] for joint in chosen]).reshape(-1, 3, 3)
+        self.anchor = np.array([joint.child_frame[:3, 3] for joint in model.joints]).reshape(-1, 3)
 
-    def read(self, q: np.ndarray, qd: np.ndarray, ch2: float, last: np.ndarray | None = None) -> Readings:
-        """Read-outs of a state q (n, 12) with velocity qd (n, 12); `ch2` is c h^2 of the step [s^2].
+    def coordinates(self, q: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        """(c,) coordinates of a state q (n, 12), angles nearest to `last` (c,), or to the initial values."""
+        return values(self.table, q, self.initial if last is None else last, rigid=True)
 
-        Angles lie in (-pi, pi], or, over any number of turns, nearest to the angles `last` (h,) of the step before.
-        """
-        count, rows = len(self.joints), self.rows
-        out, wrench = np.zeros((count, 2)), np.zeros((count, 6))
-        if count:
-            F = residual(rows, q)
-            size = np.linalg.norm(F, axis=1)
-            for column, mine in enumerate((rows.is_point, ~rows.is_point)):
-                np.maximum.at(out[:, column], rows.joint[mine], size[mine])
-            Q = np.concatenate([q[:, :3, None], q[:, 3:].reshape(-1, 3, 3)], axis=2)
-            force = -(rows.K / ch2)[:, None] * F
-            # A point row pulls at its point; a direction row turns: its arm is the direction itself.
-            arm = np.einsum("mrc,mc->mr", Q[rows.child], rows.Yc)
-            anchor = np.einsum("jrc,jc->jr", Q[self.child], self.anchor)
-            arm[rows.is_point] -= anchor[rows.joint[rows.is_point]]
-            np.add.at(wrench[:, :3], rows.joint[rows.is_point], force[rows.is_point])
-            np.add.at(wrench[:, 3:], rows.joint, np.cross(arm, force))
-        angle, rate = self._hinge_coordinates(q, qd)
-        if last is not None:
-            angle += 2.0 * np.pi * np.round((last - angle) / (2.0 * np.pi))
-        return Readings(out, wrench, angle, rate)
+    def rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """(c,) rates of the coordinates, which are `near` (c,)."""
+        if not len(self.table):
+            return np.zeros(0)
+        rigid, speed = rigid_motion(q, qd)
+        _, child, parent = linearize(self.table, rigid, near)
+        t = self.table
+        return np.sum(child * speed[t.child], axis=1) + np.sum(parent * speed[t.parent], axis=1)
 
-    def _hinge_coordinates(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        child, parent = self.child[self.hinges], self.hinge_parent
-        world = parent == WORLD
-        D, C = self.parent_triad.copy(), polar(_affine(q[child])) @ self.child_triad
-        D[~world] = polar(_affine(q[parent[~world]])) @ D[~world]
-        R = D.transpose(0, 2, 1) @ C
-        angle = np.arctan2(R[:, 1, 0] - R[:, 0, 1], R[:, 0, 0] + R[:, 1, 1])
-        relative = _angular_velocities(q[child], qd[child])
-        relative[~world] -= _angular_velocities(q[parent[~world]], qd[parent[~world]])
-        return angle, np.einsum("hi,hi->h", relative, D[:, :, 2])
+    def of(self, joint: int) -> slice:
+        """Where the coordinates of a joint stand."""
+        return slice(int(self.starts[joint]), int(self.starts[joint + 1]))
 
 
-def _affine(q: np.ndarray) -> np.ndarray:
-    """(k, 3, 3) of states (k, 12)."""
-    return q[:, 3:].reshape(-1, 3, 3)
+class Readings:
+    """Read-outs of one state of j joints with c coordinates; what nobody asks for is not computed.
+
+    Args:
+        q, qd: (n, 12); coordinates: (c,) of the state.
+        memory, applied: what the solver remembers of the step that led there.
+    """
+
+    def __init__(
+        self,
+        reader: JointReader,
+        system: JointSystem,
+        q: np.ndarray,
+        qd: np.ndarray,
+        coordinates: np.ndarray,
+        memory: JointMemory,
+        applied: Applied,
+    ):
+        self.reader, self.system, self.q, self.qd, self.coordinates = reader, system, q, qd, coordinates
+        self.memory, self.applied = memory, applied
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """(c,) rates of the coordinates [m/s or rad/s]."""
+        return self.reader.rates(self.q, self.qd, self.coordinates)
+
+    @cached_property
+    def row_value(self) -> np.ndarray:
+        """(R,) values of the measured rows."""
+        return row_values(self.system.rows, self.memory.reference)[0]
+
+    @cached_property
+    def row_force(self) -> np.ndarray:
+        """(R,) forces with which the measured rows push their values [N or N m]."""
+        return forces.row_forces(self.applied, self.row_value)
+
+    @cached_property
+    def _deviations(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the residuals of the linear rows (l,) and of the measured ones (R,)."""
+        linear, a = self.system.linear, self.system.acting
+        return np.linalg.norm(residual(linear, self.q) * linear.mask, axis=1), np.abs(self.row_value - a.target)
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """(j, 2) largest residual of the constraint rows that are lengths [m] and of those that are angles [rad]."""
+        out = np.zeros((len(self.reader.joints), 2))
+        linear, a = self.system.linear, self.system.acting
+        size, deviation = self._deviations
+        np.maximum.at(out, (linear.joint, (~linear.is_point).astype(int)), size)
+        mine = a.role == Role.CONSTRAINT
+        np.maximum.at(out, (a.joint[mine], a.rotary[mine].astype(int)), deviation[mine])
+        return out
+
+    @cached_property
+    def worst_residual(self) -> np.ndarray:
+        """(2,) largest residual of all active joints and couplings [m], [rad]."""
+        active = np.array([joint.active for joint in self.reader.joints], dtype=bool)
+        worst = np.where(active[:, None], self.residual, 0.0).max(axis=0, initial=0.0)
+        a = self.system.acting
+        coupled = (a.role == Role.COUPLING) & a.active
+        np.maximum.at(worst, a.rotary[coupled].astype(int), self._deviations[1][coupled])
+        return worst
+
+    @cached_property
+    def _wrenches(self) -> tuple[np.ndarray, np.ndarray]:
+        """(j, 6) wrenches of everything that a joint does, and of its constraint rows and gaps alone."""
+        reader, system, q = self.reader, self.system, self.q
+        count = len(reader.joints)
+        everything, held = np.zeros((count, 6)), np.zeros((count, 6))
+        linear = system.linear
+        f = forces.linear_forces(system, self.applied, q)
+        affine = f[:, :, None] * linear.Yc[:, None, 1:]
+        push = np.concatenate([f * linear.Yc[:, :1], affine.reshape(-1, 9)], axis=1)
+        each = self.at_joint(q, linear.joint, push)
+        for out in (everything, held):
+            np.add.at(out, linear.joint, each)
+        if len(system.rows):
+            measured, child, _ = linearize(system.table, q, self.memory.reference)
+            _, slope = row_values(system.rows, measured)
+            row, m = system.rows.term_row, system.rows.term_measure
+            push = (self.row_force[row] * slope)[:, None] * child[m]
+            joint = system.table.joint[m]
+            each = self.at_joint(q, joint, push)
+            mine = np.isin(system.acting.role, HOLDING)[row]
+            np.add.at(everything, joint, each)
+            np.add.at(held, joint[mine], each[mine])
+        return everything, held
+
+    def at_joint(self, q: np.ndarray, joint: np.ndarray, push: np.ndarray) -> np.ndarray:
+        """(k, 6) wrenches at the points of joints (k,) of generalised forces (k, 12) on their children in q (n, 12)."""
+        A = q[self.reader.child[joint], 3:].reshape(-1, 3, 3)
+        force, B = push[:, :3], push[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)
+        couple = np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
+        arm = np.einsum("kij,kj->ki", A, self.reader.anchor[joint])
+        return np.concatenate([force, couple - np.cross(arm, force)], axis=1)
+
+    @property
+    def wrench(self) -> np.ndarray:
+        """(j, 6) force [N] and torque [N m] on the child at its anchor, world axes: constraint rows, limits, drives,
+        springs, friction, rotors and couplings together."""
+        return self._wrenches[0]
+
+    @property
+    def constraint_wrench(self) -> np.ndarray:
+        """(j, 6) the same of the rows of the type alone."""
+        return self._wrenches[1]
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """(j,) energy stored [J] in penalties, compliances, springs, limits and rotors; of couplings at their q0."""
+        out = np.zeros(len(self.reader.joints))
+        np.add.at(out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self.q))
+        each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
+        np.add.at(out, self.system.acting.joint, each)
+        return out
 
 
-def _angular_velocities(q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """(k, 3) axial vectors of the skew parts of ``dA/dt A^-1`` [rad/s]."""
-    W = _affine(qd) @ np.linalg.inv(_affine(q))
-    return 0.5 * np.stack([W[:, 2, 1] - W[:, 1, 2], W[:, 0, 2] - W[:, 2, 0], W[:, 1, 0] - W[:, 0, 1]], axis=1)
+def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:
+    """Read-outs of a state q, qd (n, 12) that no step led to."""
+    reader, system = JointReader(model), build_system(model)
+    memory = system.fresh_memory(q, qd)
+    applied = forces.opening_laws(system, memory, model.settings, time)
+    return Readings(reader, system, q, qd, reader.coordinates(q), memory, applied)
+
+
+def rigid_motion(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """States and velocities (n, 12) of the closest rigid bodies: A becomes its rotation R, dA/dt becomes ``[w] R``.
+
+    [w] is the skew part of ``dA/dt A^-1``.
+    """
+    A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
+    R = polar(A)
+    W = Ad @ np.linalg.inv(A)
+    W = 0.5 * (W - W.transpose(0, 2, 1))
+    return (
+        np.concatenate([q[:, :3], R.reshape(-1, 9)], axis=1),
+        np.concatenate([qd[:, :3], (W @ R).reshape(-1, 9)], axis=1),
+    )

@@ -47,6 +47,7 @@ class Rows:
     Attributes:
         joint, parent, child: (m,) indices; Yp, Yc: (m, 4).
         K: (m, 3) stiffness of the components [kg] (directions: kg m^2); 0 where one is free, or the joint is off.
+        mask: (m, 3) 1 for the components that count, 0 for free ones.
         is_point, exact: (m,) bool.
     """
 
@@ -56,6 +57,7 @@ class Rows:
     Yp: np.ndarray
     Yc: np.ndarray
     K: np.ndarray
+    mask: np.ndarray
     is_point: np.ndarray
     exact: np.ndarray
 
@@ -84,6 +86,7 @@ def compile_rows(joints: list[Joint], mass: np.ndarray | None = None) -> Rows:
         Yp=np.array([r.parent for _, _, r in found]).reshape(-1, 4),
         Yc=np.array([r.child for _, _, r in found]).reshape(-1, 4),
         K=np.array([_stiffness(j, r, mass if mass is None else mass[k]) for k, j, r in found]).reshape(-1, 3),
+        mask=np.array([r.mask for _, _, r in found], dtype=float).reshape(-1, 3),
         is_point=np.array([r.is_point for _, _, r in found], dtype=bool),
         exact=np.array([j.enforcement == "exact" for _, j, _ in found], dtype=bool),
     )

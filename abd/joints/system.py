@@ -37,6 +37,7 @@ class Role(IntEnum):
     FRICTION = 8
     ARMATURE = 9
     COUPLING = 10
+    APPLIED = 11
 
 
 @dataclass

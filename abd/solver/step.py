@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from abd.errors import StepFailure
+from abd.joints.forces import Applied, opening_laws, row_work
+from abd.joints.laws import SLOTS
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
 from abd.solver.integrators import scheme
@@ -31,10 +34,14 @@ class Stepper:
         self.stiffness = ContactStiffness(model)
         self.prescribed = Prescribed(model)
         self.components = joined_components(model)
-        self.joints = backend.system
-        self.friction_work = 0.0
+        self.friction_work = self.drive_work = 0.0
         self.warned_of_turning = False
         self.restore(state)
+
+    @property
+    def joints(self):
+        """The joint system at work (`abd.joints.system`)."""
+        return self.backend.system
 
     def restore(self, state: State) -> None:
         """Continue from a state."""
@@ -49,6 +56,7 @@ class Stepper:
         self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
         self.backend.load_state(self.q, self.qd, previous_q, previous_qd)
         self.memory = self._memory(state)
+        self.applied = self._applied(state)
 
     def _memory(self, state: State) -> JointMemory:
         saved = state.extra
@@ -60,6 +68,23 @@ class Stepper:
             multiplier=saved["joint_multiplier"].copy(),
             linear=saved["joint_linear"].reshape(-1, 3).copy(),
         )
+
+    def _applied(self, state: State) -> Applied:
+        """Laws of the last substep; before the first one, those that it would begin with."""
+        saved = state.extra
+        if "joint_law" not in saved:
+            return self.opening_laws()
+        return Applied(
+            law=saved["joint_law"].copy(),
+            p=saved["joint_parameters"].reshape(-1, SLOTS).copy(),
+            stiffness=saved["joint_stiffness"].reshape(-1, 3).copy(),
+            shift=saved["joint_shift"].reshape(-1, 3).copy(),
+            ch2=float(saved["joint_ch2"][0]),
+        )
+
+    def opening_laws(self) -> Applied:
+        """Laws of the joint rows in the present state, if no step led to it."""
+        return opening_laws(self.joints, self.memory, self.settings, self.time)
 
     def state(self) -> State:
         """Host copy of everything a continued run needs."""
@@ -79,6 +104,11 @@ class Stepper:
                 "joint_history": self.memory.history.ravel().copy(),
                 "joint_multiplier": self.memory.multiplier.copy(),
                 "joint_linear": self.memory.linear.ravel().copy(),
+                "joint_law": self.applied.law.copy(),
+                "joint_parameters": self.applied.p.ravel().copy(),
+                "joint_stiffness": self.applied.stiffness.ravel().copy(),
+                "joint_shift": self.applied.shift.ravel().copy(),
+                "joint_ch2": np.array([self.applied.ch2]),
             },
         )
 
@@ -101,7 +131,7 @@ class Stepper:
         return progress, substeps, perf_counter() - begin
 
     def _advance(self, h: float, retries: int, progress: Progress) -> int:
-        saved, work = self.state(), self.friction_work
+        saved, work = self.state(), (self.friction_work, self.drive_work)
         try:
             self._substep(h, progress)
             return 1
@@ -109,7 +139,7 @@ class Stepper:
             if retries == 0 or failure.reason == "blocked":
                 raise
             self.restore(saved)
-            self.friction_work = work
+            self.friction_work, self.drive_work = work
             first = self._advance(0.5 * h, retries - 1, progress)
             return first + self._advance(0.5 * h, retries - 1, progress)
 
@@ -137,8 +167,7 @@ class Stepper:
         backend.finish()
         self.friction_work += backend.friction_work() / ch2
         self.time += h
-        reached = backend.read_positions()
-        self.memory = self.joints.remember(self.memory, reached, rule.weights, *backend.read_joints(), ch2)
+        self._end_joints(rule.weights, ch2)
         self.previous_h = h
         self.contact_stiffness = self.stiffness.value
         self.previous_q, self.previous_qd = self.q, self.qd
@@ -151,7 +180,19 @@ class Stepper:
         """Laws of all joint rows in this substep."""
         memory = self.memory
         law, p = self.joints.laws(memory, weights, ch2, self.time + h, self.settings.eps_v)
-        self.backend.begin_joints(law, p, memory.reference, self.joints.shifts(memory, ch2))
+        shift = self.joints.shifts(memory, ch2)
+        self.applied = Applied(law, p, self.joints.linear.K, shift, ch2)
+        self.backend.begin_joints(law, p, memory.reference, shift)
+
+    def _end_joints(self, weights: np.ndarray, ch2: float) -> None:
+        """Remember what the rows did in this substep."""
+        p, shift = self.backend.read_joints()
+        before = self.memory.history[0]
+        self.memory = self.joints.remember(self.memory, self.backend.read_positions(), weights, p, shift, ch2)
+        self.applied = replace(self.applied, p=p, shift=shift)
+        driven, lost = row_work(self.joints, self.applied, before, self.memory.history[0])
+        self.drive_work += driven
+        self.friction_work += lost
 
     def _warn_of_turning(self, h: float) -> None:
         """Say once that a body turns by more than 1 rad in a step: it shrinks along the way, and friction sees chords."""

@@ -1,0 +1,189 @@
+"""`CoordinateView`: one coordinate of one joint of a running simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.joints.change import settings_of
+from abd.joints.laws import Law
+from abd.joints.system import Role
+from abd.model import CoordinateSettings
+
+if TYPE_CHECKING:
+    from abd.joint_view import JointView
+    from abd.joints.assembly import Assembly
+
+
+class CoordinateView:
+    """A coordinate; metres or radians, angles over any number of turns, N or N m.
+
+    Attributes:
+        joint: the joint it belongs to; index: among the joint's coordinates; name: its name.
+    """
+
+    def __init__(self, joint: JointView, index: int, name: str):
+        self.joint, self.index, self.name = joint, index, name
+        self._simulation, self._control = joint.simulation, joint.simulation.control
+
+    # value --------------------------------------------------------------------------------------------------------
+
+    @property
+    def value(self) -> float:
+        """Present value."""
+        return float(self.joint.coordinates[self.index])
+
+    @property
+    def value_deg(self) -> float:
+        """Present value, an angle in degrees."""
+        return float(np.degrees(self.value)) if self.motion_type == "rotary" else self.value
+
+    @property
+    def speed(self) -> float:
+        """Rate [m/s or rad/s]."""
+        return float(self.joint.rates[self.index])
+
+    @property
+    def motion_type(self) -> str:
+        """ "linear" or "rotary"."""
+        return "rotary" if self._simulation.reader.table.rotary[self._place] else "linear"
+
+    @property
+    def settings(self) -> CoordinateSettings:
+        """What acts on it."""
+        return settings_of(self.joint.joint, self.name)
+
+    def set(self, value: float) -> Assembly:
+        """Move it there outside of a step; see `JointView.set_coordinate`."""
+        return self.joint.set_coordinate(self.name, value)
+
+    def set_deg(self, value: float) -> Assembly:
+        """`set` with an angle in degrees."""
+        return self.set(np.radians(value) if self.motion_type == "rotary" else value)
+
+    # range --------------------------------------------------------------------------------------------------------
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest value; infinite where there is no limit."""
+        return self.settings.lower, self.settings.upper
+
+    def set_range(self, lower: float = -np.inf, upper: float = np.inf) -> None:
+        """Limit it from the next step on. A barrier needs a value within the range.
+
+        Raises:
+            ValueError: lower is not below upper, or the present value is outside of a range that is never violated.
+        """
+        if not lower < upper:
+            raise ValueError(f"range of '{self.name}': {lower:g} is not below {upper:g}")
+        if self.settings.limit == "barrier" and not lower < self.value < upper:
+            raise ValueError(f"'{self.name}' is {self.value:g}, outside of the range from {lower:g} to {upper:g}")
+        self._replace(lower=float(lower), upper=float(upper))
+
+    def clip_to_range(self, value: float) -> float:
+        """The value nearest to `value` in the range."""
+        return float(np.clip(value, *self.range))
+
+    @property
+    def range_violation(self) -> float:
+        """Distance of the value from the range, 0 within it."""
+        return abs(self.value - self.clip_to_range(self.value))
+
+    @property
+    def limit_force(self) -> float:
+        """What the range's ends do on the coordinate, positive towards larger values."""
+        return self._force(Role.LOWER, Role.UPPER)
+
+    @property
+    def limit_engagement(self) -> int:
+        """+1 where the lower end acts, -1 where the upper one does, 0 otherwise; the nearer one where both do.
+
+        A barrier acts within its distance, other ends where they are violated.
+        """
+        a, x = self._simulation.backend.system.acting, self._simulation.joint_readings().row_value
+        rows = self._rows(Role.LOWER, Role.UPPER)
+        gap = a.sign[rows] * (x[rows] - a.bound[rows])
+        depth = gap - np.where(a.law[rows] == Law.BARRIER, a.distance[rows], 0.0)
+        if not len(rows) or depth.min() >= 0.0:
+            return 0
+        return int(a.sign[rows[depth.argmin()]])
+
+    # locks --------------------------------------------------------------------------------------------------------
+
+    @property
+    def locked(self) -> bool:
+        """Whether it is held."""
+        return self.settings.locked
+
+    @property
+    def lock_value(self) -> float | None:
+        """Where it is held; None where it is not."""
+        settings = self.settings
+        if not settings.locked:
+            return None
+        return settings.initial if settings.lock_value is None else settings.lock_value
+
+    def lock(self, value: float | None = None) -> None:
+        """Hold it from the next step on, where it is or at a value near to that."""
+        self._replace(locked=True, lock_value=self.value if value is None else float(value))
+
+    def unlock(self) -> None:
+        """Let it go."""
+        self._replace(locked=False, lock_value=None)
+
+    # forces -------------------------------------------------------------------------------------------------------
+
+    def set_target(self, target: float | Callable[[float], float]) -> None:
+        """Target of its position or pd drive, effort of its force drive: a number, or a function of time [s].
+
+        Without any of these it gets a position drive, as stiff as its joint, in the place of another drive.
+        """
+        self._control.set_target(self.joint.index, self.name, target)
+
+    def set_rate(self, rate: float | Callable[[float], float]) -> None:
+        """Speed of its velocity drive, or of the target of a position or pd drive: a number, or a function of time [s].
+
+        Without any of these it gets a velocity drive, as stiff as its joint, in the place of another drive.
+        """
+        self._control.set_rate(self.joint.index, self.name, rate)
+
+    def apply_force(self, force: float) -> None:
+        """Push it with a constant effort from the next step on, beside its drive; the parent is pushed the other way."""
+        self._control.apply_force(self.joint.index, self.name, force)
+
+    @property
+    def drive_force(self) -> float:
+        """What its drive, and `apply_force`, did on it in the last step."""
+        return self._force(Role.DRIVE, Role.FORCE, Role.APPLIED)
+
+    @property
+    def friction_force(self) -> float:
+        """What friction, or a brake with a limited effort, did on it in the last step."""
+        return self._force(Role.FRICTION)
+
+    @property
+    def wrench(self) -> tuple[np.ndarray, np.ndarray]:
+        """Force and torque on the child at the joint's point, world axes, per unit of effort along the coordinate."""
+        both = self.joint.unit_wrenches(self._simulation.reader.table, np.array([self._place]))[0]
+        return both[:3], both[3:]
+
+    # parts --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _place(self) -> int:
+        return self._simulation.reader.of(self.joint.index).start + self.index
+
+    def _rows(self, *roles: Role) -> np.ndarray:
+        """Rows that act on it in some roles."""
+        a = self._simulation.backend.system.acting
+        found = np.flatnonzero((a.joint == self.joint.index) & np.isin(a.role, roles) & (a.coupling < 0))
+        return np.array([row for row in found if a.name[row] == self.name], dtype=int)
+
+    def _force(self, *roles: Role) -> float:
+        return float(self._simulation.joint_readings().row_force[self._rows(*roles)].sum())
+
+    def _replace(self, **values) -> None:
+        self._control.replace_settings(self.joint.index, replace(self.settings, **values))

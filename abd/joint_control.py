@@ -1,0 +1,237 @@
+"""What can be changed about the joints of a running simulation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.errors import SceneError
+from abd.joints.build import build_system
+from abd.joints.change import (
+    as_function,
+    carried,
+    changed,
+    described,
+    recounted,
+    settings_of,
+    with_settings,
+)
+from abd.joints.coordinate_setter import CoordinateSetter
+from abd.joints.system import Role
+from abd.model import CoordinateSettings, Drive, Joint, Model
+
+if TYPE_CHECKING:
+    from abd.joints.assembly import Assembly
+    from abd.simulation import Simulation
+
+_log = logging.getLogger(__name__)
+_ROLES = {"position": Role.DRIVE, "pd": Role.DRIVE, "velocity": Role.DRIVE, "force": Role.FORCE}
+
+
+class JointControl:
+    """Changes the joints of one simulation.
+
+    The simulation's model holds the joints as they are now. Values that a row reads in every step (targets, forces) are
+    set in place; everything else builds the joint system anew.
+
+    Attributes:
+        broken: names of the joints that broke, with the time [s].
+    """
+
+    def __init__(self, simulation: Simulation):
+        self._simulation = simulation
+        self._start = list(simulation.model.joints)
+        self.broken: dict[str, float] = {}
+        self._fast: set[tuple[str, str]] = set()
+        joints = simulation.model.joints
+        self._breakable = np.flatnonzero([min(j.break_force, j.break_torque) < np.inf for j in joints])
+        self._limited = [
+            (k, one.name, one.velocity_limit)
+            for k, joint in enumerate(joints)
+            for one in joint.coordinates
+            if one.velocity_limit < np.inf
+        ]
+
+    # changes ------------------------------------------------------------------------------------------------------
+
+    def replace_joint(self, index: int, joint: Joint) -> None:
+        """Put a joint in the place of another one of the same name, type and frames."""
+        self._simulation.model.joints[index] = joint
+        self._rebuild()
+
+    def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
+        """Replace the settings of one coordinate."""
+        self.replace_joint(index, with_settings(self._joint(index), settings))
+
+    def set_active(self, index: int, active: bool) -> None:
+        """Switch a joint on or off."""
+        if active != self._joint(index).active:
+            self.replace_joint(index, replace(self._joint(index), active=bool(active)))
+        if active:
+            self.broken.pop(self._joint(index).name, None)
+
+    def set_target(self, index: int, coordinate: str, target: float | Callable[[float], float]) -> None:
+        """Target of a position or pd drive, effort of a force drive; any other coordinate gets a position drive."""
+        settings = settings_of(self._joint(index), coordinate)
+        drive, function = settings.drive, as_function(target)
+        if drive is None or drive.mode in ("velocity", "brake"):
+            effort = np.inf if drive is None else drive.effort
+            self.replace_settings(index, replace(settings, drive=Drive("position", function, effort=effort)))
+            return
+        self._set_functions(index, settings, replace(drive, target=function))
+
+    def set_rate(self, index: int, coordinate: str, rate: float | Callable[[float], float]) -> None:
+        """Speed of a velocity drive, or of the target of a position or pd drive; any other gets a velocity drive."""
+        settings = settings_of(self._joint(index), coordinate)
+        drive, function = settings.drive, as_function(rate)
+        if drive is None or drive.mode in ("force", "brake"):
+            effort = np.inf if drive is None or drive.mode == "force" else drive.effort
+            self.replace_settings(index, replace(settings, drive=Drive("velocity", function, effort=effort)))
+            return
+        other = {"target": function} if drive.mode == "velocity" else {"rate": function}
+        self._set_functions(index, settings, replace(drive, **other))
+
+    def _set_functions(self, index: int, settings: CoordinateSettings, drive: Drive) -> None:
+        """Give the drive's row its functions of time."""
+        acting = self._simulation.backend.system.acting
+        row = self._row(index, settings.name, _ROLES[drive.mode])
+        target, rate = (None, drive.target) if drive.mode == "velocity" else (drive.target, drive.rate)
+        for functions, function in ((acting.target_of, target), (acting.rate_of, rate)):
+            functions.pop(row, None)
+            if function is not None:
+                functions[row] = function
+        self._note(index, replace(settings, drive=drive))
+
+    def apply_force(self, index: int, coordinate: str, force: float) -> None:
+        """Constant effort on a coordinate from the next step on [N or N m], beside its drive."""
+        settings = settings_of(self._joint(index), coordinate)
+        fresh = replace(settings, force=float(force))
+        if settings.force is None:
+            self.replace_settings(index, fresh)
+            return
+        self._simulation.backend.system.acting.target[self._row(index, coordinate, Role.APPLIED)] = force
+        self._note(index, fresh)
+
+    def place(self, requests: Mapping[tuple[int, str], float]) -> Assembly:
+        """Set coordinates outside of a step: the freer side moves with all that hangs on it, loops are closed.
+
+        Bodies keep their linear and angular velocities. The next step begins like the first one of a scene.
+
+        Raises:
+            SceneError: bodies would intersect; nothing was moved.
+        """
+        sim = self._simulation
+        setter = CoordinateSetter(sim.model, sim.stepper.q, sim.coordinates)
+        for (joint, coordinate), value in requests.items():
+            setter.request(joint, coordinate, value)
+        result = setter.solve()
+        if result.converged:
+            self._must_be_apart(result.q)
+            sim.move_to(result.q, result.values)
+        return result
+
+    def _must_be_apart(self, q: np.ndarray) -> None:
+        from abd.scene.intersections import find_initial_intersections
+
+        model = self._simulation.model
+        problems = find_initial_intersections(replace(model, bodies=replace(model.bodies, q=q)))
+        if problems:
+            raise SceneError(problems)
+
+    # what happens by itself ---------------------------------------------------------------------------------------
+
+    def after_step(self) -> tuple[str, ...]:
+        """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
+        sim = self._simulation
+        for k, name, limit in self._limited:
+            rate = abs(sim.joints[sim.model.joints[k].name].coordinate(name).speed)
+            key = (sim.model.joints[k].name, name)
+            if rate > limit and key not in self._fast:
+                self._fast.add(key)
+                _log.warning("%s.%s moves at %.3g, above its limit %.3g, at t = %.6g s", *key, rate, limit, sim.time)
+        return self._break()
+
+    def _break(self) -> tuple[str, ...]:
+        sim, joints = self._simulation, self._simulation.model.joints
+        chosen = [k for k in self._breakable if joints[k].active]
+        if not chosen:
+            return ()
+        wrenches = sim.joint_readings().wrench[chosen]
+        found = []
+        for k, wrench in zip(chosen, wrenches, strict=True):
+            force, torque = np.linalg.norm(wrench[:3]), np.linalg.norm(wrench[3:])
+            if force > joints[k].break_force or torque > joints[k].break_torque:
+                _log.warning(
+                    "joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joints[k].name, sim.time, force, torque
+                )
+                joints[k] = replace(joints[k], active=False)
+                self.broken[joints[k].name] = sim.time
+                found.append(joints[k].name)
+        if found:
+            self._rebuild()
+        return tuple(found)
+
+    # checkpoints --------------------------------------------------------------------------------------------------
+
+    def saved(self) -> dict:
+        """The changes so far, as plain values.
+
+        Raises:
+            JointChangeError: a drive follows a function that was given while running.
+        """
+        changes = described(self._start, self._simulation.model.joints)
+        return {"changes": changes, "broken": dict(self.broken), "fast": {f"{j}\n{c}": True for j, c in self._fast}}
+
+    def restore(self, saved: dict) -> None:
+        """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
+        sim = self._simulation
+        self.broken = {name: float(time) for name, time in saved["broken"].items()}
+        self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
+        joints = changed(self._start, saved["changes"])
+        same = [(one.active, one.coordinates) for one in joints] == [
+            (one.active, one.coordinates) for one in sim.model.joints
+        ]
+        if not same:
+            sim.model.joints[:] = joints
+            sim.backend.set_joints(build_system(sim.model))
+
+    # parts --------------------------------------------------------------------------------------------------------
+
+    def _joint(self, index: int) -> Joint:
+        return self._simulation.model.joints[index]
+
+    def _note(self, index: int, settings: CoordinateSettings) -> None:
+        """Keep the model's joints as they are in the system."""
+        self._simulation.model.joints[index] = with_settings(self._joint(index), settings)
+
+    def _row(self, index: int, coordinate: str, role: Role) -> int:
+        a = self._simulation.backend.system.acting
+        found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
+        return next(int(row) for row in found if a.name[row] == coordinate)
+
+    def recount(self) -> None:
+        """Begin anew in a state that no step led to; angles are counted from the simulation's coordinates."""
+        sim, stepper = self._simulation, self._simulation.stepper
+        coordinates = (sim.reader.table, sim.coordinates)
+        stepper.memory = recounted(sim.backend.system, coordinates, stepper.q, stepper.qd)
+        stepper.applied = stepper.opening_laws()
+
+    def _rebuild(self) -> None:
+        """Build the joint system of the present joints; rows that stay keep their memory."""
+        sim = self._simulation
+        stepper, old = sim.stepper, sim.backend.system
+        new = build_system(sim.model)
+        states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
+        coordinates = (sim.reader.table, sim.coordinates)
+        stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
+        sim.backend.set_joints(new)
+        sim.forget_readings()
+
+
+def own_joints(model: Model) -> Model:
+    """The model with a list of joints of its own, which a simulation may change."""
+    return replace(model, joints=list(model.joints))
