@@ -8,9 +8,9 @@ from fake_simulation import model_of, pose
 from joint_samples import CASES, frame, joint_of
 from scipy.integrate import solve_ivp
 
-from abd.joints.kinematics import flip_direction
+from abd.joints.kinematics import JointKinematics, flip_direction
 from abd.joints.mechanism import Mechanism
-from abd.joints.rotations import axial, inverse, quaternion_matrix
+from abd.joints.rotations import adjoint, axial, inverse, log, quaternion_matrix
 from abd.model import WORLD, Joint, Kind
 
 GRAVITY = np.array([1.0, -2.0, -9.81])
@@ -237,7 +237,10 @@ def test_loops_and_bodies_at_rest():
     mechanism = Mechanism(made)
     assert [b.joint for b in mechanism.branches] == [2, 0] and mechanism.loops == [1, 3]
     with pytest.raises(ValueError, match="not in it: j1, j3"):
-        mechanism.forward_dynamics(*state(mechanism, rng))
+        mechanism.joint_wrenches(*state(mechanism, rng), np.zeros(2))
+    rope = replace(made, joints=[*joints, joint_of("rope", rng, (0, 1), "line")])
+    with pytest.raises(ValueError, match="'line' has no configuration"):
+        Mechanism(rope).forward_dynamics(*state(mechanism, rng))
     tree = Mechanism(replace(made, joints=[replace(j, active=k in (0, 1)) for k, j in enumerate(joints)]))
     assert [(b.inner, b.outer) for b in tree.branches] == [(0, 1), (1, 2)] and tree.loops == []
     q, v = state(tree, rng)
@@ -305,6 +308,89 @@ def test_double_pendulum_swings_as_known(start, times, expected):
         close(found[: len(known)], known, 2e-8)
     energies = [mechanism.kinetic_energy(y[:2], y[2:]) + mechanism.potential_energy(y[:2]) for y in path.y.T]
     assert np.ptp([*energies, mechanism.potential_energy(np.array(start))]) < 1e-8
+
+
+def test_four_bar_swings_as_known():
+    """RigidBodyDynamics.jl's four-bar from rest: angles, the force that closes the loop, energy, and the closure."""
+    l0, l1, l2, l3 = 1.10, 0.5, 1.20, 0.75
+    masses, centres, inertias = (0.5, 1.0, 0.75), (0.25, 0.60, 0.375), (0.333, 0.537, 0.4)
+    down_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # its z is -y
+
+    def at(x):
+        T = pose(x=x)
+        T[:3, :3] = down_y
+        return T
+
+    c1, c2, c3 = centres
+    joints = [
+        Joint("crank", "hinge", 18, WORLD, 0, at(0.0), at(-c1)),
+        Joint("coupler", "hinge", 18, 0, 1, at(l1 - c1), at(-c2)),
+        Joint("rocker", "hinge", 18, WORLD, 2, at(l0), at(-c3)),
+        Joint("closing", "hinge", 18, 1, 2, at(l2 - c2), at(l3 - c3)),
+    ]
+    moments = [[J / 2, 0.0, J / 2] for J in inertias]
+    mechanism = Mechanism(model(masses, moments, joints, gravity=np.array([0.0, 0.0, -9.81])))
+    assert [b.joint for b in mechanism.branches] == [0, 2, 1] and mechanism.loops == [3]
+    start = np.array([1.6707963267948966, 1.5397303602625536, -1.4591054166649482])
+
+    def apart(q):
+        poses = mechanism.poses(q)
+        return (poses[2] @ joints[3].child_frame - poses[1] @ joints[3].parent_frame)[:3, 3]
+
+    close(apart(start), 0.0, 1e-15)
+    times = (0.1, 0.25, 0.5, 1.0)
+    path = solve_ivp(
+        lambda t, y: np.concatenate([y[3:], mechanism.forward_dynamics(y[:3], y[3:])]),
+        (0.0, 1.0), [*start, 0.0, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-11, t_eval=times,
+    )  # fmt: skip
+    known = [
+        (1.67215267475, 1.54065607065),
+        (1.67956657438, 1.54571494566),
+        (1.71033445214, 1.56668663776),
+        (1.91988759065, 1.70791363648),
+    ]
+    close(path.y[:2].T, known, 1e-9)
+    close(path.y[3:5, 3], (0.7888582651, 0.5243977304), 1e-8)
+    q, v = path.y[:3, 2], path.y[3:, 2]
+    force = mechanism.with_loops(q, v)[1][0, :3]
+    close(force, (-0.3001246873, 0.0, -5.0029612805), 1e-8)
+    energies = [mechanism.kinetic_energy(y[:3], y[3:]) + mechanism.potential_energy(y[:3]) for y in path.y.T]
+    assert np.ptp([*energies, mechanism.potential_energy(start)]) < 1e-8
+    close(apart(path.y[:3, 3]), 0.0, 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "universal", "gimbal", "planar", "ellipsoid", "cylindrical"])
+def test_loops_stay_closed(kind):
+    """Along a motion with the acceleration found, the gap of the loop grows with the third power of time."""
+    rng = np.random.default_rng(12)
+    joints = [joint_of("free", rng, (WORLD, 0), "a"), joint_of("free", rng, (0, 1), "b")]
+    made = model(np.ones(2), np.full((2, 3), 0.2), joints)
+    tree = Mechanism(made)
+    q, loop = tree.random_configuration(rng), joint_of(kind, rng, (0, 1), "c")
+    poses, kinematics = tree.poses(q), JointKinematics(loop)
+    own = kinematics.random_configuration(rng)
+    C = poses[0] @ loop.parent_frame @ kinematics.joint_transform(own)
+    loop = replace(loop, child_frame=inverse(poses[1]) @ C)
+    mechanism = Mechanism(replace(made, joints=[*joints, loop]))
+    assert mechanism.loops == [2]
+    # Body 1 moves against body 0 as the loop's joint lets it.
+    spin = kinematics.motion_subspace(own) @ rng.standard_normal(kinematics.num_velocities)
+    v = np.concatenate([rng.standard_normal(6), np.zeros(6)])
+    J = mechanism.jacobians(q)[1][:, 6:]
+    v[6:] = np.linalg.solve(J, adjoint(loop.child_frame) @ spin)
+    acceleration, wrenches = mechanism.with_loops(q, v)
+    local = (wrenches[0].reshape(2, 3) @ C[:3, :3]).ravel()
+    close(kinematics.motion_subspace(own).T @ local, 0.0, 1e-9)
+
+    rate = mechanism.rate(q, v)  # all joints of the tree have coordinates: v is dq/dt
+
+    def gap(t):
+        poses = mechanism.poses(q + t * rate + 0.5 * t * t * acceleration)
+        T = inverse(poses[0] @ loop.parent_frame) @ poses[1] @ loop.child_frame
+        nearest = kinematics.joint_transform(kinematics.configuration_at(T))
+        return np.linalg.norm(log(inverse(nearest) @ T))
+
+    assert gap(1e-3) < 1e-5 and gap(5e-4) < 0.16 * gap(1e-3) + 1e-12
 
 
 def test_ball_pendulum_keeps_its_energy():

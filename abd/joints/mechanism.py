@@ -1,7 +1,7 @@
 """A scene's joints as a mechanism in minimal coordinates: the rigid limit of what the solver computes.
 
-The joints that a breadth-first search from the world meets first span a tree; the others close loops and are listed.
-Bodies that hang on nothing float. Rigid inertia comes from S of the affine body, ``I = tr(S) 1 - S``; armature, springs,
+The joints that a breadth-first search from the world meets first span a tree; the others close loops and are listed,
+and constrain the forward dynamics. Bodies that hang on nothing float. Rigid inertia comes from S of the affine body, ``I = tr(S) 1 - S``; armature, springs,
 drives, limits and friction of coordinates are left out. For reading states and for checking the solver, not for stepping.
 
 Twists (v; w) of bodies have their components in the body's internal frame, at the centre of mass, where the inertia is
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.joints.configurations import Rigid, configuration_space, forms
+from abd.joints.kinematics import JointKinematics
 from abd.joints.rotations import adjoint, axial, cross, inverse, pose, skew
 from abd.joints.spaces import Reversed, Space
 from abd.model import WORLD, Joint, Kind, Model, affine_matrices, affine_state
@@ -214,9 +215,18 @@ class Mechanism:
 
     def _forces(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray) -> np.ndarray:
         """(n, 6) wrenches that the bodies need beside gravity's (Newton and Euler), in their own axes."""
+        V, A = self._motion(q, v, rate, gravity)
+        momenta = self.inertia * V[:WORLD]
+        turning = np.array([cross(twist).T @ momentum for twist, momentum in zip(V, momenta)]).reshape(-1, 6)
+        return self.inertia * A[:WORLD] - turning
+
+    def _motion(
+        self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Twists (n + 1, 6) of the bodies and the world and the rates of their components."""
         count = len(self.fixed)
-        A, V = np.zeros((count + 1, 6)), np.zeros((count + 1, 6))
-        # Bodies at rest accelerate against gravity: the well-known way to have its forces with no further term.
+        V, A = np.zeros((count + 1, 6)), np.zeros((count + 1, 6))
+        # What rests is made to accelerate against gravity, so that inertia forces contain the weights.
         A[:count, :3] = -np.einsum("nji,j->ni", self.fixed[:, :3, :3], gravity)
         A[WORLD, :3] = -gravity
         for b in self.branches:
@@ -226,9 +236,7 @@ class Mechanism:
             V[b.outer] = back @ V[b.inner] + relative
             own = carry @ (S @ rate[b.velocities] + b.space.bias(q[b.positions], part))
             A[b.outer] = back @ A[b.inner] + own + cross(V[b.outer]) @ relative
-        momenta = self.inertia * V[:WORLD]
-        turning = np.array([cross(V[n]).T @ momenta[n] for n in range(count)]).reshape(-1, 6)
-        return self.inertia * A[:WORLD] - turning
+        return V, A
 
     def inverse_dynamics(
         self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, wrenches: np.ndarray | None = None
@@ -268,25 +276,65 @@ class Mechanism:
     def forward_dynamics(
         self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None
     ) -> np.ndarray:
-        """dv/dt (nv,) under joint torques (nv,) and external wrenches.
+        """dv/dt (nv,) under joint torques (nv,) and external wrenches, loops kept closed; see `with_loops`."""
+        return self.with_loops(q, v, torque, wrenches)[0]
+
+    def with_loops(
+        self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """dv/dt (nv,), and for each of `loops` the wrench (l, 6) on its child about its anchor, world axes.
+
+        q and v close the loops and dv/dt goes on doing so; nothing corrects what drift a long integration leaves.
+        Of redundant constraints the smallest multipliers are taken.
 
         Raises:
-            ValueError: joints close loops, whose forces a tree does not know.
+            ValueError: a joint outside the tree has no configuration space, so that its forces are unknown.
         """
-        if self.loops:
-            names = ", ".join(self.joints[k].name for k in self.loops)
-            raise ValueError(f"forward dynamics needs a tree, but these joints are not in it: {names}")
         push = -self.dynamics_bias(q, v, wrenches)
-        return np.linalg.solve(self.mass_matrix(q), push if torque is None else push + torque)
+        push = push if torque is None else push + torque
+        M, out = self.mass_matrix(q), np.zeros((len(self.loops), 6))
+        if not self.loops:
+            return np.linalg.solve(M, push), out
+        rows, biases, axes = zip(*(self._loop(self.joints[k], q, v) for k in self.loops))
+        G, nv = np.concatenate(rows), self.num_velocities
+        system = np.block([[M, -G.T], [G, np.zeros((len(G), len(G)))]])
+        solution = np.linalg.lstsq(system, np.concatenate([push, -np.concatenate(biases)]), rcond=1e-12)[0]
+        ends = np.cumsum([len(bias) for bias in biases])
+        for k, (end, axis) in enumerate(zip(ends, axes)):
+            out[k] = axis @ solution[nv + end - axis.shape[1] : nv + end]
+        return solution[:nv], out
+
+    def _loop(self, joint: Joint, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """G (k, nv) and b (k,) of ``G dv/dt + b = 0``, and the constraints' wrenches (6, k) in world axes."""
+        kinematics = JointKinematics(joint)
+        poses, (V, A) = self._poses(q), self._motion(q, v, np.zeros(self.num_velocities), np.zeros(3))
+        J = np.concatenate([self.jacobians(q), np.zeros((1, 6, self.num_velocities))])
+        C = poses[joint.child] @ joint.child_frame
+        T = inverse(poses[joint.parent] @ joint.parent_frame) @ C
+        to_child, to_parent = adjoint(inverse(joint.child_frame)), adjoint(inverse(joint.parent_frame @ T))
+        own = kinematics.configuration_at(T)
+        W = kinematics.constraint_wrench_subspace(own)
+        relative = to_child @ J[joint.child] - to_parent @ J[joint.parent]
+        twist = relative @ v
+        rate = to_child @ A[joint.child] - to_parent @ A[joint.parent] - cross(to_child @ V[joint.child]) @ twist
+        # d(W^T twist)/dt = W^T (rate - dS/dt v), for W^T S = 0 at all times.
+        bias = W.T @ (rate - kinematics.bias_acceleration(own, kinematics.velocity_of(own, twist)))
+        return W.T @ relative, bias, np.kron(np.eye(2), C[:3, :3]) @ W
 
     def joint_wrenches(
         self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, wrenches: np.ndarray | None = None
     ) -> np.ndarray:
-        """(j, 6) wrench of each joint of the model on its child, drives included, for dv/dt = `rate` of a tree.
+        """(j, 6) wrench of each joint of the model on its child, drives included, for dv/dt = `rate`.
 
-        Force [N] and torque [N m] about the child's anchor, world axes, as the solver reads them; zero for the joints
-        outside the tree.
+        Force [N] and torque [N m] about the child's anchor, world axes, as the solver reads them; zero for joints that
+        are not active.
+
+        Raises:
+            ValueError: joints close loops, so that the motion alone does not tell the wrenches.
         """
+        if self.loops:
+            names = ", ".join(self.joints[k].name for k in self.loops)
+            raise ValueError(f"wrenches follow from the motion of a tree, but these joints are not in it: {names}")
         poses, out = self._poses(q), np.zeros((len(self.joints), 6))
         carried = np.zeros((len(poses), 6))
         carried[:WORLD] = self._forces(q, v, rate, self.gravity) - self._in_body_axes(q, wrenches)
