@@ -1,8 +1,9 @@
 """A scene's joints as a mechanism in minimal coordinates: the rigid limit of what the solver computes.
 
-The joints that a breadth-first search from the world meets first span a tree; the others close loops and are listed,
-and constrain the forward dynamics. Bodies that hang on nothing float. Rigid inertia comes from S of the affine body, ``I = tr(S) 1 - S``; armature, springs,
-drives, limits and friction of coordinates are left out. For reading states and for checking the solver, not for stepping.
+The joints that a breadth-first search from the world meets first span a tree; the others close loops, are listed, and
+constrain the forward dynamics. Bodies that hang on nothing float. Rigid inertia comes from S of the affine body,
+``I = tr(S) 1 - S``; armature, springs, drives, limits and friction of coordinates are left out. For reading states and
+for checking the solver, not for stepping.
 
 Twists (v; w) of bodies have their components in the body's internal frame, at the centre of mass, where the inertia is
 diagonal. Joint velocities and configurations are those of `abd.joints.configurations`, in the order of `branches`.
