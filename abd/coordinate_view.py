@@ -10,12 +10,18 @@ import numpy as np
 
 from abd.joints.change import settings_of
 from abd.joints.laws import Law
-from abd.joints.system import Role
+from abd.joints.system import Acting, Role
 from abd.model import CoordinateSettings
 
 if TYPE_CHECKING:
     from abd.joint_view import JointView
     from abd.joints.assembly import Assembly
+
+
+def depths(acting: Acting, rows: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(k,) how far one-sided rows are from acting: the gap beyond a barrier's distance, or beyond 0; x (R,) of all."""
+    gap = acting.sign[rows] * (x[rows] - acting.bound[rows])
+    return gap - np.where(acting.law[rows] == Law.BARRIER, acting.distance[rows], 0.0)
 
 
 class CoordinateView:
@@ -105,8 +111,7 @@ class CoordinateView:
         """
         a, x = self._simulation.backend.system.acting, self._simulation.joint_readings().row_value
         rows = self._rows(Role.LOWER, Role.UPPER)
-        gap = a.sign[rows] * (x[rows] - a.bound[rows])
-        depth = gap - np.where(a.law[rows] == Law.BARRIER, a.distance[rows], 0.0)
+        depth = depths(a, rows, x)
         if not len(rows) or depth.min() >= 0.0:
             return 0
         return int(a.sign[rows[depth.argmin()]])

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.coordinate_view import CoordinateView
+from abd.coordinate_view import CoordinateView, depths
 from abd.joints import TYPES
-from abd.joints.laws import Law
+from abd.joints.measures import Measure
 from abd.joints.placement import body_pose, present_transform
 from abd.joints.readings import rigid_motion
-from abd.joints.rotations import inverse, log
+from abd.joints.rotations import axial, inverse, log
 from abd.joints.system import Role
 from abd.joints.table import MeasureTable, linearize, tabulate
 from abd.model import WORLD, Joint
@@ -148,18 +148,31 @@ class JointView:
 
     @property
     def multipliers(self) -> np.ndarray:
-        """(k,) force [N or N m] with which every row of the type's `constraints` pushes, in their order.
+        """(k,) force [N or N m] with which every row of the type's `constraints` pushes, in their order, and then every
+        constraint among its `combined` rows.
 
         The wrench of the joint's own rows is resolved into those of unit forces along the gradients of the constraints
         of the rigid bodies, by least squares: ``wrench = sum_k lambda_k G_k^T``. Limits, drives, springs and friction
         are not in it. With rows that depend on one another the smallest solution is taken.
         """
-        measures = TYPES[self.joint.type].constraints(self.joint)
-        if not measures:
+        rows = self._constraints
+        if not rows:
             return np.zeros(0)
-        table = tabulate(self.simulation.model.joints, [(self.index, one) for one in measures])
-        columns = self.unit_wrenches(table, np.arange(len(measures))).T
+        measures = [(self.index, one) for parts, _ in rows for one in parts]
+        table = tabulate(self.simulation.model.joints, measures)
+        weights = np.concatenate([factors for _, factors in rows])[:, None]
+        starts = np.cumsum([0, *(len(parts) for parts, _ in rows[:-1])])
+        columns = np.add.reduceat(weights * self.unit_wrenches(table, np.arange(len(measures))), starts).T
         return np.linalg.lstsq(columns, self.simulation.joint_readings().constraint_wrench[self.index], rcond=1e-12)[0]
+
+    @property
+    def _constraints(self) -> list[tuple[tuple[Measure, ...], tuple[float, ...]]]:
+        """Measures and their weights of every constraint row of its type."""
+        module = TYPES[self.joint.type]
+        combined = module.combined(self.joint) if hasattr(module, "combined") else []
+        return [((one,), (1.0,)) for one in module.constraints(self.joint)] + [
+            (one.measures, one.weights) for one in combined if one.stiffness is None
+        ]
 
     def unit_wrenches(self, table: MeasureTable, chosen: np.ndarray) -> np.ndarray:
         """(k, 6) wrenches on the child at the joint's point, world axes, of unit forces along measures of a table."""
@@ -173,7 +186,7 @@ class JointView:
     @property
     def num_bilateral(self) -> int:
         """Number of constraint rows of its type."""
-        return sum(not one.unilateral for one in TYPES[self.joint.type].constraints(self.joint))
+        return sum(not measures[0].unilateral for measures, _ in self._constraints)
 
     @property
     def num_unilateral(self) -> int:
@@ -186,13 +199,13 @@ class JointView:
         """Those of them that act now."""
         a, x = self.simulation.backend.system.acting, self.simulation.joint_readings().row_value
         gaps = self._gaps
-        near = a.active[gaps] & (a.sign[gaps] * (x[gaps] - a.bound[gaps]) < a.distance[gaps])
+        near = a.active[gaps] & (depths(a, gaps, x) < 0.0)
         return int(near.sum()) + sum(one.limit_engagement != 0 for one in self._coordinates.values())
 
     @property
     def _gaps(self) -> np.ndarray:
         a = self.simulation.backend.system.acting
-        return np.flatnonzero((a.joint == self.index) & (a.role == Role.GAP) & (a.law == Law.BARRIER))
+        return np.flatnonzero((a.joint == self.index) & (a.role == Role.GAP))
 
     # frames -------------------------------------------------------------------------------------------------------
 
@@ -222,10 +235,7 @@ class JointView:
     @property
     def relative_velocity(self) -> np.ndarray:
         """(6,) twist (v; w) of the child against the parent at the joint's point, world axes [m/s], [rad/s]."""
-        q, qd = self._rigid
-        point = self._origins[1]
-        child, parent = (self._twist(q, qd, body, point) for body in (self.joint.child, self.joint.parent))
-        return child - parent
+        return self._twist(self.joint.child) - self._twist(self.joint.parent)
 
     @property
     def _rigid(self) -> tuple[np.ndarray, np.ndarray]:
@@ -239,14 +249,13 @@ class JointView:
         parent, child = (body_pose(q, body) @ frame[:, 3] for body, frame in ends)
         return parent[:3], child[:3]
 
-    @staticmethod
-    def _twist(q: np.ndarray, qd: np.ndarray, body: int, point: np.ndarray) -> np.ndarray:
-        """(6,) of a rigid body at a point of the world."""
+    def _twist(self, body: int) -> np.ndarray:
+        """(6,) of a body at the joint's point: velocity of its material there, angular velocity."""
         if body == WORLD:
             return np.zeros(6)
-        W = qd[body, 3:].reshape(3, 3) @ q[body, 3:].reshape(3, 3).T
-        w = np.array([W[2, 1], W[0, 2], W[1, 0]])
-        return np.concatenate([qd[body, :3] + np.cross(w, point - q[body, :3]), w])
+        q, qd = self.simulation.stepper.q[body], self.simulation.stepper.qd[body]
+        W = qd[3:].reshape(3, 3) @ np.linalg.inv(q[3:].reshape(3, 3))
+        return np.concatenate([qd[:3] + W @ (self._origins[1] - q[:3]), axial(W)])
 
     def _axes(self, frame: str) -> np.ndarray:
         """(3, 3) axes of a frame as columns."""

@@ -8,7 +8,7 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO
-from cuda_kernels.laws import BARRIER, OFF, SATURATED, Parameters, evaluate
+from cuda_kernels.laws import BARRIER, ONE_SIDED, QUADRATIC, SATURATED, Parameters, evaluate
 from cuda_kernels.sums import MAX
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -244,7 +244,23 @@ def row_shares(
 @wp.func
 def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
     """Whether a row is exact and acts."""
-    return rows.p[e, 6] > ZERO and rows.law[e] != OFF
+    law = rows.law[e]
+    return rows.p[e, 6] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
+
+
+@wp.func
+def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
+    """Whether a row is exact, acts, and does so without limit: then a direction can close it."""
+    return is_held(rows, e) and rows.law[e] == QUADRATIC
+
+
+@wp.func
+def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
+    """What `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
+    sign = rows.p[e, 2]
+    if rows.law[e] == ONE_SIDED:
+        return sign * wp.min(sign * (x - rows.p[e, 7]), sign * (rows.p[e, 1] - rows.p[e, 7]))
+    return x - sign
 
 
 @wp.kernel
@@ -254,14 +270,8 @@ def row_errors(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64
     capped = rows.law[e] == SATURATED and rows.p[e, 0] * wp.abs(x[e] - rows.p[e, 1]) >= rows.p[e, 3]
     error = ZERO
     if is_held(rows, e) and not capped:
-        error = wp.abs(x[e] - rows.p[e, 2]) / rows.p[e, 6]
+        error = wp.abs(residual(rows, e, x[e])) / rows.p[e, 6]
     errors[e] = error
-
-
-@wp.func
-def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
-    """Whether a row is exact, acts, and has no effort limit: then a direction can close it."""
-    return is_held(rows, e) and rows.law[e] != SATURATED
 
 
 @wp.kernel
@@ -296,20 +306,19 @@ def row_predictions(
 
 @wp.kernel
 def update_multipliers(
-    first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64), with_drives: wp.int32
+    first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64), whole: wp.int32
 ):
     """lambda += K C in all exact rows, C the residual of the values predicted by the linear model.
 
-    The shift of the law's centre is ``a -= C``. Rows with an effort limit count if `with_drives` is 1; their multipliers
-    stay within it.
+    The shift of the law's centre is ``a -= C``. If `whole` is 1, one-sided rows, which pull in one sense alone, and drives
+    with an effort limit, as far as it allows, count as well.
     """
     e = wp.tid() + first
-    if is_closed(rows, e) or (with_drives == 1 and is_held(rows, e)):
-        target = rows.p[e, 2]
-        a = rows.p[e, 1] - (predicted[e] - target)
+    if is_closed(rows, e) or (whole == 1 and is_held(rows, e)):
+        a = rows.p[e, 1] - residual(rows, e, predicted[e])
         if rows.law[e] == SATURATED:
             reach = rows.p[e, 3] / rows.p[e, 0]
-            a = wp.clamp(a, target - reach, target + reach)
+            a = wp.clamp(a, rows.p[e, 2] - reach, rows.p[e, 2] + reach)
         rows.p[e, 1] = a
 
 

@@ -1,48 +1,193 @@
-"""Read-outs of all joints at once equal those of one joint after another."""
+"""Read-outs of joints by known loads: reactions, multipliers, frames and points, residuals, energies, coordinates."""
 
 import numpy as np
+import pytest
 from fake_simulation import BOX, BOX_TRIANGLES, mesh_of, model_of, pose
 
-from abd.joints.coordinates import coordinates, rates
-from abd.joints.readings import JointReader
-from abd.joints.rows import compile_rows, residual, wrenches
+import abd
+from abd.joints.readings import opening_readings
 from abd.model import WORLD, Joint
+from abd.simulation import Simulation
+
+FORCE, TORQUE = np.array([30.0, -20.0, 10.0]), np.array([4.0, 5.0, -6.0])
+ANCHOR, CENTRE = np.array([0.3, -0.2, 0.1]), np.array([1.0, 0.5, -0.25])
+ARM = CENTRE - ANCHOR
+MODES = ("penalty", "exact", "compliant")
 
 
-def frame(rng):
-    matrix = np.eye(4)
-    matrix[:3, :3] = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    matrix[:3, :3] *= np.linalg.det(matrix[:3, :3])
-    matrix[:3, 3] = rng.standard_normal(3)
-    return matrix
+def held(kind: str, enforcement: str, steps: int = 3, **keys) -> Simulation:
+    """A block of 8 kg, turned against the world and pulled by FORCE and TORQUE, on a joint to the world."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-9, "joint_tolerance": 1e-10})
+    scene.add_body(
+        "block", box=(0.4, 0.3, 0.2), mass=8.0, position=CENTRE, quaternion=(0.8, 0.2, 0.4, -0.4), force=FORCE, torque=TORQUE
+    )  # fmt: skip
+    scene.add_joint(kind, "joint", "world", "block", anchor=ANCHOR, enforcement=enforcement, **keys)
+    sim = Simulation(scene, "numpy")
+    for _ in range(steps):
+        sim.step()
+    return sim
 
 
-def test_readings_equal_the_definitions():
-    rng = np.random.default_rng(3)
-    kinds = [("hinge", 18), ("spherical", 26), ("fixed", 25), ("hinge", 18), ("hinge", 18)]
-    ends = [(WORLD, 0), (0, 1), (WORLD, 2), (2, 0), (1, 2)]
-    joints = [
-        Joint(f"j{k}", kind, uid, *ends[k], frame(rng), frame(rng), stiffness_mass=1.0 + k)
-        for k, (kind, uid) in enumerate(kinds)
-    ]
-    model = model_of([pose(3.0 * k) for k in range(3)], [mesh_of(BOX, BOX_TRIANGLES)], [0] * 3, joints=joints)
-    q = model.bodies.q + 0.2 * rng.standard_normal((3, 12))
-    qd = rng.standard_normal((3, 12))
-    reader, rows = JointReader(model), compile_rows(joints)
-    read = reader.read(q, qd, 1e-4)
-    expected = wrenches(rows, joints, q, 1e-4)
-    assert np.abs(read.wrench - expected).max() <= 1e-13 * np.abs(expected).max()
-    size = np.linalg.norm(residual(rows, q), axis=1)
-    for k in range(len(joints)):
-        for column, kind in enumerate((rows.is_point, ~rows.is_point)):
-            assert read.residual[k, column] == size[(rows.joint == k) & kind].max(initial=0.0)
-    assert reader.hinges.tolist() == [0, 3, 4]
-    for k, angle, rate in zip(reader.hinges, read.angle, read.rate, strict=True):
-        assert abs(angle - coordinates(joints[k], q)[0]) < 1e-13
-        assert abs(rate - rates(joints[k], q, qd)[0]) < 1e-12
+def required(sim: Simulation, before: np.ndarray) -> np.ndarray:
+    """(6,) wrench at the anchor that the last step's change of momentum asks for; `before` are the velocities then."""
+    from abd.energies import momenta
+
+    h, q = sim.model.settings.dt, sim.stepper.q
+    linear, angular = (
+        new - old
+        for new, old in zip(momenta(sim.model, q, sim.stepper.qd), momenta(sim.model, q, before), strict=True)
+    )
+    about_origin = angular / h - TORQUE - np.cross(q[0, :3], FORCE)
+    force = linear / h - FORCE
+    return np.concatenate([force, about_origin - np.cross(ANCHOR, force)])
+
+
+@pytest.mark.parametrize("enforcement", MODES)
+def test_a_fixed_joint_carries_force_and_torque_on_every_axis(enforcement):
+    sim = held("fixed", enforcement)
+    before = sim.stepper.qd.copy()
+    sim.step()
+    joint = sim.joints["joint"]
+    wrench = np.concatenate(joint.wrench())
+    assert np.abs(wrench - required(sim, before)).max() < 2e-5 * np.abs(wrench).max()
+    if enforcement != "penalty":
+        static = np.concatenate([-FORCE, -TORQUE - np.cross(ARM, FORCE)])
+        assert np.abs(wrench - static).max() < 1e-4 * np.abs(static).max()
+    D = sim.model.joints[0].parent_frame[:3, :3]
+    turned = np.concatenate([D.T @ wrench[:3], D.T @ wrench[3:]])
+    assert np.abs(joint.multipliers - turned).max() < 1e-4 * np.abs(turned).max()
+    assert joint.num_bilateral == 6 and joint.num_unilateral == joint.num_engaged == 0
+
+
+@pytest.mark.parametrize("enforcement", MODES)
+def test_a_hinge_carries_all_but_the_torque_about_its_axis(enforcement):
+    axis = np.array([1.0, 2.0, -2.0]) / 3.0
+    sim = held("hinge", enforcement, axis=axis)
+    before = sim.stepper.qd.copy()
+    sim.step()
+    joint = sim.joints["joint"]
+    force, torque = joint.wrench()
+    expected = required(sim, before)
+    assert np.abs(np.concatenate([force, torque]) - expected).max() < 2e-5 * np.abs(expected).max()
+    assert abs(torque @ axis) < 1e-9 * np.linalg.norm(torque)
+    assert len(joint.multipliers) == joint.num_bilateral == 5
+    moment = joint.wrench(frame="joint")[1]
+    assert np.allclose(joint.multipliers[3:], moment[:2], rtol=1e-4)
+
+
+def test_a_compliant_row_yields_by_its_compliance():
+    """Six compliances in SI, critically damped: the displacement is compliance times load, the reaction the load."""
+    compliance = (1e-5, 2e-5, 3e-5, 1e-4, 2e-4, 3e-4)
+    sim = held("fixed", "compliant", steps=60, compliance=compliance, critical_damping=True)
+    joint = sim.joints["joint"]
+    static = np.concatenate([-FORCE, -TORQUE - np.cross(ARM, FORCE)])
+    assert np.abs(np.concatenate(joint.wrench()) - static).max() < 2e-3 * np.abs(static).max()
+    D = sim.model.joints[0].parent_frame[:3, :3]
+    assert np.allclose(joint.T_CD[:3, 3], -np.array(compliance[:3]) * (D.T @ static[:3]), rtol=5e-3, atol=1e-7)
+    point, turn = joint.residual
+    assert point == pytest.approx(np.abs(np.array(compliance[:3]) * (D.T @ static[:3])).max(), rel=5e-3)
+    assert joint.energy == pytest.approx(0.5 * np.sum(np.array(compliance) * joint.multipliers**2), rel=1e-2)
+    assert np.allclose(joint.error_twist[:3], joint.T_GD[:3, :3].T @ joint.T_CD[:3, 3], rtol=1e-2)
+
+
+def test_frames_and_points_of_a_wrench():
+    sim = held("fixed", "exact")
+    joint = sim.joints["joint"]
+    force, torque = joint.wrench()
+    R = sim.bodies["block"].transform[:3, :3]
+    in_child = joint.wrench(frame="child")
+    assert np.allclose(in_child[0], R.T @ force, atol=1e-6) and np.allclose(in_child[1], R.T @ torque, atol=1e-6)
+    assert np.allclose(joint.wrench(frame="parent")[0], force)
+    D = sim.model.joints[0].parent_frame[:3, :3]
+    assert np.allclose(joint.wrench(frame="joint")[1], D.T @ torque)
+    for mine, other in zip(joint.wrench(), joint.wrench(on="parent"), strict=True):
+        assert (mine == -other).all()
+    # about the centre of mass the reaction is what balances the couple alone
+    assert np.abs(joint.wrench(point="center")[1] + TORQUE).max() < 1e-3
+    point = np.array([1.0, 2.0, 3.0])
+    assert np.allclose(joint.wrench(point=point)[1], torque + np.cross(ANCHOR - point, force), atol=1e-6)
+    assert (joint.exudyn_force()[0] == -force).all() and (joint.adams_rforce()[1] == -torque).all()
+    for wrong in ({"on": "both"}, {"frame": "body"}, {"point": "middle"}):
+        with pytest.raises(ValueError, match="known"):
+            joint.wrench(**wrong)
+
+
+def test_drives_limits_and_springs_are_in_the_wrench_but_not_in_the_multipliers():
+    sim = held("hinge", "exact", axis=(0, 0, 1), coordinate={"theta": {"locked": True}})
+    force, torque = sim.joints["joint"].wrench()
+    static = -TORQUE - np.cross(ARM, FORCE)
+    assert np.allclose(torque, static, rtol=1e-3) and np.allclose(force, -FORCE, rtol=1e-3)
+    assert len(sim.joints["joint"].multipliers) == 5
+
+
+def test_coordinates_of_a_gimbal_and_their_rates():
+    """A free gimbal: rates are the differences of the coordinates, coordinate wrenches do the power of the rates."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.001, "tolerance": 1e-8})
+    scene.add_body("top", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(1.0, 2.0, 3.0))
+    scene.add_joint("gimbal", "g", "world", "top", anchor=(0, 0, 0), enforcement="exact")
+    sim = Simulation(scene, "numpy")
+    joint = sim.joints["g"]
+    assert joint.coordinate_names == ("roll", "pitch", "yaw")
+    for _ in range(100):
+        before = joint.coordinates
+        sim.step()
+    assert np.abs((joint.coordinates - before) / 0.001 - joint.rates).max() < 1e-2
+    twist = joint.relative_velocity
+    wrenches = [joint.coordinate(name).wrench[1] for name in joint.coordinate_names]
+    assert np.allclose(wrenches @ twist[3:], joint.rates, atol=5e-3)
+    assert np.abs(twist[:3]).max() < 1e-6 and np.abs(joint.displacement).max() < 1e-8
+    assert joint.coordinate(1).name == "pitch" and joint.coordinate("yaw").motion_type == "rotary"
+    assert joint.coordinate("yaw").value_deg == np.degrees(joint.coordinate("yaw").value)
+    with pytest.raises(KeyError, match="no coordinate 'theta'"):
+        joint.coordinate("theta")
+
+
+def test_a_hinge_counts_its_turns():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.05})
+    scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0, angular_velocity=(0, 0, 10.0))
+    scene.add_hinge("axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact")
+    sim = Simulation(scene, "numpy")
+    angles = [sim.joints["axle"].coordinate().value]
+    for _ in range(40):
+        sim.step()
+        angles.append(sim.joints["axle"].coordinate().value)
+    assert angles[-1] > 2 * np.pi and (np.diff(angles) > 0.2).all()
+
+
+def test_work_of_drives_and_friction_closes_the_account():
+    """A wheel is driven against friction: total energy = external work + friction's, drives counted as external."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3, "tolerance": 1e-8})
+    scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0)
+    scene.add_hinge(
+        "axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact",
+        coordinate={"theta": {"friction": 0.02, "damping": 0.01, "armature": 0.01, "drive": {"mode": "force", "target": 0.1}}},
+    )  # fmt: skip
+    sim = Simulation(scene, "numpy")
+    for _ in range(60):
+        report = sim.step()
+    energy, inertia = report.energy, 1.0 * (0.4**2 + 0.4**2) / 12.0
+    speed, angle = sim.joints["axle"].rates[0], sim.joints["axle"].coordinates[0]
+    assert energy["kinetic"] == pytest.approx(0.5 * inertia * speed**2, rel=1e-3)
+    assert energy["joint"] == pytest.approx(0.5 * 0.01 * speed**2, rel=1e-3)
+    assert energy["external_work"] == pytest.approx(0.1 * angle, rel=1e-6)
+    assert energy["friction_work"] < -0.02 * angle
+    assert energy["kinetic"] + energy["joint"] == pytest.approx(
+        energy["external_work"] + energy["friction_work"], rel=2e-2
+    )
 
 
 def test_a_scene_without_joints_has_nothing_to_read():
     model = model_of([pose()], [mesh_of(BOX, BOX_TRIANGLES)], [0])
-    read = JointReader(model).read(model.bodies.q, model.bodies.qd, 1e-4)
-    assert read.residual.shape == (0, 2) and read.wrench.shape == (0, 6) and read.angle.shape == read.rate.shape == (0,)
+    read = opening_readings(model, model.bodies.q, model.bodies.qd)
+    assert read.residual.shape == (0, 2) and read.wrench.shape == (0, 6) and read.energy.shape == (0,)
+    assert read.coordinates.shape == read.rates.shape == (0,) and (read.worst_residual == 0.0).all()
+
+
+def test_a_state_without_a_step_is_read_as_an_implicit_euler_step_would():
+    """A spherical joint of K = 100 (m_i + m_j) opened by 1 mm pulls with K / h^2 times that."""
+    joint = Joint("j", "spherical", 26, WORLD, 0, pose(), pose(), stiffness_mass=2.0)
+    model = model_of([pose(z=1e-3)], [mesh_of(BOX, BOX_TRIANGLES)], [0], joints=[joint], dt=0.02)
+    read = opening_readings(model, model.bodies.q, model.bodies.qd)
+    assert np.allclose(read.wrench[0], [0, 0, -200.0 / 0.02**2 * 1e-3, 0, 0, 0])
+    assert read.residual[0].tolist() == [1e-3, 0.0]
+    assert read.energy[0] == pytest.approx(0.5 * 200.0 / 0.02**2 * 1e-6)

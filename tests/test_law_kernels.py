@@ -185,7 +185,7 @@ def test_gaps_shares_and_errors_equal_their_definition():
     errors = DEVICE.zeros(N, wp.float64)
     both.device.errors(pose_of(q), errors)
     expected = both.folded(both.defined.errors(q), 0.0, np.maximum)
-    assert np.count_nonzero(expected) > N // 2
+    assert np.count_nonzero(expected) > N // 6
     np.testing.assert_allclose(DEVICE.read(errors), expected, rtol=1e-10)
 
 
@@ -198,14 +198,14 @@ def test_multipliers_take_over_what_the_linear_model_leaves():
     worst, missing = DEVICE.zeros(N, wp.float64), DEVICE.zeros((N, 12), wp.float64)
     both.device.predicted_errors(pose_of(both.q + direction), on_device, worst)
     both.device.add_missing(pose_of(both.q + direction), missing)
-    unlimited = np.where((both.p[:, 6] > 0.0) & (both.law != Law.SATURATED), np.abs(measured) / 1e-3, 0.0)
+    unlimited = np.where((both.p[:, 6] > 0.0) & (both.law == Law.QUADRATIC), np.abs(measured) / 1e-3, 0.0)
     np.testing.assert_allclose(DEVICE.read(worst), both.folded(unlimited, 0.0, np.maximum), rtol=1e-10)
     assert DEVICE.read(worst).max() == pytest.approx(both.defined.worst(measured), rel=1e-10)
     assert_close(DEVICE.read(missing), both.defined.missing(linear, measured, J), 1e-11)
-    both.defined.take_over(linear, measured, with_drives=True)
-    both.device.take_over(pose_of(both.q + direction), with_drives=True)
+    both.defined.take_over(linear, measured, whole=True)
+    both.device.take_over(pose_of(both.q + direction), whole=True)
     moved = both.defined.p[:, 1] != both.p[:, 1]
-    assert moved.sum() > 40
+    assert moved.sum() > 15
     reached, _ = both.device.read()
     assert_close(reached[:, 1], both.defined.p[:, 1], 1e-12)
     assert np.array_equal(np.delete(reached, 1, axis=1), np.delete(both.p, 1, axis=1))

@@ -133,6 +133,8 @@ class Joints:
         write(self.rows.p, p)
         write(self.measures.reference, reference)
         write(self.linear.shift, shift)
+        if self.system.followers:
+            write(self.measures.numbers, self.system.table.numbers)
 
     def read(self) -> tuple[np.ndarray, np.ndarray]:
         """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
@@ -279,15 +281,15 @@ class Joints:
                 self.n, self.body_starts, self.body_ends, self.ends, self.per_row, self.u, gradient,
             )  # fmt: skip
 
-    def take_over(self, straight, with_drives: bool) -> None:
+    def take_over(self, straight, whole: bool) -> None:
         """lambda += K c for the exact rows, c the residuals of the linear model (`predicted_errors`).
 
-        `with_drives`: those with an effort limit too, as far as it allows.
+        `whole`: one-sided rows and drives with an effort limit too, as far as those allow.
         """
         self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight)
         if self.has_exact_measured:
             self.device.launch(
-                measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead, int(with_drives)
+                measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead, int(whole)
             )
 
     def relinearize(self, pose, direction) -> None:

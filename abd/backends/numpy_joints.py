@@ -92,9 +92,9 @@ class NumpyJoints:
         F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
         linear = np.where(s.linear.exact, np.abs(F).max(axis=1, initial=0.0), 0.0) / LINEAR_TOLERANCE
         x, p = self._values(q), self.p
-        held = (p[:, 6] > 0.0) & (self.law != Law.OFF)
+        held = self._held()
         capped = (self.law == Law.SATURATED) & (p[:, 0] * np.abs(x - p[:, 1]) >= p[:, 3])
-        measured = np.divide(np.abs(x - p[:, 2]), p[:, 6], out=np.zeros(len(x)), where=held & ~capped)
+        measured = np.divide(np.abs(self._residuals(x)), p[:, 6], out=np.zeros(len(x)), where=held & ~capped)
         return np.concatenate([linear, measured])
 
     def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -111,25 +111,38 @@ class NumpyJoints:
         if not len(s.rows):
             return linear, np.zeros(0), np.zeros((0, q.size))
         J, x = self._jacobian(q)
-        held = (p[:, 6] > 0.0) & (self.law != Law.OFF)
-        return linear, np.where(held, x + J @ direction.ravel() - p[:, 2], 0.0), J
+        held = self._held()
+        return linear, np.where(held, self._residuals(x + J @ direction.ravel()), 0.0), J
+
+    def _held(self) -> np.ndarray:
+        """(R,) which rows are exact and act."""
+        return (self.p[:, 6] > 0.0) & np.isin(self.law, (Law.QUADRATIC, Law.SATURATED, Law.ONE_SIDED))
+
+    def _residuals(self, x: np.ndarray) -> np.ndarray:
+        """(R,) what `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
+        p = self.p
+        pull = p[:, 2] * (p[:, 1] - p[:, 7])
+        one_sided = p[:, 2] * np.minimum(p[:, 2] * (x - p[:, 7]), pull)
+        return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, 2])
 
     def worst(self, measured: np.ndarray) -> float:
-        """Largest predicted residual (R,) of the exact rows over its tolerance, those with an effort limit left out."""
-        held = (self.p[:, 6] > 0.0) & (self.law != Law.SATURATED)
+        """Largest predicted residual (R,) of the rows that a direction can close, over its tolerance."""
+        held = (self.p[:, 6] > 0.0) & (self.law == Law.QUADRATIC)
         return float(np.max(np.abs(measured[held]) / self.p[held, 6], initial=0.0))
 
     def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:
-        """(n, 12) ``C^T K c`` of predicted residuals c; rows with an effort limit have none."""
+        """(n, 12) ``C^T K c`` of predicted residuals c; one-sided rows and those with an effort limit have none."""
         s = self.system
-        c = np.where(self.law == Law.SATURATED, 0.0, measured)
+        c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
         return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, 0] * c) @ J).reshape(self.n, 12)
 
-    def take_over(self, linear: np.ndarray, measured: np.ndarray, with_drives: bool) -> None:
-        """lambda += K c of the exact rows; `with_drives`: those with an effort limit too, as far as it allows."""
+    def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool) -> None:
+        """lambda += K c of the exact rows; `whole`: of one-sided rows, which pull in one sense alone, and of drives with
+        an effort limit, as far as it allows, as well."""
         p = self.p
         self.shift -= linear
-        held = (p[:, 6] > 0.0) & (self.law != Law.OFF) & (with_drives | (self.law != Law.SATURATED))
+        held = self._held() & (whole | (self.law == Law.QUADRATIC))
         reach = np.where(self.law == Law.SATURATED, p[:, 3] / np.where(held, p[:, 0], 1.0), np.inf)
-        fresh = np.clip(p[:, 1] - measured, p[:, 2] - reach, p[:, 2] + reach)
+        fresh = p[:, 1] - measured
+        fresh = np.where(self.law == Law.SATURATED, np.clip(fresh, p[:, 2] - reach, p[:, 2] + reach), fresh)
         p[:, 1] = np.where(held, fresh, p[:, 1])

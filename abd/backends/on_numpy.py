@@ -105,7 +105,7 @@ class NumpyBackend:
         To be called after `accept`, when the iterate before it is still there.
         """
         linear, measured, _ = self.joints.predicted(self.trial, self.direction)
-        self.joints.take_over(linear, measured, with_drives=True)
+        self.joints.take_over(linear, measured, whole=True)
         self.evaluate()
 
     # state -------------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ class NumpyBackend:
             if worst <= CLOSED:
                 break
             missing = np.einsum("nij,nj->ni", self.projectors, joints.missing(linear, measured, J))
-            joints.take_over(linear, measured, with_drives=False)
+            joints.take_over(linear, measured, whole=False)
             self.direction += self._solved(missing)
             self.gradient += missing
         self.evaluate()

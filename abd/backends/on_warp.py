@@ -98,7 +98,7 @@ class WarpBackend:
         direction = self.linear.direction
         self.device.launch(integrators.go_straight, self.n, self.trial, direction, self.straight)
         self.joints.relinearize(self.trial, direction)
-        self.joints.take_over(self.straight, with_drives=True)
+        self.joints.take_over(self.straight, whole=True)
         self.joints.evaluate(self.pose, "current")
 
     # state -------------------------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ class WarpBackend:
                 break
             missing.zero_()
             self.joints.add_missing(self.straight, missing)
-            self.joints.take_over(self.straight, with_drives=False)
+            self.joints.take_over(self.straight, whole=False)
             if self.has_constraints:
                 launch(bodies.project_vectors, n, self.body, self.step, missing)
             self.linear.correct(missing)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -57,6 +59,7 @@ class _Builder:
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}
+        self.followers: dict[int, Callable[[np.ndarray], list[Measure]]] = {}
         self.rows: list[list[tuple[int, list[Piece]]]] = []
         self.acting: list[dict] = []
 
@@ -67,17 +70,20 @@ class _Builder:
         module = TYPES[joint.type]
         compliant = joint.enforcement == "compliant"
         measured = module.measured(joint)
-        if compliant:
+        follows = getattr(module, "FOLLOWS_POSE", False)
+        if compliant and not follows:
             for i, measure in enumerate(module.constraints(joint)):
                 self._compliant(k, joint, self._measure(k, measure), i, measure.name, measure.rotary)
+        if follows:
+            self.followers[len(self.entries)] = partial(module.at_pose, joint)
         for measure in measured:
             index = self._measure(k, measure)
             if measure.unilateral:
                 self._gap(k, joint, index, measure)
-            elif not compliant:
+            elif not compliant or follows:
                 self._stiff(k, joint, [(index, factor(1.0))], Role.CONSTRAINT, measure.name, measure.rotary)
         for one in module.combined(joint) if hasattr(module, "combined") else []:
-            terms = [(self._measure(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
+            terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
             if one.stiffness is None:
                 self._stiff(k, joint, terms, Role.CONSTRAINT, one.name, one.rotary, target=one.rest)
             else:
@@ -98,11 +104,20 @@ class _Builder:
             self._stiff(k, joint, terms, Role.CONSTRAINT, name, rotary)
 
     def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
-        self._add(
-            [(index, factor(1.0))], Role.GAP, Law.BARRIER, k, measure.name, measure.rotary,
-            mass_stiffness=self._inertia(joint, measure.rotary), sign=1.0,
-            distance=self._distance(measure.rotary, np.inf, None),
-        )  # fmt: skip
+        """Limits of rotations are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly as the joint."""
+        terms = [(index, factor(1.0))]
+        if measure.rotary:
+            self._add(
+                terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
+                sign=1.0, distance=self._distance(True, np.inf, None),
+            )  # fmt: skip
+        elif joint.enforcement == "compliant" and joint.compliance:
+            self._add(
+                terms, Role.GAP, Law.ONE_SIDED, k, measure.name, False, stiffness=1.0 / joint.compliance[0],
+                damping=joint.damping[0] if joint.damping else 0.0,
+            )  # fmt: skip
+        else:
+            self._stiff(k, joint, terms, Role.GAP, measure.name, False, law=Law.ONE_SIDED)
 
     # what acts on a coordinate -----------------------------------------------------------------------------------
 
@@ -207,6 +222,15 @@ class _Builder:
         self.initial.append(initial)
         return len(self.entries) - 1
 
+    def _shared(self, k: int, measure: Measure) -> int:
+        """Index of a measure; a coordinate's counts its turns with the coordinate."""
+        joint = self.model.joints[k]
+        for own in TYPES[joint.type].coordinates(joint):
+            same = own.kind == measure.kind and own.scale == measure.scale and own.offset == measure.offset
+            if same and np.array_equal(own.numbers, measure.numbers):
+                return self._coordinate(k, own.name)[0]
+        return self._measure(k, measure)
+
     def _coordinate(self, k: int, name: str) -> tuple[int, bool]:
         """Index of a coordinate's measure, which all that acts on it share, and whether it is an angle."""
         joint = self.model.joints[k]
@@ -275,6 +299,7 @@ class _Builder:
             rows=collect(self.rows),
             acting=acting,
             initial=np.array(self.initial, dtype=float),
+            followers=self.followers,
         )
 
 

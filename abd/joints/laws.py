@@ -7,15 +7,14 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     SATURATED  the same, its slope capped at T              p = K, a, target, T
     BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2   p = kappa, bound, sign, G, D, g_n
                with b(s) = -(s - 1)^2 ln s below 1
-    ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   p = K, bound, sign, -, D, g_n
+    ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   p = K, a, sign, -, D, g_n, ., bound; g from a
     CUBIC      S max(0, -g)^3                               p = S, bound, sign
     FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps
     LINEAR     -T x                                         p = T
     SINE       K/2 sin(x - a)^2                             p = K, a, target
 
-The damping D acts on the way into a limit's zone only: what enters is slowed, what leaves is not. `target` is the value
-that a row is to reach; an exact row's `a` differs from it by its multiplier, ``a = target - lambda / K``, and p[6] is
-the residual to which it is held (0: not exact).
+An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
+``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D acts on the way into a limit's zone only: what enters is slowed, what leaves is not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Read-outs of all joints of a scene at once, in whole arrays.
 
-Forces, residuals and energies belong to the rows that the solver has, in its strained states; coordinates, rates and
-frames are those of the rigid bodies closest to them.
+Forces, residuals, energies and rates belong to what the solver has, strained states and the velocities of affine bodies;
+coordinates and frames are those of the closest rigid bodies. (The velocity of a body's step contains the chord of its
+rotation: taken for rigid, it would move points by h w^2 / 2 of their distance towards the axis.)
 """
 
 from __future__ import annotations
@@ -52,10 +53,9 @@ class JointReader:
         """(c,) rates of the coordinates, which are `near` (c,)."""
         if not len(self.table):
             return np.zeros(0)
-        rigid, speed = rigid_motion(q, qd)
-        _, child, parent = linearize(self.table, rigid, near)
         t = self.table
-        return np.sum(child * speed[t.child], axis=1) + np.sum(parent * speed[t.parent], axis=1)
+        _, child, parent = linearize(t, q, near)
+        return np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
 
     def of(self, joint: int) -> slice:
         """Where the coordinates of a joint stand."""

@@ -16,11 +16,22 @@ import numpy as np
 from abd.joints.laws import SLOTS, Law
 from abd.joints.measured_rows import MeasuredRows
 from abd.joints.measured_rows import evaluate as row_values
+from abd.joints.measures import Measure
 from abd.joints.rows import Rows
-from abd.joints.table import MeasureTable, linearize, values
+from abd.joints.table import MeasureTable, carry, linearize, values
 
 LINEAR_TOLERANCE = 1e-9
 """What exact linear rows hold to [m], and unit directions [-]."""
+
+
+KEPT = 0.1
+"""Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
+LIMIT_CUTS = 60
+"""Cuts by which the step towards a joint limit is shortened."""
+CLOSINGS = 10
+"""Solves by which a direction is made to close the exact rows."""
+CLOSED = 0.3
+"""Residual at which it does, over the tolerance."""
 
 
 class Role(IntEnum):
@@ -111,6 +122,7 @@ class JointSystem:
         linear: vector rows with a constant Hessian (`abd.joints.rows`).
         table: measures; rows: measured rows over them; acting: what acts in those.
         initial: (m,) values near which the angles of the initial state are counted.
+        followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
     """
 
     linear: Rows
@@ -118,6 +130,7 @@ class JointSystem:
     rows: MeasuredRows
     acting: Acting
     initial: np.ndarray
+    followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
 
     @property
     def has_exact(self) -> bool:
@@ -136,6 +149,24 @@ class JointSystem:
         return JointMemory(
             reference, np.stack([x, x, rate, rate]), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
         )
+
+    def follow(self, memory: JointMemory, q: np.ndarray) -> None:
+        """Set the measures that follow the pose, and their rows' values, for a step that starts in q (n, 12)."""
+        if not self.followers:
+            return
+        frames = carry(self.table, q, rigid=True)
+        for first, function in self.followers.items():
+            T = np.eye(4)
+            T[:3, :3] = frames.D[first].T @ frames.C[first]
+            T[:3, 3] = frames.D[first].T @ frames.d[first]
+            for k, measure in enumerate(function(T), first):
+                self.table.numbers[k] = measure.numbers
+        memory.history[0], _ = row_values(self.rows, values(self.table, q, memory.reference))
+
+    def closed_gap(self, law: np.ndarray, p: np.ndarray, x: np.ndarray) -> int | None:
+        """First barrier row whose gap is not open at values x (R,)."""
+        closed = np.flatnonzero((law == Law.BARRIER) & (p[:, 2] * (x - p[:, 1]) <= 0.0))
+        return int(closed[0]) if len(closed) else None
 
     def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
         """(l, 3) shifts a = -lambda / K of the linear rows."""
@@ -183,6 +214,9 @@ class JointSystem:
         p[limit, 0] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
         p[limit, 1], p[limit, 2], p[limit, 3] = a.bound[limit], a.sign[limit], a.distance[limit]
         p[limit, 4], p[limit, 5] = damped[limit], (a.sign * (now - a.bound))[limit]
+        p[limit, 7] = a.bound[limit]
+        pulled = limit & held
+        p[pulled, 1] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, 0]
 
         rubbing = a.law == Law.FRICTION
         p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step
@@ -201,7 +235,8 @@ class JointSystem:
         """Memory after a step of the integrator's weights (9,) that ended in q, with parameters p (R, 8) and shifts
         (l, 3)."""
         a = self.acting
-        multiplier = np.where(a.exact & a.active, p[:, 0] * (p[:, 2] - p[:, 1]) / ch2, 0.0)
+        carried = np.where(a.law == Law.ONE_SIDED, a.sign * (p[:, 1] - p[:, 7]), p[:, 2] - p[:, 1])
+        multiplier = np.where(a.exact & a.active, p[:, 0] * carried / ch2, 0.0)
         linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)

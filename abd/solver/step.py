@@ -179,10 +179,21 @@ class Stepper:
     def _begin_joints(self, weights: np.ndarray, ch2: float, h: float) -> None:
         """Laws of all joint rows in this substep."""
         memory = self.memory
+        self.joints.follow(memory, self.q)
         law, p = self.joints.laws(memory, weights, ch2, self.time + h, self.settings.eps_v)
+        row = self.joints.closed_gap(law, p, memory.history[0])
+        if row is not None:
+            raise StepFailure("limits", self._beyond(row, p[row], memory.history[0][row]))
         shift = self.joints.shifts(memory, ch2)
         self.applied = Applied(law, p, self.joints.linear.K, shift, ch2)
         self.backend.begin_joints(law, p, memory.reference, shift)
+
+    def _beyond(self, row: int, p: np.ndarray, x: float) -> str:
+        acting = self.joints.acting
+        side = "below" if p[2] > 0.0 else "above"
+        name = f"joint '{self.model.joints[acting.joint[row]].name}', {acting.name[row]}"
+        unit = "rad" if acting.rotary[row] else "m"
+        return f"{name} = {x:.6g} {unit} is {side} its limit {p[1]:.6g} {unit}; start inside, or widen the range"
 
     def _end_joints(self, weights: np.ndarray, ch2: float) -> None:
         """Remember what the rows did in this substep."""
