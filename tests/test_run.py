@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import replace
 from types import SimpleNamespace
 
 import h5py
@@ -16,6 +17,7 @@ from abd.io.directory import DirectoryError, RunDirectory, latest_directory, new
 from abd.io.fingerprint import model_digest
 from abd.io.run import Observer, ResumeError, Status, run
 from abd.io.trajectory import Trajectory
+from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive
 
 
 class FakeScene:
@@ -153,6 +155,36 @@ def test_digest_sees_every_part_of_the_model():
         change(model)
         seen.add(model_digest(model))
     assert len(seen) == 7
+
+
+def test_digest_sees_what_acts_on_joints():
+    """Drives count by what they do, custom functions by their text: the same scene read twice has one digest."""
+
+    def driven(target, table, **keys):
+        model = two_boxes()
+        drive = Drive("position", target, rate=None)
+        settings = (CoordinateSettings("roll", upper=1.0, drive=drive),)
+        joint = replace(model.joints[0], coordinates=settings, drawing={"color": (1.0, 0.0, 0.0)}, **keys)
+        term = CouplingTerm(0, "roll", table=table)
+        return replace(model, joints=[joint], couplings=[Coupling("gear", 0, "roll", (term,))])
+
+    table = np.array([[0.0, 0.0], [1.0, 2.0]])
+
+    def residual(z):
+        return z[0]
+
+    def other(z):
+        return z[1]
+
+    first = model_digest(driven(lambda t: 2.0 * t, table, parameters={"f": residual}))
+    assert first == model_digest(driven(lambda t: t + t, table.copy(), parameters={"f": residual}))
+    others = [
+        driven(lambda t: 2.5 * t, table, parameters={"f": residual}),
+        driven(lambda t: 2.0 * t, 2.0 * table, parameters={"f": residual}),
+        driven(lambda t: 2.0 * t, table, parameters={"f": other}),
+        driven(lambda t: 2.0 * t, table, parameters={"f": residual}, active=False),
+    ]
+    assert len({first, *map(model_digest, others)}) == 5
 
 
 def test_directories(tmp_path, monkeypatch):

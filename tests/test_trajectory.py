@@ -4,6 +4,7 @@ import io
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -14,6 +15,7 @@ from fake_simulation import two_boxes_over_a_plane as two_boxes
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.trajectory import Trajectory, TrajectoryError, TrajectoryWriter
 from abd.joints.readings import opening_readings
+from abd.model import Joint
 
 
 def first_block(sim):
@@ -26,6 +28,10 @@ def values_of(sim, report):
     row = SolverRow()
     row.add(report)
     return FrameReader(sim).values(report, row)
+
+
+def body_frame_inverse():
+    return np.linalg.inv(body_frame())
 
 
 def write_run(path, steps: int, model=None):
@@ -69,6 +75,17 @@ def test_contents_follow_the_contract(tmp_path):
         read = opening_readings(model, states[3].q, states[3].qd)
         expected = read.wrench[0]
         assert np.abs(joint["wrench"][3] - expected).max() < 1e-12 * np.abs(expected).max()
+        assert joint["active"][...].all() and joint.attrs["enforcement"] == "penalty"
+        # the joint's frames, in the mesh frames of its bodies, meet in the world
+        ends = [
+            file["bodies/transform"][0, k] @ joint.attrs[f"{end}_frame"] for k, end in enumerate(("parent", "child"))
+        ]
+        assert (
+            np.abs(ends[0] - model.user_transform(model.bodies.q)[0] @ body_frame_inverse() @ pose(0.75)).max() < 1e-14
+        )
+        assert (
+            np.abs(ends[1] - model.user_transform(model.bodies.q)[1] @ body_frame_inverse() @ pose(-0.75)).max() < 1e-14
+        )
         names = "kinetic gravity elastic contact joint external_work friction_work"
         assert sorted(file["energy"]) == sorted(names.split())
         assert file["momentum/linear"].shape == file["momentum/angular"].shape == (8, 3)
@@ -78,6 +95,27 @@ def test_contents_follow_the_contract(tmp_path):
         assert all(file["solver"][name].shape == (8,) for name in names.split())
         assert file["solver/converged"].dtype == bool
         assert file["solver"].attrs["tolerance"] == model.settings.tolerance
+
+
+def test_joints_of_all_kinds_of_coordinates(tmp_path):
+    """Names, kinds and drawing attributes of a joint, and one column per coordinate."""
+    drawing = {"show": True, "color": (1.0, 0.5, 0.0), "style": "arrow"}
+    joint = Joint(
+        "slot", "slotted_hinge", 0, 0, 1, pose(0.75), pose(-0.75), stiffness_mass=2.0, enforcement="exact",
+        drawing=drawing, parameters={"skew": 0.25, "f": np.sin},
+    )  # fmt: skip
+    model = replace(two_boxes(), joints=[joint])
+    write_run(tmp_path / "trajectory.h5", 3, model)
+    with h5py.File(tmp_path / "trajectory.h5") as file:
+        group = file["joints/slot"]
+        assert group.attrs["coordinates"].tolist() == ["x", "theta"]
+        assert group.attrs["rotary"].tolist() == [False, True]
+        assert group["coordinates"].shape == group["rates"].shape == (4, 2)
+        attributes = group["drawing"].attrs
+        assert attributes["show"] and attributes["color"].tolist() == [1.0, 0.5, 0.0] and attributes["style"] == "arrow"
+        assert dict(group["parameters"].attrs) == {"skew": 0.25}
+    with Trajectory(tmp_path) as old:
+        TrajectoryWriter(tmp_path / "copy.h5", model, old.blocks(4), {}).close()
 
 
 def test_velocity_is_the_derivative_of_the_transform(tmp_path):
