@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from abd import errors
+    from abd.custom_joints import joint_type
+    from abd.joints.custom import RowFlags
     from abd.model import WORLD
     from abd.scene.scene import Scene, load
     from abd.simulation import Simulation
 
 __version__ = "0.1.0"
-__all__ = ["WORLD", "Scene", "Simulation", "__version__", "errors", "load"]
+__all__ = ["WORLD", "RowFlags", "Scene", "Simulation", "__version__", "errors", "joint_type", "load"]
 
 _HOMES = {
     "WORLD": "abd.model",
+    "RowFlags": "abd.joints.custom",
     "Scene": "abd.scene.scene",
     "Simulation": "abd.simulation",
     "errors": "abd.errors",
+    "joint_type": "abd.custom_joints",
     "load": "abd.scene.scene",
 }
 

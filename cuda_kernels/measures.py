@@ -18,6 +18,7 @@ ELEVATION = wp.constant(2)
 NORM = wp.constant(3)
 LENGTH = wp.constant(4)
 CUSTOM = wp.constant(9)
+CUSTOM_ANGLE = wp.constant(10)
 TURN = wp.constant(wp.float64(6.283185307179586))
 
 Features = wp.types.vector(length=16, dtype=wp.float64)
@@ -96,7 +97,7 @@ def is_special(kind: wp.int32) -> wp.bool:
 @wp.func
 def is_angle(kind: wp.int32) -> wp.bool:
     """Whether measures of the kind count turns."""
-    return kind == ANGLE or kind == SURFACE_ROLL or kind == SURFACE_TILT
+    return kind == ANGLE or kind == SURFACE_ROLL or kind == SURFACE_TILT or kind == CUSTOM_ANGLE
 
 
 @wp.func
@@ -131,7 +132,7 @@ def by_functionals(kind: wp.int32, u: wp.vec3d) -> wp.vec3d:
 def function_value(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: wp.vec3d) -> wp.float64:
     """f without scale and offset."""
     kind = measures.kind[e]
-    if kind == CUSTOM:
+    if kind == CUSTOM or kind == CUSTOM_ANGLE:
         return measures.supplied[e, 0]
     if kind == LENGTH:
         return wp.length(d)
@@ -148,7 +149,7 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
     """Derivatives of f by the features; the last entry, that of the constant, is not used."""
     kind = measures.kind[e]
     g = Features()
-    if kind == CUSTOM:
+    if kind == CUSTOM or kind == CUSTOM_ANGLE:
         for c in range(15):
             g[c] = measures.supplied[e, 1 + c]
     elif is_special(kind):

@@ -357,7 +357,7 @@ STRUCTS = {
     "bodies": (body_data.BodyData, bodies.BodyData, set(), set()),
     "step": (numpy_bodies.StepData, bodies.StepData, set(), set()),
     "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point", "mask"}, {"shift"}),
-    "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary"}, {"reference", "supplied"}),
+    "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
     "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, set(), {"law", "p"}),
     "ends": (joint_ends.Ends, measured_rows.Ends, {"pairs", "pair_starts", "pair_entries"}, set()),
     "elements": (elements.Elements, contact.Elements, {"source"}, set()),

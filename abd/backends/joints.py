@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.custom_measures import CustomMeasures
 from abd.backends.device import Device, Pool
 from abd.backends.joint_ends import Ends, ends_of, lists_of
 from abd.joints.laws import SLOTS
@@ -32,6 +33,7 @@ class Joints:
         ends = ends_of(system.rows, system.table, bodies)
         self._upload_linear()
         self._upload_measures()
+        self.custom = CustomMeasures(system.table, self.measures, device)
         self._upload_rows(ends)
         self._couple(ends)
 
@@ -171,8 +173,9 @@ class Joints:
     def _energies(self, slot: str) -> wp.array:
         return self.pool.get(f"energy_{slot}", self.row_count, wp.float64)
 
-    def _values_at(self, pose, x: wp.array, energies: wp.array) -> None:
+    def _values_at(self, pose, x: wp.array, energies: wp.array, with_slopes: bool = False) -> None:
         launch = self.device.launch
+        self.custom.supply(pose, with_slopes)
         launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
         launch(measured_rows.row_energies, self.row_count, self.rows, self.values, x, energies)
 
@@ -203,7 +206,7 @@ class Joints:
     def _linearize(self, pose) -> None:
         """Values of the rows, slopes and curvatures of their laws, and what they have on every body."""
         launch = self.device.launch
-        self._values_at(pose, self.x, self.per_row)
+        self._values_at(pose, self.x, self.per_row, with_slopes=True)
         launch(
             measures.measure_gradients,
             self.measure_count, self.measures, pose, self.gradients_child, self.gradients_parent, grain=256,

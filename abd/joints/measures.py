@@ -18,6 +18,7 @@ functions to up to three *functionals* ``u_k = numbers_k . z``:
     SURFACE_TILT  phi of it                                                            [rad]
     ROTATION      |m o u| - theta, u and theta axis and angle of M, o by elements      [rad]
     CUSTOM        value and derivatives by z come from a user's function (`abd.joints.custom`)
+    CUSTOM_ANGLE  the same, counted over any number of turns                           [rad]
 
 and gives ``scale f + offset``. The kernels of ``cuda_kernels/measures.py`` mirror this file.
 """
@@ -28,6 +29,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+
+from abd.joints.custom_rows import RowFunction, grouped
+from abd.joints.custom_rows import supplied as supplied_by
 
 FEATURES = 16
 NUMBERS = 3 * FEATURES
@@ -46,6 +50,7 @@ class MeasureKind(IntEnum):
     SURFACE_TILT = 7
     ROTATION = 8
     CUSTOM = 9
+    CUSTOM_ANGLE = 10
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Measure:
         numbers: (48,); three functionals of 16, or the parameters of a surface or rotation kind.
         scale, offset: value = scale f + offset.
         unilateral: the value is a gap that must not become negative, rather than a residual.
+        function: what gives the value of a CUSTOM kind; its numbers are those of `abd.joints.custom_rows`.
     """
 
     name: str
@@ -68,6 +74,7 @@ class Measure:
     scale: float = 1.0
     offset: float = 0.0
     unilateral: bool = False
+    function: RowFunction | None = None
 
 
 def functional(M=None, r=None, s=None, constant: float = 0.0) -> np.ndarray:
@@ -155,7 +162,7 @@ def evaluate(
         k = kind == special
         if k.any():
             f[k], gz[k, :15] = _by_complex_step(function, numbers[k], z[k])
-    k = kind == MeasureKind.CUSTOM
+    k = is_custom(kind)
     if k.any():
         f[k], gz[k, :15] = supplied[k, 0], supplied[k, 1:]
     return f, gz[:, :15], gd
@@ -177,7 +184,7 @@ def _by_complex_step(function, numbers: np.ndarray, z: np.ndarray) -> tuple[np.n
     return function(numbers, z.astype(complex)).real, gradient
 
 
-def _angle(y: np.ndarray, x: np.ndarray) -> np.ndarray:
+def complex_angle(y: np.ndarray, x: np.ndarray) -> np.ndarray:
     """atan2 of complex-step numbers."""
     value = np.arctan2(y.real, x.real)
     return value + 1j * (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
@@ -233,13 +240,13 @@ def _surface_turn(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _surface_roll(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
     R = _surface_turn(numbers, z)
-    angle = _angle(R[:, 1, 0], R[:, 0, 0]) - numbers[:, 7]
+    angle = complex_angle(R[:, 1, 0], R[:, 0, 0]) - numbers[:, 7]
     return angle
 
 
 def _surface_tilt(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
     R = _surface_turn(numbers, z)
-    return _angle(R[:, 2, 1], R[:, 2, 2])
+    return complex_angle(R[:, 2, 1], R[:, 2, 2])
 
 
 def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -250,7 +257,7 @@ def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
     sine = np.sqrt(np.sum(axial * axial, axis=1))
     cosine = 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
     u = axial / sine[:, None]
-    return np.sqrt(np.sum((numbers[:, :3] * u) ** 2, axis=1)) - _angle(sine, cosine)
+    return np.sqrt(np.sum((numbers[:, :3] * u) ** 2, axis=1)) - complex_angle(sine, cosine)
 
 
 SPECIAL = {
@@ -261,6 +268,10 @@ SPECIAL = {
 }
 
 
+TURNING = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.CUSTOM_ANGLE)
+"""Kinds whose values are counted over any number of turns."""
+
+
 def value_at(measures: list[Measure], T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
     """(k,) values of measures at a rigid pose T_CD (4, 4); angles nearest to `last` (k,) where given."""
     kind, numbers = np.array([m.kind for m in measures], dtype=int), np.array([m.numbers for m in measures])
@@ -269,7 +280,9 @@ def value_at(measures: list[Measure], T: np.ndarray, last: np.ndarray | None = N
         return np.zeros(0)
     D = np.broadcast_to(np.eye(3), (count, 3, 3))
     C, d = np.broadcast_to(T[:3, :3], (count, 3, 3)), np.broadcast_to(T[:3, 3], (count, 3))
-    f, _, _ = evaluate(kind, numbers, features(D, C, d), d)
+    z = features(D, C, d)
+    supplied = supplied_by(grouped(measures, [0] * count), z, with_slopes=False)
+    f, _, _ = evaluate(kind, numbers, z, d, supplied)
     values = np.array([m.scale for m in measures]) * f + np.array([m.offset for m in measures])
     if last is not None:
         turns = is_angle(kind)
@@ -279,4 +292,9 @@ def value_at(measures: list[Measure], T: np.ndarray, last: np.ndarray | None = N
 
 def is_angle(kind: np.ndarray) -> np.ndarray:
     """(m,) whether measures of these kinds count turns."""
-    return np.isin(kind, (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT))
+    return np.isin(kind, TURNING)
+
+
+def is_custom(kind: np.ndarray) -> np.ndarray:
+    """(m,) whether values of these kinds come from users' functions."""
+    return (kind == MeasureKind.CUSTOM) | (kind == MeasureKind.CUSTOM_ANGLE)

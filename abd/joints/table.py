@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joints.custom_rows import CustomRows, grouped
+from abd.joints.custom_rows import supplied as supplied_by
 from abd.joints.measures import Measure, evaluate, features, is_angle
 from abd.model import WORLD, Joint
 from abd.potentials.arap import polar
@@ -21,6 +23,7 @@ class MeasureTable:
         parent, child: (m,) bodies, -1 for the world.
         parent_point, child_point: (m, 3) anchors in rest coordinates of the bodies, the world's in world coordinates.
         parent_axes, child_axes: (m, 3, 3) triads as columns.
+        custom: measures that users' functions supply.
     """
 
     joint: np.ndarray
@@ -35,6 +38,7 @@ class MeasureTable:
     child_point: np.ndarray
     parent_axes: np.ndarray
     child_axes: np.ndarray
+    custom: tuple[CustomRows, ...] = ()
 
     def __len__(self) -> int:
         return len(self.joint)
@@ -57,6 +61,7 @@ def tabulate(joints: list[Joint], entries: list[tuple[int, Measure]]) -> Measure
         child_point=np.array([joint.child_frame[:3, 3] for joint in owners]).reshape(-1, 3),
         parent_axes=np.array([joint.parent_frame[:3, :3] for joint in owners]).reshape(-1, 3, 3),
         child_axes=np.array([joint.child_frame[:3, :3] for joint in owners]).reshape(-1, 3, 3),
+        custom=grouped(measures, [k for k, _ in entries]),
     )
 
 
@@ -97,7 +102,10 @@ def values(
 ) -> np.ndarray:
     """(m,) values at states q (n, 12); angles nearest to `reference` (m,) where given."""
     frames = carry(table, q, rigid)
-    f, _, _ = evaluate(table.kind, table.numbers, features(frames.D, frames.C, frames.d), frames.d, supplied)
+    z = features(frames.D, frames.C, frames.d)
+    if supplied is None:
+        supplied = supplied_by(table.custom, z, with_slopes=False)
+    f, _, _ = evaluate(table.kind, table.numbers, z, frames.d, supplied)
     return nearest(table, table.scale * f + table.offset, reference)
 
 
@@ -119,7 +127,10 @@ def linearize(
     """
     frames = carry(table, q)
     d = frames.d
-    f, gz, gd = evaluate(table.kind, table.numbers, features(frames.D, frames.C, d), d, supplied)
+    z = features(frames.D, frames.C, d)
+    if supplied is None:
+        supplied = supplied_by(table.custom, z, with_slopes=True)
+    f, gz, gd = evaluate(table.kind, table.numbers, z, d, supplied)
     gz, gd = table.scale[:, None] * gz, table.scale[:, None] * gd
     G, g_r, g_s = gz[:, :9].reshape(-1, 3, 3), gz[:, 9:12], gz[:, 12:15]
     g_o = np.einsum("mij,mj->mi", frames.D, g_r) + np.einsum("mij,mj->mi", frames.C, g_s) + gd

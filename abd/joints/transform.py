@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.custom_rows import grouped, supplied
 from abd.joints.measures import Measure, evaluate, features, value_at
 from abd.joints.motions import product, turned
 from abd.model import Joint
@@ -37,6 +38,8 @@ def project(joint: Joint, T: np.ndarray) -> np.ndarray:
     module = TYPES[joint.type]
     T = T.copy()
     T[:3, :3] = polar(T[None, :3, :3])[0]
+    if hasattr(module, "project"):
+        return module.project(joint, T)
     admissible = transform(joint, value_at(module.coordinates(joint), T))
     if admissible is not None:
         return admissible
@@ -61,7 +64,7 @@ def twist_gradient(measures: list[Measure], T: np.ndarray) -> np.ndarray:
     C, d = np.broadcast_to(T[:3, :3], (k, 3, 3)), np.broadcast_to(T[:3, 3], (k, 3))
     z = features(np.broadcast_to(np.eye(3), (k, 3, 3)), C, d)
     kind, numbers = np.array([one.kind for one in measures], dtype=int), np.array([one.numbers for one in measures])
-    _, gz, gd = evaluate(kind, numbers, z, d)
+    _, gz, gd = evaluate(kind, numbers, z, d, supplied(grouped(measures, [0] * k), z, with_slopes=True))
     g_M, g_r, g_s = gz[:, :9].reshape(-1, 3, 3), gz[:, 9:12], gz[:, 12:15]
     force = g_r + np.einsum("kij,kj->ki", C, g_s) + gd
     moment = np.cross(C, g_M + d[:, :, None] * g_s[:, None, :], axis=1).sum(axis=2)

@@ -239,6 +239,7 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
     )
     break_force: Number | None = entry(None, "force at which the joint lets go for good", unit="N", gt=0)
     break_torque: Number | None = entry(None, "torque at which it does", unit="N m", gt=0)
+    parameters: dict[str, Number] = entry({}, "numbers of a type that is defined in Python, by name")
     coordinate: dict[str, CoordinateSpec] = entry(
         {}, "what acts on its coordinates, by name, such as [joint.coordinate.theta]"
     )

@@ -1,0 +1,154 @@
+"""Joint types that a user defines: what the files of the other types have as functions, made from rows of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import IntFlag
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.joints.custom_rows import FIRST, LENGTH, ROW, RowFunction
+from abd.joints.measures import NUMBERS, Measure, MeasureKind
+from abd.joints.motions import Motion
+from abd.joints.parameters import wrong
+from abd.joints.rows import Row
+from abd.model import Joint
+
+MOST_PARAMETERS = NUMBERS - FIRST
+
+
+class RowFlags(IntFlag):
+    """What a row is; the values are those of ArtiSynth's RigidBodyCoupling.
+
+    Without BILATERAL a row is a gap that must stay open. LINEAR rows are metres, ROTARY ones radians; COUPLED ones,
+    which are both, count as metres. CONSTANT says nothing here. LIMIT and LOCKED belong to coordinates, whose settings
+    they are.
+    """
+
+    BILATERAL = 0x01
+    LINEAR = 0x02
+    ROTARY = 0x04
+    COUPLED = 0x06
+    CONSTANT = 0x08
+    LIMIT = 0x10
+    LOCKED = 0x100
+
+
+class CustomType:
+    """A joint type whose rows are those of one function: its constraints and gaps, then its own coordinates.
+
+    It has the methods of `abd.joints.joint_type.JointType`; `transform(joint, values)` and `project(joint, T)` only
+    where the user gives them.
+
+    Args:
+        function: the rows, in the order of `rows` and of those coordinates that are flags.
+        rows: name -> flags of the constraints and gaps.
+        own: name -> a measure, or the flags of a row of the function.
+        parameters: name -> default value.
+        transform: values (k,), p (np,) -> T_CD (4, 4); project: T_CD (k, 4, 4), p (k, np) -> T_GD (k, 4, 4).
+
+    Raises:
+        SceneError: flags or parameters that mean nothing here.
+    """
+
+    UID = 0
+
+    def __init__(
+        self,
+        function: RowFunction,
+        rows: Mapping[str, RowFlags],
+        own: Mapping[str, Measure | RowFlags],
+        parameters: Mapping[str, float],
+        transform: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+        project: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    ):
+        self.function, self.own = function, dict(own)
+        self.flags = dict(rows)
+        self.PARAMETERS = dict(parameters)
+        self.__doc__ = f"Defined by the user: {function.name}."
+        if transform is not None:
+            self.transform = lambda joint, values: np.asarray(transform(values, self.numbers(joint)))
+        if project is not None:
+            self.project = lambda joint, T: np.asarray(project(T[None], self.numbers(joint)[None]))[0]
+
+    def numbers(self, joint: Joint) -> np.ndarray:
+        """(np,) parameters of a joint, in the order of their declaration.
+
+        Raises:
+            SceneError: the type has no such parameter, or its value is no finite number.
+        """
+        for key, value in joint.parameters.items():
+            if key not in self.PARAMETERS:
+                has = f"it has {', '.join(self.PARAMETERS)}" if self.PARAMETERS else "it has none"
+                raise wrong(joint, key, f"a {joint.type} joint has no such parameter", has)
+            if not np.isscalar(value) or not np.isfinite(float(value)):
+                raise wrong(joint, key, "should be a finite number")
+        return np.array([joint.parameters.get(key, default) for key, default in self.PARAMETERS.items()], dtype=float)
+
+    def rows(self, joint: Joint) -> list[Row]:
+        """No rows that are linear in both states."""
+        return []
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """All rows of the function but its coordinates."""
+        return [self._row(joint, k, name, flags) for k, (name, flags) in enumerate(self.flags.items())]
+
+    def constraints(self, joint: Joint) -> list[Measure]:
+        """Those that are no gaps."""
+        return [one for one in self.measured(joint) if not one.unilateral]
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """The coordinates, in the order of their declaration; rotary ones count turns."""
+        found, row = [], len(self.flags)
+        for name, one in self.own.items():
+            if isinstance(one, Measure):
+                found.append(replace(one, name=name))
+                continue
+            kind = MeasureKind.CUSTOM_ANGLE if _is_rotary(one) else MeasureKind.CUSTOM
+            found.append(replace(self._row(joint, row, name, one | RowFlags.BILATERAL), kind=kind))
+            row += 1
+        return found
+
+    def motions(self, joint: Joint) -> list[Motion] | None:
+        """None: T_CD, if the user gives it, is a function."""
+        return None
+
+    def _row(self, joint: Joint, row: int, name: str, flags: RowFlags) -> Measure:
+        numbers = np.zeros(NUMBERS)
+        own = self.numbers(joint)
+        numbers[ROW], numbers[LENGTH], numbers[FIRST : FIRST + len(own)] = row, joint.length, own
+        is_gap = RowFlags.BILATERAL not in flags
+        return Measure(name, _is_rotary(flags), MeasureKind.CUSTOM, numbers, unilateral=is_gap, function=self.function)
+
+
+def check_declaration(
+    name: str,
+    rows: Mapping[str, RowFlags],
+    own: Mapping[str, Measure | RowFlags],
+    parameters: Mapping[str, float],
+) -> None:
+    """`SceneError` with all that is wrong in what the user says about a type's rows, coordinates and parameters."""
+    found = []
+    for row, flags in [*rows.items(), *own.items()]:
+        if isinstance(flags, Measure):
+            continue
+        if not flags & RowFlags.COUPLED:
+            found.append(Problem(f"joint type {name!r}, row {row!r}: is neither LINEAR nor ROTARY", value=flags))
+        if flags & (RowFlags.LIMIT | RowFlags.LOCKED):
+            remedy = "leave it out: ranges and locks are settings of coordinates"
+            found.append(Problem(f"joint type {name!r}, row {row!r}: LIMIT and LOCKED say nothing here", remedy=remedy))
+    if not rows and not own:
+        found.append(Problem(f"joint type {name!r} has neither rows nor coordinates"))
+    if len(parameters) > MOST_PARAMETERS:
+        found.append(Problem(f"joint type {name!r} has more than {MOST_PARAMETERS} parameters", value=len(parameters)))
+    for key, value in parameters.items():
+        if not np.isscalar(value) or not np.isfinite(float(value)):
+            found.append(Problem(f"joint type {name!r}: the default of {key} should be a finite number", value=value))
+    if found:
+        raise SceneError(found)
+
+
+def _is_rotary(flags: RowFlags) -> bool:
+    return RowFlags.LINEAR not in flags
