@@ -9,19 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.joints.change import settings_of
-from abd.joints.laws import Law
-from abd.joints.system import Acting, Role
+from abd.joints.system import Role
 from abd.model import CoordinateSettings
 
 if TYPE_CHECKING:
     from abd.joint_view import JointView
     from abd.joints.assembly import Assembly
-
-
-def depths(acting: Acting, rows: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(k,) how far one-sided rows are from acting: the gap beyond a barrier's distance, or beyond 0; x (R,) of all."""
-    gap = acting.sign[rows] * (x[rows] - acting.bound[rows])
-    return gap - np.where(acting.law[rows] == Law.BARRIER, acting.distance[rows], 0.0)
 
 
 class CoordinateView:
@@ -105,16 +98,13 @@ class CoordinateView:
 
     @property
     def limit_engagement(self) -> int:
-        """+1 where the lower end acts, -1 where the upper one does, 0 otherwise; the nearer one where both do.
+        """+1 where the lower end pushes, -1 where the upper one does, 0 otherwise.
 
-        A barrier acts within its distance, other ends where they are violated.
+        A barrier pushes within its distance, other ends where they are violated.
         """
-        a, x = self._simulation.backend.system.acting, self._simulation.joint_readings().row_value
         rows = self._rows(Role.LOWER, Role.UPPER)
-        depth = depths(a, rows, x)
-        if not len(rows) or depth.min() >= 0.0:
-            return 0
-        return int(a.sign[rows[depth.argmin()]])
+        rows = rows[self._simulation.joint_readings().engaged[rows]]
+        return int(np.sign(self.limit_force)) if len(rows) else 0
 
     # locks --------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.coordinate_view import CoordinateView, depths
+from abd.coordinate_view import CoordinateView
 from abd.joints import TYPES
 from abd.joints.measures import Measure
 from abd.joints.placement import body_pose, present_transform
@@ -148,14 +148,14 @@ class JointView:
 
     @property
     def multipliers(self) -> np.ndarray:
-        """(k,) force [N or N m] with which every row of the type's `constraints` pushes, in their order, and then every
-        constraint among its `combined` rows.
+        """(k,) force [N or N m] with which every row of the type's `constraints` pushes, in their order, then every
+        constraint among its `combined` rows, then every gap.
 
         The wrench of the joint's own rows is resolved into those of unit forces along the gradients of the constraints
         of the rigid bodies, by least squares: ``wrench = sum_k lambda_k G_k^T``. Limits, drives, springs and friction
         are not in it. With rows that depend on one another the smallest solution is taken.
         """
-        rows = self._constraints
+        rows = [*self._bilateral, *(((one,), (1.0,)) for one in self._measured if one.unilateral)]
         if not rows:
             return np.zeros(0)
         measures = [(self.index, one) for parts, _ in rows for one in parts]
@@ -166,13 +166,23 @@ class JointView:
         return np.linalg.lstsq(columns, self.simulation.joint_readings().constraint_wrench[self.index], rcond=1e-12)[0]
 
     @property
-    def _constraints(self) -> list[tuple[tuple[Measure, ...], tuple[float, ...]]]:
+    def _bilateral(self) -> list[tuple[tuple[Measure, ...], tuple[float, ...]]]:
         """Measures and their weights of every constraint row of its type."""
-        module = TYPES[self.joint.type]
-        combined = module.combined(self.joint) if hasattr(module, "combined") else []
-        return [((one,), (1.0,)) for one in module.constraints(self.joint)] + [
+        module, joint = TYPES[self.joint.type], self.joint
+        combined = module.combined(joint) if hasattr(module, "combined") else []
+        follows = getattr(module, "FOLLOWS_POSE", False)
+        held = [one for one in self._measured if not one.unilateral] if follows else module.constraints(joint)
+        return [((one,), (1.0,)) for one in held] + [
             (one.measures, one.weights) for one in combined if one.stiffness is None
         ]
+
+    @property
+    def _measured(self) -> list[Measure]:
+        """Measured rows of its type, those that follow the pose for the present one."""
+        module = TYPES[self.joint.type]
+        if getattr(module, "FOLLOWS_POSE", False):
+            return module.at_pose(self.joint, self.T_CD)
+        return module.measured(self.joint)
 
     def unit_wrenches(self, table: MeasureTable, chosen: np.ndarray) -> np.ndarray:
         """(k, 6) wrenches on the child at the joint's point, world axes, of unit forces along measures of a table."""
@@ -186,7 +196,7 @@ class JointView:
     @property
     def num_bilateral(self) -> int:
         """Number of constraint rows of its type."""
-        return sum(not measures[0].unilateral for measures, _ in self._constraints)
+        return len(self._bilateral)
 
     @property
     def num_unilateral(self) -> int:
@@ -196,11 +206,9 @@ class JointView:
 
     @property
     def num_engaged(self) -> int:
-        """Those of them that act now."""
-        a, x = self.simulation.backend.system.acting, self.simulation.joint_readings().row_value
-        gaps = self._gaps
-        near = a.active[gaps] & (depths(a, gaps, x) < 0.0)
-        return int(near.sum()) + sum(one.limit_engagement != 0 for one in self._coordinates.values())
+        """Those of them that pushed in the last step."""
+        gaps = self.simulation.joint_readings().engaged[self._gaps]
+        return int(gaps.sum()) + sum(one.limit_engagement != 0 for one in self._coordinates.values())
 
     @property
     def _gaps(self) -> np.ndarray:

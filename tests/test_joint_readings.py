@@ -85,8 +85,7 @@ def test_a_compliant_row_yields_by_its_compliance():
     assert np.abs(np.concatenate(joint.wrench()) - static).max() < 2e-3 * np.abs(static).max()
     D = sim.model.joints[0].parent_frame[:3, :3]
     assert np.allclose(joint.T_CD[:3, 3], -np.array(compliance[:3]) * (D.T @ static[:3]), rtol=5e-3, atol=1e-7)
-    point, turn = joint.residual
-    assert point == pytest.approx(np.abs(np.array(compliance[:3]) * (D.T @ static[:3])).max(), rel=5e-3)
+    assert joint.residual[0] == pytest.approx(np.abs(np.array(compliance[:3]) * (D.T @ static[:3])).max(), rel=5e-3)
     assert joint.energy == pytest.approx(0.5 * np.sum(np.array(compliance) * joint.multipliers**2), rel=1e-2)
     assert np.allclose(joint.error_twist[:3], joint.T_GD[:3, :3].T @ joint.T_CD[:3, 3], rtol=1e-2)
 
@@ -119,6 +118,24 @@ def test_drives_limits_and_springs_are_in_the_wrench_but_not_in_the_multipliers(
     static = -TORQUE - np.cross(ARM, FORCE)
     assert np.allclose(torque, static, rtol=1e-3) and np.allclose(force, -FORCE, rtol=1e-3)
     assert len(sim.joints["joint"].multipliers) == 5
+
+
+def test_a_rope_is_engaged_while_it_is_taut():
+    """A weight that hangs on a rope: slack first, then its weight, one unilateral row that engages."""
+    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
+    scene.add_body("weight", box=(0.1, 0.1, 0.1), mass=2.0, position=(0, 0, -0.95))
+    scene.add_rope("rope", "world", "weight", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), distance=1.0)
+    sim = Simulation(scene, "numpy")
+    rope = sim.joints["rope"]
+    sim.step()
+    assert rope.num_unilateral == 1 and rope.num_engaged == 0 and (rope.wrench()[0] == 0.0).all()
+    for _ in range(40):
+        sim.step()
+    assert rope.num_engaged == 1 and np.allclose(rope.wrench()[0], [0, 0, 2.0 * 9.81], rtol=1e-4, atol=1e-6)
+    stretch = 2.0 * 9.81 * 0.01**2 / 200.0
+    assert rope.residual == (pytest.approx(stretch, rel=1e-4), 0.0) and rope.num_bilateral == 0
+    assert rope.energy == pytest.approx(0.5 * 2.0 * 9.81 * stretch, rel=1e-3)
+    assert rope.multipliers == pytest.approx([2.0 * 9.81], rel=1e-4)
 
 
 def test_coordinates_of_a_gimbal_and_their_rates():

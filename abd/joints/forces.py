@@ -67,7 +67,7 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
     a = system.acting
     on = applied.law != Law.OFF
     energy = np.where(_elastic(system) & on, 0.5 * _elasticity(system, applied) * (x - a.target) ** 2, 0.0)
-    limits = _limits_alone(applied)
+    limits = _limits_alone(system, applied)
     pushed, _, _ = laws.evaluate(limits.law, limits.p, x)
     energy += pushed / applied.ch2
     return energy + np.where(on & (a.role == Role.ARMATURE), 0.5 * a.mass_stiffness * rate**2, 0.0)
@@ -81,7 +81,7 @@ def row_work(system: JointSystem, applied: Applied, before: np.ndarray, after: n
     a = system.acting
     kept = np.where(_elastic(system), -_elasticity(system, applied) * (after - a.target), 0.0)
     kept = np.where(applied.law == Law.OFF, 0.0, kept)
-    kept += row_forces(_limits_alone(applied), after)
+    kept += row_forces(_limits_alone(system, applied), after)
     work = (row_forces(applied, after) - kept) * (after - before)
     driven = np.isin(a.role, (Role.DRIVE, Role.FORCE, Role.APPLIED))
     lost = ~driven & (a.role != Role.ARMATURE) & ~(a.exact & ~a.follows)
@@ -99,8 +99,9 @@ def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
     return system.acting.mass_stiffness / applied.ch2 + system.acting.stiffness
 
 
-def _limits_alone(applied: Applied) -> Applied:
-    """The barriers and other limits without their damping; all else off."""
+def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
+    """The barriers and other limits that are not exact, without their damping; all else off."""
     p = applied.p.copy()
     p[:, 4] = 0.0
-    return replace(applied, law=np.where(np.isin(applied.law, LIMITS), applied.law, Law.OFF), p=p)
+    chosen = np.isin(applied.law, LIMITS) & ~system.acting.exact
+    return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

@@ -99,19 +99,27 @@ class Readings:
         return forces.row_forces(self.applied, self.row_value)
 
     @cached_property
+    def engaged(self) -> np.ndarray:
+        """(R,) one-sided rows that pushed in the last step: gaps and ends of ranges."""
+        a = self.system.acting
+        return np.isin(a.role, (Role.GAP, Role.LOWER, Role.UPPER)) & (a.sign * self.row_force > 0.0)
+
+    @cached_property
     def _deviations(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the residuals of the linear rows (l,) and of the measured ones (R,)."""
-        linear, a = self.system.linear, self.system.acting
-        return np.linalg.norm(residual(linear, self.q) * linear.mask, axis=1), np.abs(self.row_value - a.target)
+        linear, a, x = self.system.linear, self.system.acting, self.row_value
+        measured = np.where(a.role == Role.GAP, np.maximum(0.0, a.sign * (a.bound - x)), np.abs(x - a.target))
+        return np.linalg.norm(residual(linear, self.q) * linear.mask, axis=1), measured
 
     @cached_property
     def residual(self) -> np.ndarray:
-        """(j, 2) largest residual of the constraint rows that are lengths [m] and of those that are angles [rad]."""
+        """(j, 2) largest residual of the constraint rows that are lengths [m] and of those that are angles [rad]; of
+        gaps, how far they are overrun."""
         out = np.zeros((len(self.reader.joints), 2))
         linear, a = self.system.linear, self.system.acting
         size, deviation = self._deviations
         np.maximum.at(out, (linear.joint, (~linear.is_point).astype(int)), size)
-        mine = a.role == Role.CONSTRAINT
+        mine = np.isin(a.role, HOLDING)
         np.maximum.at(out, (a.joint[mine], a.rotary[mine].astype(int)), deviation[mine])
         return out
 
