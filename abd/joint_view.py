@@ -211,6 +211,15 @@ class JointView:
         return int(gaps.sum()) + sum(one.limit_engagement != 0 for one in self._coordinates.values())
 
     @property
+    def engagement(self) -> dict[str, int]:
+        """Whether its gaps and ranges pushed in the last step, by name: +1 where a gap or a lower end did, -1 where an
+        upper end did, 0 where none did."""
+        a, pushing = self.simulation.backend.system.acting, self.simulation.joint_readings().engaged
+        gaps = {a.name[row]: int(pushing[row]) for row in self._gaps}
+        ranged = (one for one in self._coordinates.values() if np.isfinite(one.range).any())
+        return gaps | {one.name: one.limit_engagement for one in ranged}
+
+    @property
     def _gaps(self) -> np.ndarray:
         a = self.simulation.backend.system.acting
         return np.flatnonzero((a.joint == self.index) & (a.role == Role.GAP))

@@ -10,7 +10,7 @@ import warp as wp
 from abd.backends.device import Device, start_warp
 from abd.errors import DeviceError
 from abd.joints.custom_rows import CustomRows
-from abd.joints.numpy_rows import STEP, STENCIL, compare, sample_poses
+from abd.joints.numpy_rows import STENCIL, STEP, compare, sample_poses
 from abd.joints.table import MeasureTable
 from cuda_kernels import custom_measures as kernels
 
@@ -151,9 +151,7 @@ class CustomMeasures:
             group.evaluate(with_slopes)
             launch(kernels.store_values, group.count, group.chosen, group.values, self.measures.supplied)
             if with_slopes:
-                launch(
-                    kernels.store_slopes, group.count, group.chosen, group.by_M, group.by_r, self.measures.supplied
-                )
+                launch(kernels.store_slopes, group.count, group.chosen, group.by_M, group.by_r, self.measures.supplied)
 
 
 class _WarpGroup(WarpItems):

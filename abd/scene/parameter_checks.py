@@ -26,7 +26,8 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
     own = getattr(TYPES[type_of(joint.type)], "PARAMETERS", {})
     for key in joint.parameters.keys() - own.keys():
         remedy = f"it has {enumerated(list(own), 'and')}" if own else "drop it: only types defined in Python have any"
-        yield Finding(("parameters", key), f"a {joint.type} joint has no parameter {key}", joint.parameters[key], remedy)
+        message = f"a {joint.type} joint has no parameter {key}"
+        yield Finding(("parameters", key), message, joint.parameters[key], remedy)
     for key in JointParameters.model_fields:
         own = key.removesuffix(DEGREES)
         if getattr(joint, key) is not None and own not in demands.parameters:
