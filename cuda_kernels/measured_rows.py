@@ -306,12 +306,16 @@ def row_predictions(
 
 @wp.kernel
 def update_multipliers(
-    first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64), whole: wp.int32
+    first: wp.int32,
+    rows: MeasuredRows,
+    x: wp.array(dtype=wp.float64),
+    predicted: wp.array(dtype=wp.float64),
+    whole: wp.int32,
 ):
-    """lambda += K C in all exact rows, C the residual of the values predicted by the linear model.
+    """lambda += K C in all exact rows, C the residual of the values predicted by the linear model about x.
 
-    The shift of the law's centre is ``a -= C``. If `whole` is 1, one-sided rows, which pull in one sense alone, and drives
-    with an effort limit, as far as it allows, count as well.
+    The shift of the law's centre is ``a -= C``. If `whole` is 1, one-sided rows and drives with an effort limit count as
+    well, those as far as it allows; one-sided rows pull in one sense alone, and not at all if they did not in the model.
     """
     e = wp.tid() + first
     if is_closed(rows, e) or (whole == 1 and is_held(rows, e)):
@@ -319,6 +323,8 @@ def update_multipliers(
         if rows.law[e] == SATURATED:
             reach = rows.p[e, 3] / rows.p[e, 0]
             a = wp.clamp(a, rows.p[e, 2] - reach, rows.p[e, 2] + reach)
+        if rows.law[e] == ONE_SIDED and rows.p[e, 2] * (x[e] - rows.p[e, 1]) >= ZERO:
+            a = rows.p[e, 7]
         rows.p[e, 1] = a
 
 

@@ -292,7 +292,7 @@ class Joints:
         self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight)
         if self.has_exact_measured:
             self.device.launch(
-                measured_rows.update_multipliers, self.row_count, self.rows, self.x_ahead, int(whole)
+                measured_rows.update_multipliers, self.row_count, self.rows, self.x, self.x_ahead, int(whole)
             )
 
     def relinearize(self, pose, direction) -> None:

@@ -111,8 +111,10 @@ class NumpyJoints:
         if not len(s.rows):
             return linear, np.zeros(0), np.zeros((0, q.size))
         J, x = self._jacobian(q)
-        held = self._held()
-        return linear, np.where(held, self._residuals(x + J @ direction.ravel()), 0.0), J
+        residuals = self._residuals(x + J @ direction.ravel())
+        slack = (self.law == Law.ONE_SIDED) & (p[:, 2] * (x - p[:, 1]) >= 0.0)
+        residuals = np.where(slack, p[:, 1] - p[:, 7], residuals)  # what did not pull in the model has no force
+        return linear, np.where(self._held(), residuals, 0.0), J
 
     def _held(self) -> np.ndarray:
         """(R,) which rows are exact and act."""

@@ -76,11 +76,13 @@ class _Builder:
                 self._compliant(k, joint, self._measure(k, measure), i, measure.name, measure.rotary)
         if follows:
             self.followers[len(self.entries)] = partial(module.at_pose, joint)
-        for measure in measured:
+        for i, measure in enumerate(measured):
             index = self._measure(k, measure)
             if measure.unilateral:
                 self._gap(k, joint, index, measure)
-            elif not compliant or follows:
+            elif compliant and follows:
+                self._compliant(k, joint, index, i, measure.name, measure.rotary)
+            elif not compliant:
                 self._stiff(k, joint, [(index, factor(1.0))], Role.CONSTRAINT, measure.name, measure.rotary)
         for one in module.combined(joint) if hasattr(module, "combined") else []:
             terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
@@ -104,12 +106,13 @@ class _Builder:
             self._stiff(k, joint, terms, Role.CONSTRAINT, name, rotary)
 
     def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
-        """Limits of rotations are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly as the joint."""
-        terms = [(index, factor(1.0))]
-        if measure.rotary:
+        """Limits of rotations and users' gaps are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly
+        as the joint."""
+        terms, rotary = [(index, factor(1.0))], measure.rotary
+        if rotary or measure.function is not None:
             self._add(
-                terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
-                sign=1.0, distance=self._distance(True, np.inf, None),
+                terms, Role.GAP, Law.BARRIER, k, measure.name, rotary, mass_stiffness=self._inertia(joint, rotary),
+                sign=1.0, distance=self._distance(rotary, np.inf, None),
             )  # fmt: skip
         elif joint.enforcement == "compliant" and joint.compliance:
             self._add(
