@@ -42,11 +42,36 @@ def summary(model: Model) -> list[str]:
         lines.append(f"joints: {', '.join(f'{types[name]} {name}' for name in sorted(types))}")
     if model.couplings:
         lines.append(f"couplings: {len(model.couplings)}")
+    if model.joints:
+        lines.extend(_mechanisms(model))
     lines.append(
         f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, "
         f"tolerance {settings.tolerance:.3g} m/s, d_hat {settings.d_hat:.3g} m"
     )
     return lines + [f"note: {note}" for note in model.notes]
+
+
+MECHANISMS_SHOWN = 5
+
+
+def _mechanisms(model: Model) -> list[str]:
+    """Rows, rank and mobility of the mechanisms that the joints form, the largest first."""
+    from abd.joints.redundancy import analyse
+
+    found = sorted(analyse(model, model.bodies.q), key=lambda one: -one.rows)
+    lines = []
+    for one in found[:MECHANISMS_SHOWN]:
+        text = f"mechanism: {len(one.bodies)} bodies, {len(one.joints)} joints, {one.rows} rows"
+        if one.rank is None:
+            lines.append(f"{text}, {one.note}")
+            continue
+        named = ", ".join(f"{row} of '{joint}'" for joint, row in one.redundant[:MECHANISMS_SHOWN])
+        more = ", ..." if len(one.redundant) > MECHANISMS_SHOWN else ""
+        spare = f", {len(one.redundant)} of them redundant ({named}{more})" if one.redundant else ""
+        lines.append(f"{text}{spare}, mobility {one.mobility}")
+    if len(found) > MECHANISMS_SHOWN:
+        lines.append(f"and {len(found) - MECHANISMS_SHOWN} more mechanisms")
+    return lines
 
 
 def _masses(model: Model) -> str:

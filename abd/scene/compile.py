@@ -11,6 +11,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joints import TYPES
+from abd.joints.redundancy import CLOSED, check_closure, open_by
 from abd.model import Bodies, Coupling, Joint, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
@@ -61,7 +62,30 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         settings=_settings(spec, _diagonal(records)),
         motions={k: record.motion for k, record in enumerate(records) if record.motion is not None},
     )
-    return replace(model, notes=list(dict.fromkeys(notes + start_notes(model))))
+    model, moved = _closed(model)
+    return replace(model, notes=list(dict.fromkeys([*notes, *moved, *start_notes(model)])))
+
+
+def _closed(model: Model) -> tuple[Model, list[str]]:
+    """The model with its exact joints closed at the start by rigid motions, and a note of what moved.
+
+    Raises:
+        SceneError: no motion of rigid bodies closes them.
+    """
+    exact = [k for k, joint in enumerate(model.joints) if joint.enforcement == "exact"]
+    start = model.bodies.q
+    if not exact or open_by(model, start)[exact].max() <= CLOSED:
+        return model, []
+    opened = open_by(model, start)
+    worst = max(exact, key=lambda k: opened[k].max())
+    q = check_closure(model, start, exact).q
+    moved = int(np.argmax(np.abs(q - start).max(axis=1)))
+    distance = np.linalg.norm(q[moved, :3] - start[moved, :3])
+    note = (
+        f"exact joint '{model.joints[worst].name}' starts open by {opened[worst, 0]:.3g} m, {opened[worst, 1]:.3g} rad: "
+        f"bodies were moved to close it, '{model.bodies.names[moved]}' by {distance:.3g} m"
+    )
+    return replace(model, bodies=replace(model.bodies, q=q)), [note]
 
 
 def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> list[BodyRecord]:
