@@ -48,13 +48,12 @@ class JointControl:
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         joints = simulation.model.joints
-        self._breakable = np.flatnonzero([min(j.break_force, j.break_torque) < np.inf for j in joints])
-        self._limited = [
-            (k, one.name, one.velocity_limit)
-            for k, joint in enumerate(joints)
-            for one in joint.coordinates
-            if one.velocity_limit < np.inf
-        ]
+        self._breakable = np.flatnonzero([min(one.break_force, one.break_torque) < np.inf for one in joints])
+        self._velocity_limit = np.full(len(simulation.reader.names), np.inf)
+        for k, joint in enumerate(joints):
+            for one in joint.coordinates:
+                place = simulation.reader.of(k).start + simulation.reader.names[simulation.reader.of(k)].index(one.name)
+                self._velocity_limit[place] = one.velocity_limit
 
     # changes ------------------------------------------------------------------------------------------------------
 
@@ -146,31 +145,37 @@ class JointControl:
 
     def after_step(self) -> tuple[str, ...]:
         """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
-        sim = self._simulation
-        for k, name, limit in self._limited:
-            rate = abs(sim.joints[sim.model.joints[k].name].coordinate(name).speed)
-            key = (sim.model.joints[k].name, name)
-            if rate > limit and key not in self._fast:
+        if np.isfinite(self._velocity_limit).any():
+            self._tell_of_speed()
+        return self._break() if len(self._breakable) else ()
+
+    def _tell_of_speed(self) -> None:
+        """Log every coordinate once that moves faster than its bound."""
+        sim, reader = self._simulation, self._simulation.reader
+        rates = np.abs(sim.joint_readings().rates)
+        for place in np.flatnonzero(rates > self._velocity_limit):
+            key = (sim.model.joints[reader.table.joint[place]].name, reader.names[place])
+            if key not in self._fast:
                 self._fast.add(key)
-                _log.warning("%s.%s moves at %.3g, above its limit %.3g, at t = %.6g s", *key, rate, limit, sim.time)
-        return self._break()
+                _log.warning(
+                    "%s.%s moves at %.3g, above its limit %.3g, at t = %.6g s",
+                    *key, rates[place], self._velocity_limit[place], sim.time,
+                )  # fmt: skip
 
     def _break(self) -> tuple[str, ...]:
+        """Switch off every active joint whose wrench at its point is too large."""
         sim, joints = self._simulation, self._simulation.model.joints
-        chosen = [k for k in self._breakable if joints[k].active]
-        if not chosen:
-            return ()
-        wrenches = sim.joint_readings().wrench[chosen]
+        wrenches = sim.joint_readings().wrench[self._breakable].reshape(-1, 2, 3)
         found = []
-        for k, wrench in zip(chosen, wrenches, strict=True):
-            force, torque = np.linalg.norm(wrench[:3]), np.linalg.norm(wrench[3:])
-            if force > joints[k].break_force or torque > joints[k].break_torque:
+        for k, (force, torque) in zip(self._breakable, np.linalg.norm(wrenches, axis=2), strict=True):
+            joint = joints[k]
+            if joint.active and (force > joint.break_force or torque > joint.break_torque):
                 _log.warning(
-                    "joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joints[k].name, sim.time, force, torque
+                    "joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joint.name, sim.time, force, torque
                 )
-                joints[k] = replace(joints[k], active=False)
-                self.broken[joints[k].name] = sim.time
-                found.append(joints[k].name)
+                joints[k] = replace(joint, active=False)
+                self.broken[joint.name] = sim.time
+                found.append(joint.name)
         if found:
             self._rebuild()
         return tuple(found)

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 
+from abd.joints import TYPES
 from abd.model import Joint, Model
 
 _INSTANTS = 2.0 ** np.arange(-4, 12)
@@ -29,6 +30,7 @@ def model_digest(model: Model) -> str:
         _take(digest, "mesh", [mesh.vertices, mesh.triangles, mesh.edges, mesh.codim_edges, mesh.points])
     for joint in model.joints:
         _take(digest, "joint", _without_functions(joint, instants))
+        _take(digest, "joint type", _functions_of_type(joint))
     for coupling in model.couplings:
         _take(digest, "coupling", coupling)
     _take(digest, "materials", {entry.name: getattr(model.materials, entry.name) for entry in fields(model.materials)})
@@ -50,6 +52,12 @@ def _without_functions(joint: Joint, instants: np.ndarray) -> Joint:
         return drive and replace(drive, target=sampled(drive.target), rate=sampled(drive.rate))
 
     return replace(joint, coordinates=tuple(replace(one, drive=told(one)) for one in joint.coordinates))
+
+
+def _functions_of_type(joint: Joint) -> dict:
+    """Functions that a user's joint type is made of; none for the library's types."""
+    given = getattr(getattr(TYPES[joint.type], "function", None), "__dict__", {})
+    return {name: value for name, value in given.items() if callable(value)}
 
 
 def _has_parts(value) -> bool:
