@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from abd import backends
+from abd.coupling_view import CouplingView
 from abd.energies import Budget, kinetic_energy, momenta
 from abd.joint_control import JointControl, own_joints
 from abd.joint_view import JointView
@@ -83,7 +84,7 @@ class Simulation:
 
     Attributes:
         model: the scene; its joints are those of the moment.
-        bodies, joints, sensors: by name; control: changes joints.
+        bodies, joints, couplings, sensors: by name; control: changes joints.
         coordinates: (c,) of all joints, angles counted over any number of turns.
     """
 
@@ -101,6 +102,7 @@ class Simulation:
         self.control = JointControl(self)
         self.bodies = {name: BodyView(self, k) for k, name in enumerate(bodies.names)}
         self.joints = {joint.name: JointView(self, k) for k, joint in enumerate(self.model.joints)}
+        self.couplings = {one.name: CouplingView(self, k) for k, one in enumerate(self.model.couplings)}
 
     @property
     def time(self) -> float:

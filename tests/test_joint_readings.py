@@ -12,10 +12,11 @@ from abd.simulation import Simulation
 FORCE, TORQUE = np.array([30.0, -20.0, 10.0]), np.array([4.0, 5.0, -6.0])
 ANCHOR, CENTRE = np.array([0.3, -0.2, 0.1]), np.array([1.0, 0.5, -0.25])
 ARM = CENTRE - ANCHOR
+DEVICES = ("numpy", "cpu")
 MODES = ("penalty", "exact", "compliant")
 
 
-def held(kind: str, enforcement: str, steps: int = 3, **keys) -> Simulation:
+def held(kind: str, enforcement: str, steps: int = 3, device: str = "numpy", **keys) -> Simulation:
     """A block of 8 kg, turned against the world and pulled by FORCE and TORQUE, on a joint to the world."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-9, "joint_tolerance": 1e-10})
     scene.add_body(
@@ -24,7 +25,7 @@ def held(kind: str, enforcement: str, steps: int = 3, **keys) -> Simulation:
     if enforcement == "compliant":
         keys.setdefault("compliance", (0.0,))
     scene.add_joint(kind, "joint", "world", "block", anchor=ANCHOR, enforcement=enforcement, **keys)
-    sim = Simulation(scene, "numpy")
+    sim = Simulation(scene, device)
     for _ in range(steps):
         sim.step()
     return sim
@@ -43,9 +44,10 @@ def required(sim: Simulation, before: np.ndarray) -> np.ndarray:
     return np.concatenate([force, about_origin - np.cross(ANCHOR, force)])
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("enforcement", MODES)
-def test_a_fixed_joint_carries_force_and_torque_on_every_axis(enforcement):
-    sim = held("fixed", enforcement)
+def test_a_fixed_joint_carries_force_and_torque_on_every_axis(enforcement, device):
+    sim = held("fixed", enforcement, device=device)
     before = sim.stepper.qd.copy()
     sim.step()
     joint = sim.joints["joint"]
@@ -60,10 +62,11 @@ def test_a_fixed_joint_carries_force_and_torque_on_every_axis(enforcement):
     assert joint.num_bilateral == 6 and joint.num_unilateral == joint.num_engaged == 0
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("enforcement", MODES)
-def test_a_hinge_carries_all_but_the_torque_about_its_axis(enforcement):
+def test_a_hinge_carries_all_but_the_torque_about_its_axis(enforcement, device):
     axis = np.array([1.0, 2.0, -2.0]) / 3.0
-    sim = held("hinge", enforcement, axis=axis)
+    sim = held("hinge", enforcement, device=device, axis=axis)
     before = sim.stepper.qd.copy()
     sim.step()
     joint = sim.joints["joint"]
@@ -192,6 +195,26 @@ def test_work_of_drives_and_friction_closes_the_account():
     assert energy["kinetic"] + energy["joint"] == pytest.approx(
         energy["external_work"] + energy["friction_work"], rel=2e-2
     )
+
+
+def test_a_gear_tells_its_force():
+    """Two equal wheels, the second turns by -2 q1: a torque T on the first asks for -2 T/5 on the coupling's q0."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-9})
+    for k in range(2):
+        scene.add_body(f"wheel{k}", box=(0.4, 0.4, 0.1), mass=1.0, position=(0, 0, k), torque=(0, 0, 0.5 * (1 - k)))
+        scene.add_hinge(f"axle{k}", "world", f"wheel{k}", anchor=(0, 0, k), axis=(0, 0, 1), enforcement="exact")
+    terms = [{"coordinate": "axle0.theta", "factor": -2.0}]
+    scene.add_coupling("gear", "axle1.theta", terms, enforcement="exact")
+    sim = Simulation(scene, "numpy")
+    for _ in range(5):
+        sim.step()
+    gear, rates = sim.couplings["gear"], [sim.joints[f"axle{k}"].rates[0] for k in range(2)]
+    assert rates[1] == pytest.approx(-2.0 * rates[0], rel=1e-3) and abs(gear.residual) < 1e-8
+    # J a = T + 2 f and J (-2 a) = f, so f = -2 T / 5
+    assert gear.force == pytest.approx(-2.0 * 0.5 / 5.0, rel=1e-3)
+    torques = [sim.joints[f"axle{k}"].wrench()[1][2] for k in range(2)]
+    assert torques == pytest.approx([2.0 * gear.force, gear.force], rel=1e-6)
+    assert gear.name == "gear" and len(gear.coupling.terms) == 1
 
 
 def test_a_scene_without_joints_has_nothing_to_read():

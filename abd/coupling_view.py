@@ -1,0 +1,43 @@
+"""`CouplingView`: one relation between coordinates in a running simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.model import Coupling
+
+if TYPE_CHECKING:
+    from abd.simulation import Simulation
+
+
+class CouplingView:
+    """A coupling ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)``."""
+
+    def __init__(self, simulation: Simulation, index: int):
+        self.simulation, self.index = simulation, index
+
+    @property
+    def coupling(self) -> Coupling:
+        """Its definition."""
+        return self.simulation.model.couplings[self.index]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.coupling.name
+
+    @property
+    def residual(self) -> float:
+        """q0 less what the others ask for [m or rad]."""
+        return float(self.simulation.joint_readings().row_value[self._row])
+
+    @property
+    def force(self) -> float:
+        """Effort on q0 [N or N m]; coordinate k of the right-hand side gets ``-scale f_k'(q_k)`` times that."""
+        return float(self.simulation.joint_readings().row_force[self._row])
+
+    @property
+    def _row(self) -> int:
+        return int(np.flatnonzero(self.simulation.backend.system.acting.coupling == self.index)[0])
