@@ -15,7 +15,8 @@
     "angular_velocity"   body                                world axes [rad/s]
     a function           -                                   whatever f(simulation) returns, a number or an array
 
-A joint alone gives its first coordinate.
+A joint alone gives its first coordinate. A run whose simulation has sensors from the start writes their values at every
+frame of the trajectory, at ``/sensors/<name>`` (`abd.io.run`).
 """
 
 from __future__ import annotations
@@ -80,7 +81,11 @@ class Sensor:
     def record(self) -> None:
         """Record now."""
         self._times.append(self._simulation.time)
-        self._values.append(np.array(self._read(), dtype=float).ravel())
+        self._values.append(self.present())
+
+    def present(self) -> np.ndarray:
+        """(k,) values of the moment, without recording them."""
+        return np.array(self._read(), dtype=float).ravel()
 
     def write_csv(self, path: str | Path) -> None:
         """A line of names, then one line per record: time and values with all their digits."""

@@ -22,7 +22,14 @@ from abd.state import State
 
 @dataclass
 class StepReport:
-    """What one frame did: the numbers of formulation.md section 5, SI units."""
+    """What one frame did: the numbers of formulation.md section 5, SI units.
+
+    ``energy``: kinetic, gravity, elastic, contact; "joint" is what penalties, compliances, springs, limits and rotors
+    store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
+    coordinates, "friction_work" that of contact friction and of friction and damping in joints. What prescribed bodies
+    do is in no account. ``max_joint_residual``: of active joints and couplings [m], [rad]. ``broken``: joints that broke
+    after this frame.
+    """
 
     step: int
     time: float

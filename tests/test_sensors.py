@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import abd
+from abd.io.run import run
+from abd.io.trajectory import Trajectory
 from abd.simulation import Simulation
 
 
@@ -55,6 +57,26 @@ def test_every_so_many_steps_and_csv(sim, tmp_path):
         head, *rows = csv.reader(file)
     assert head == ["time", "theta"]
     assert np.array(rows, dtype=float).tolist() == np.column_stack([sensor.time, sensor.values]).tolist()
+
+
+def test_sensors_are_in_the_trajectory_of_a_run(tmp_path):
+    """One column per value at every frame, in a resumed run too."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
+    scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+
+    def simulate(model, device):
+        made = Simulation(model, "numpy")
+        made.add_sensor("load/bar", "wrench", "hinge", every=4)
+        return made
+
+    for steps, resume in ((3, False), (6, True)):
+        outcome = run(scene, scene.compile(), tmp_path / "run", steps=steps, resume=resume, simulate=simulate)
+    with Trajectory(tmp_path / "run") as trajectory:
+        load = trajectory.series("/sensors/load|bar")
+        assert load.shape == (7, 6) and (load == trajectory.series("/joints/hinge/wrench")).all()
+        assert trajectory.series("/joints/hinge/coordinates")[-1, 0] > 0.02
+    assert outcome.report["broken_joints"] == {} and abs(outcome.report["energy_drift"]) < 0.2
 
 
 def test_what_is_not_there_is_named(sim):

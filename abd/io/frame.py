@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from abd.io.layout import joint_path
+from abd.io.layout import joint_path, sensor_path
 
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
 
@@ -48,11 +48,13 @@ class FrameReader:
     """Reads frames from a simulation.
 
     Args:
-        sim: a `Simulation`, or anything with its `model`, `host_state()` and `joint_readings()`.
+        sim: a `Simulation`, or anything with its `model`, `host_state()` and `joint_readings()`. The sensors that it has
+            by now are written at every frame, whatever their own rhythm.
     """
 
     def __init__(self, sim):
         self.sim = sim
+        self.sensors = dict(getattr(sim, "sensors", {}))
         self.paths = [joint_path(joint.name) for joint in sim.model.joints]
 
     def values(self, report, row: SolverRow) -> dict[str, np.ndarray]:
@@ -81,4 +83,6 @@ class FrameReader:
             values[f"{path}/coordinates"], values[f"{path}/rates"] = read.coordinates[mine], read.rates[mine]
             values[f"{path}/residual"], values[f"{path}/wrench"] = read.residual[k], read.wrench[k]
             values[f"{path}/active"] = np.bool_(model.joints[k].active)
+        for name, sensor in self.sensors.items():
+            values[sensor_path(name)] = sensor.present()
         return values

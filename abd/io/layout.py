@@ -72,6 +72,11 @@ def joint_path(name: str) -> str:
     return "/joints/" + ("_" if name == "." else name.replace("/", "|"))
 
 
+def sensor_path(name: str) -> str:
+    """Dataset of a sensor's values (T, k); its name as in `joint_path`."""
+    return "/sensors/" + ("_" if name == "." else name.replace("/", "|"))
+
+
 def name_of(model: Model, body: int) -> str:
     """Name of a body, or "world"."""
     return "world" if body == WORLD else model.bodies.names[body]

@@ -235,6 +235,7 @@ class Trajectory:
         """Datasets with one entry per frame: those that can grow."""
         found = ["/time", "/step"]
         groups = ["bodies", "energy", "momentum", "solver", *(f"joints/{name}" for name in self._file["joints"])]
+        groups += ["sensors"] if "sensors" in self._file else []
         for group in groups:
             series = {name: item for name, item in self._file[group].items() if isinstance(item, h5py.Dataset)}
             found += [f"/{group}/{name}" for name, item in series.items() if item.maxshape[:1] == (None,)]
