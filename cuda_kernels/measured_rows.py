@@ -7,8 +7,9 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, ZERO
+from cuda_kernels.affine import ONE, TINY, ZERO, Pose
 from cuda_kernels.laws import BARRIER, ONE_SIDED, QUADRATIC, SATURATED, Parameters, evaluate
+from cuda_kernels.measures import Measures, frames
 from cuda_kernels.sums import MAX
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -153,6 +154,52 @@ def end_gradients(
         else:
             s = s + weight[t] * parent_gradient[m, r]
     u[end, r] = s
+
+
+@wp.kernel
+def stiffen_sides(
+    first: wp.int32,
+    rows: MeasuredRows,
+    measures: Measures,
+    pose: Pose,
+    ends: Ends,
+    lengths: wp.array(dtype=wp.int32),
+    term_row: wp.array(dtype=wp.int32),
+    row_count: wp.int32,
+    slope: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    curvature: wp.array(dtype=wp.float64),
+    u: wp.array2d(dtype=wp.float64),
+):
+    """A length under the tension ``t = slope weight scale > 0`` resists motions across its line: ``t/|d| (1 - n n^T)``.
+
+    Length k of the list fills the ends of rows R + 2k and R + 2k + 1, one for each direction across it.
+    """
+    k = wp.tid() + first
+    t = lengths[k]
+    m = rows.term_measure[t]
+    _D, _C, d = frames(measures, m, pose)
+    size = wp.max(wp.length(d), TINY)
+    n = d / size
+    tension = slope[term_row[t]] * weight[t] * measures.scale[m]
+    axis = wp.vec3d(ONE, ZERO, ZERO)
+    if wp.abs(n[0]) > wp.float64(0.6):
+        axis = wp.vec3d(ZERO, ONE, ZERO)
+    side = wp.normalize(wp.cross(n, axis))
+    for j in range(2):
+        row = row_count + 2 * k + j
+        curvature[row] = wp.max(tension, ZERO) / size
+        for end in range(ends.of_row[row], ends.of_row[row + 1]):
+            X = measures.parent_point[m]
+            f = -side
+            if ends.body[end] == measures.child[m]:
+                X = measures.child_point[m]
+                f = side
+            for r in range(3):
+                u[end, r] = f[r]
+                for c in range(3):
+                    u[end, 3 + 3 * r + c] = f[r] * X[c]
+        side = wp.cross(n, side)
 
 
 @wp.kernel

@@ -94,8 +94,12 @@ class Joints:
             d.zeros((self.measure_count, 12), wp.float64),
         )
         self.u = d.zeros((self.end_count, 12), wp.float64)
-        self.slope, self.curvature, self.x, self.x_ahead, self.gap, self.gap_ahead, self.per_row = (
-            d.zeros(self.row_count, wp.float64) for _ in range(7)
+        self.lengths, self.length_count = d.upload(ends.lengths, wp.int32), len(ends.lengths)
+        self.term_row = d.upload(host.term_row, wp.int32)
+        with_sides = self.row_count + 2 * self.length_count
+        self.slope, self.curvature, self.missing = (d.zeros(with_sides, wp.float64) for _ in range(3))
+        self.x, self.x_ahead, self.gap, self.gap_ahead, self.per_row = (
+            d.zeros(self.row_count, wp.float64) for _ in range(5)
         )
         self.weight = d.zeros(len(host.term_measure), wp.float64)
 
@@ -193,6 +197,11 @@ class Joints:
             return
         self._linearize(pose)
         launch(
+            measured_rows.stiffen_sides,
+            self.length_count, self.rows, self.measures, pose, self.ends, self.lengths, self.term_row, self.row_count,
+            self.slope, self.weight, self.curvature, self.u,
+        )  # fmt: skip
+        launch(
             measured_rows.add_to_bodies,
             12 * self.n, self.body_starts, self.body_ends, self.ends, self.slope, self.curvature, self.u, gradient,
             diagonal,
@@ -278,10 +287,10 @@ class Joints:
         if self.linear_count:
             launch(rows.row_gradients, self.n, self.held, straight, self.linear_starts, self.linear_entries, gradient)
         if self.has_exact_measured:
-            launch(measured_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.per_row)
+            launch(measured_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.missing)
             launch(
                 measured_rows.forces_to_bodies,
-                self.n, self.body_starts, self.body_ends, self.ends, self.per_row, self.u, gradient,
+                self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, gradient,
             )  # fmt: skip
 
     def take_over(self, straight, whole: bool) -> None:

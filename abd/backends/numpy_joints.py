@@ -6,8 +6,10 @@ import numpy as np
 
 from abd.joints import laws, measured_rows, rows, table
 from abd.joints.laws import SLOTS, Law
+from abd.joints.measures import MeasureKind
 from abd.joints.system import KEPT, LINEAR_TOLERANCE, JointSystem
 from abd.model import WORLD
+from abd.potentials.elements import body_block
 
 
 class NumpyJoints:
@@ -51,7 +53,31 @@ class NumpyJoints:
             gradient += (slope @ J).reshape(n, 12)
             H = J.T @ (curvature[:, None] * J)
             blocks += H.reshape(n, 12, n, 12).transpose(0, 2, 1, 3)
+            self._stiffen_sides(q, slope, blocks)
         return gradient, blocks
+
+    def _stiffen_sides(self, q: np.ndarray, slope: np.ndarray, blocks: np.ndarray) -> None:
+        """A length under tension t resists motions across its line: add ``t/|d| (1 - n n^T)`` to blocks (n, n, 12, 12)."""
+        s = self.system
+        terms = np.flatnonzero(s.table.kind[s.rows.term_measure] == MeasureKind.LENGTH)
+        if not len(terms):
+            return
+        m = s.rows.term_measure[terms]
+        measured = table.values(s.table, q, self.reference)
+        _, weight = measured_rows.evaluate(s.rows, measured)
+        tension = np.maximum(slope[s.rows.term_row[terms]] * weight[terms] * s.table.scale[m], 0.0)
+        d = table.carry(s.table, q).d[m]
+        size = np.linalg.norm(d, axis=1)
+        n = d / size[:, None]
+        K = (tension / size)[:, None, None] * (np.eye(3) - n[:, :, None] * n[:, None, :])
+        one = np.ones((len(m), 1))
+        Y_c, Y_p = np.hstack([one, s.table.child_point[m]]), np.hstack([one, s.table.parent_point[m]])
+        child, parent = s.table.child[m], s.table.parent[m]
+        np.add.at(blocks, (child, child), body_block(K, Y_c, Y_c))
+        k = parent != WORLD
+        np.add.at(blocks, (parent[k], parent[k]), body_block(K[k], Y_p[k], Y_p[k]))
+        np.subtract.at(blocks, (parent[k], child[k]), body_block(K[k], Y_p[k], Y_c[k]))
+        np.subtract.at(blocks, (child[k], parent[k]), body_block(K[k], Y_c[k], Y_p[k]))
 
     def _jacobian(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives (R, 12 n) of the rows, and their values (R,)."""
