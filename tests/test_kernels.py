@@ -359,7 +359,7 @@ STRUCTS = {
     "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point", "mask"}, {"shift"}),
     "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
     "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, set(), {"law", "p"}),
-    "ends": (joint_ends.Ends, measured_rows.Ends, {"pairs", "pair_starts", "pair_entries"}, set()),
+    "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
     "elements": (elements.Elements, contact.Elements, {"source"}, set()),
     "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"bend", "reach"}),
     "surfaces": (
