@@ -106,13 +106,12 @@ class _Builder:
             self._stiff(k, joint, terms, Role.CONSTRAINT, name, rotary)
 
     def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
-        """Limits of rotations and users' gaps are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly
-        as the joint."""
-        terms, rotary = [(index, factor(1.0))], measure.rotary
-        if rotary or measure.function is not None:
+        """Limits of rotations are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly as the joint."""
+        terms = [(index, factor(1.0))]
+        if measure.rotary:
             self._add(
-                terms, Role.GAP, Law.BARRIER, k, measure.name, rotary, mass_stiffness=self._inertia(joint, rotary),
-                sign=1.0, distance=self._distance(rotary, np.inf, None),
+                terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
+                sign=1.0, distance=self._distance(True, np.inf, None),
             )  # fmt: skip
         elif joint.enforcement == "compliant" and joint.compliance:
             self._add(

@@ -22,9 +22,10 @@ MOST_PARAMETERS = NUMBERS - FIRST
 class RowFlags(IntFlag):
     """What a row is; the values are those of ArtiSynth's RigidBodyCoupling.
 
-    Without BILATERAL a row is a gap that must stay open. LINEAR rows are metres, ROTARY ones radians; COUPLED ones,
-    which are both, count as metres. CONSTANT says nothing here. LIMIT and LOCKED belong to coordinates, whose settings
-    they are.
+    Without BILATERAL a row is a gap that must not become negative: a length is held one-sidedly, by the enforcement of
+    its joint, as ropes are; an angle is kept open by a barrier. (A coordinate with a range keeps a length open by a
+    barrier too.) LINEAR rows are metres, ROTARY ones radians; COUPLED ones, which are both, count as metres. CONSTANT
+    says nothing here. LIMIT and LOCKED belong to coordinates, whose settings they are.
     """
 
     BILATERAL = 0x01
