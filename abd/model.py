@@ -125,7 +125,8 @@ class Drive:
         stiffness, damping: gains of "pd" [N/m, N s/m or N m/rad, N m s/rad]; `damping` alone of a velocity drive with
             a gain.
         effort: largest force or torque [N or N m].
-        uid: 19 or 21 for the published driving joints, with K = strength_ratio (m_i + m_j); 0 for ours.
+        uid: 19 or 21 for the published driving joints, with K = strength_ratio (m_i + m_j); 667 or 668 for the force
+            along a slider or the torque of a hinge, with the true lever arm; 0 for ours.
         strength_ratio: gamma of those [-].
     """
 

@@ -105,9 +105,7 @@ def test_a_damped_limit_stops_inelastically(device):
 
 
 def test_a_compliant_limit_yields_by_torque_times_compliance(device="cpu"):
-    angles = Arms(
-        device, torque=0.5, upper=0.1, limit="compliant", limit_compliance=0.02, limit_damping=3.0
-    ).run(300)
+    angles = Arms(device, torque=0.5, upper=0.1, limit="compliant", limit_compliance=0.02, limit_damping=3.0).run(300)
     assert angles[-1, 0] - 0.1 == pytest.approx(0.5 * 0.02, rel=1e-3)
 
 

@@ -62,7 +62,10 @@ class Joints:
         self.measures = measures.Measures()
         self.measures.kind = d.upload(table.kind, wp.int32)
         self.measures.numbers = d.upload(table.numbers.reshape(-1, 48), wp.float64)
-        self.measures.scale, self.measures.offset = d.upload(table.scale, wp.float64), d.upload(table.offset, wp.float64)
+        self.measures.scale, self.measures.offset = (
+            d.upload(table.scale, wp.float64),
+            d.upload(table.offset, wp.float64),
+        )
         self.measures.parent, self.measures.child = d.upload(table.parent, wp.int32), d.upload(table.child, wp.int32)
         self.measures.parent_point = d.upload(table.parent_point, wp.vec3d)
         self.measures.child_point = d.upload(table.child_point, wp.vec3d)
@@ -74,7 +77,10 @@ class Joints:
     def _upload_rows(self, ends: Ends) -> None:
         d, host = self.device, self.system.rows
         self.rows = measured_rows.MeasuredRows()
-        self.rows.starts, self.rows.term_measure = d.upload(host.starts, wp.int32), d.upload(host.term_measure, wp.int32)
+        self.rows.starts, self.rows.term_measure = (
+            d.upload(host.starts, wp.int32),
+            d.upload(host.term_measure, wp.int32),
+        )
         self.rows.piece_starts = d.upload(host.piece_starts, wp.int32)
         self.rows.starts_at, self.rows.origin = d.upload(host.starts_at, wp.float64), d.upload(host.origin, wp.float64)
         self.rows.coefficients = d.upload(host.coefficients, wp.float64)
@@ -118,9 +124,7 @@ class Joints:
         self.coupling.row, self.coupling.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
         self.coupling.blocks = d.upload(constant, wp.float64)
         owners, codes = np.concatenate([pairs[:, 0], pairs[:, 1]]), np.arange(self.pairs)
-        self.coupling.starts, self.coupling.entries = self._lists(
-            owners, np.concatenate([2 * codes, 2 * codes + 1]), n
-        )
+        self.coupling.starts, self.coupling.entries = self._lists(owners, np.concatenate([2 * codes, 2 * codes + 1]), n)
         counts = np.zeros(self.pairs + 1, dtype=np.int64)
         counts[1 + np.searchsorted(union, keys[1])] = np.diff(ends.pair_starts)
         self.pair_starts = d.upload(np.cumsum(counts), wp.int32)
@@ -168,7 +172,14 @@ class Joints:
         for count, starts, entries, energies in jobs:
             if count:
                 launch(
-                    sums.listed_differences, n, starts, entries, energies("trial"), energies("current"), difference, size
+                    sums.listed_differences,
+                    n,
+                    starts,
+                    entries,
+                    energies("trial"),
+                    energies("current"),
+                    difference,
+                    size,
                 )
 
     def _linear_energies(self, slot: str) -> wp.array:
@@ -190,9 +201,7 @@ class Joints:
         off-diagonal blocks."""
         launch = self.device.launch
         if self.linear_count:
-            launch(
-                rows.row_gradients, self.n, self.linear, pose, self.linear_starts, self.linear_entries, gradient
-            )
+            launch(rows.row_gradients, self.n, self.linear, pose, self.linear_starts, self.linear_entries, gradient)
         if not self.row_count:
             return
         self._linearize(pose)
@@ -246,9 +255,7 @@ class Joints:
         launch = self.device.launch
         self._values_at(pose, self.x_ahead, self.per_row)
         launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap_ahead)
-        launch(
-            measured_rows.row_shares, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row
-        )
+        launch(measured_rows.row_shares, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row)
         self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MIN, shares)
 
     # exact rows ---------------------------------------------------------------------------------------------------

@@ -151,9 +151,7 @@ class _Builder:
         common = {"bound": bound, "sign": sign, "damping": s.limit_damping}
         width = s.upper - s.lower
         if s.limit == "compliant":
-            self._add(
-                terms, role, Law.ONE_SIDED, k, s.name, rotary, stiffness=1.0 / s.limit_compliance, **common
-            )
+            self._add(terms, role, Law.ONE_SIDED, k, s.name, rotary, stiffness=1.0 / s.limit_compliance, **common)
         elif s.limit == "cubic":
             scale = width**3 if np.isfinite(width) and width > 0.0 else 1.0
             self._add(terms, role, Law.CUBIC, k, s.name, rotary, mass_stiffness=s.limit_strength / scale, **common)
@@ -167,7 +165,7 @@ class _Builder:
         effort = min(drive.effort, s.effort_limit)
         law = Law.SATURATED if np.isfinite(effort) else Law.QUADRATIC
         functions = {"target_of": drive.target, "rate_of": drive.rate}
-        if drive.uid:
+        if drive.uid in DRIVE_UIDS:
             K = drive.strength_ratio * joint.stiffness_mass * (2.0 if drive.uid == 21 else 1.0)
             following = {"follows": drive.mode == "brake"}
             functions = {} if drive.mode == "brake" else functions

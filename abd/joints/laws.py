@@ -14,7 +14,8 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     SINE       K/2 sin(x - a)^2                             p = K, a, target
 
 An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
-``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D acts on the way into a limit's zone only: what enters is slowed, what leaves is not.
+``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D
+acts on the way into a limit's zone only: what enters is slowed, what leaves is not.
 """
 
 from __future__ import annotations

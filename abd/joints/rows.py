@@ -14,7 +14,6 @@ import numpy as np
 
 from abd.model import WORLD, Joint
 
-
 EXACT_RATIO = 1e3
 """Stiffness of exact rows over the largest mass among the bodies joined to them: how much of a multiplier's error is
 left after one iteration is the inverse of it; more would lengthen the arc's way along the valley."""

@@ -14,7 +14,13 @@ from abd.scene.joint_parameters import joint_coordinates
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.suggestions import did_you_mean, enumerated
 
-DRIVE_UIDS = (0, 19, 21)
+DRIVE_UIDS = {
+    # published number: modes, and whether it drives an angle
+    19: (("position", "brake"), True),
+    21: (("position", "brake"), False),
+    667: (("force",), False),
+    668: (("force",), True),
+}
 LIMIT_KEYS = {
     # kind of limit: keys that mean something beside it
     "barrier": ("limit_distance", "limit_distance_deg", "limit_damping"),
@@ -132,6 +138,24 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
         yield Finding((place,), message, getattr(table, place), "choose a value inside, or drop the range")
 
 
+def _check_uid(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
+    if drive.uid not in DRIVE_UIDS:
+        yield Finding(
+            ("uid",), f"no drive has the number {drive.uid}", drive.uid, "use 19, 21, 667, 668, or 0 for ours"
+        )
+        return
+    modes, rotary = DRIVE_UIDS[drive.uid]
+    if drive.mode not in modes:
+        message = f"uid {drive.uid} is a drive of mode {' or '.join(modes)}, not {drive.mode}"
+        yield Finding(("uid",), message, drive.uid, "drop it, or change the mode")
+    elif measure.rotary != rotary:
+        right = [uid for uid, of in DRIVE_UIDS.items() if drive.mode in of[0] and of[1] == measure.rotary]
+        kind = "angles" if measure.rotary else "lengths"
+        yield Finding(
+            ("uid",), f"uid {drive.uid} does not drive {measure.name}", drive.uid, f"use {right[0]} for {kind}"
+        )
+
+
 def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
     yield from check_twins(drive)
     if not measure.rotary:
@@ -144,14 +168,8 @@ def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
     if drive.mode == "pd" and not drive.stiffness and not drive.damping:
         message = "a pd drive has no gains"
         yield Finding(("mode",), message, drive.mode, "give stiffness, damping or both", is_absence=True)
-    if drive.uid not in DRIVE_UIDS:
-        yield Finding(("uid",), f"no drive has the number {drive.uid}", drive.uid, "use 19, 21, or 0 for ours")
-    elif drive.uid and drive.mode not in ("position", "brake"):
-        message = f"uid {drive.uid} is a drive of mode position or brake, not {drive.mode}"
-        yield Finding(("uid",), message, drive.uid, "drop it, or change the mode")
-    elif drive.uid and measure.rotary == (drive.uid == 21):
-        right = "19 for angles" if measure.rotary else "21 for lengths"
-        yield Finding(("uid",), f"uid {drive.uid} does not drive {measure.name}", drive.uid, f"use {right}")
-    if drive.strength_ratio != DriveSpec.model_fields["strength_ratio"].default and not drive.uid:
+    if drive.uid:
+        yield from _check_uid(measure, drive)
+    if drive.strength_ratio != DriveSpec.model_fields["strength_ratio"].default and drive.uid not in (19, 21):
         message = "belongs to the published drives; ours take the joint's"
         yield Finding(("strength_ratio",), message, drive.strength_ratio, "drop it, or give uid = 19 or 21")

@@ -72,7 +72,11 @@ class DriveSpec(Spec):
         0.0, "gain of pd on the speed; of a velocity drive: softer than the joint", unit="N s/m or N m s/rad", ge=0
     )
     effort: Number | None = entry(None, "largest force or torque; default: no limit", unit="N or N m", gt=0)
-    uid: Count = entry(0, "19 or 21: the published driving joints, stiffness strength_ratio (m_parent + m_child)")
+    uid: Count = entry(
+        0,
+        "19, 21: the published driving joints, stiffness strength_ratio (m_parent + m_child); 667, 668: force along a "
+        "slider, torque of a hinge",
+    )
     strength_ratio: Number = entry(100.0, "gamma of those", gt=0)
 
 
