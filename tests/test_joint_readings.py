@@ -5,6 +5,7 @@ import pytest
 from fake_simulation import BOX, BOX_TRIANGLES, mesh_of, model_of, pose
 
 import abd
+from abd.joints import TYPES
 from abd.joints.readings import opening_readings
 from abd.model import WORLD, Joint
 from abd.simulation import Simulation
@@ -82,7 +83,7 @@ def test_a_hinge_carries_all_but_the_torque_about_its_axis(enforcement, device):
 def test_a_compliant_row_yields_by_its_compliance():
     """Six compliances in SI, critically damped: the displacement is compliance times load, the reaction the load."""
     compliance = (1e-5, 2e-5, 3e-5, 1e-4, 2e-4, 3e-4)
-    sim = held("fixed", "compliant", steps=60, compliance=compliance, critical_damping=True)
+    sim = held("fixed", "compliant", steps=60, device="cpu", compliance=compliance, critical_damping=True)
     joint = sim.joints["joint"]
     static = np.concatenate([-FORCE, -TORQUE - np.cross(ARM, FORCE)])
     assert np.abs(np.concatenate(joint.wrench()) - static).max() < 2e-3 * np.abs(static).max()
@@ -128,7 +129,7 @@ def test_a_rope_is_engaged_while_it_is_taut():
     scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
     scene.add_body("weight", box=(0.1, 0.1, 0.1), mass=2.0, position=(0, 0, -0.95))
     scene.add_rope("rope", "world", "weight", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), distance=1.0)
-    sim = Simulation(scene, "numpy")
+    sim = Simulation(scene, "cpu")
     rope = sim.joints["rope"]
     sim.step()
     assert rope.num_unilateral == 1 and rope.num_engaged == 0 and (rope.wrench()[0] == 0.0).all()
@@ -143,19 +144,19 @@ def test_a_rope_is_engaged_while_it_is_taut():
 
 def test_coordinates_of_a_gimbal_and_their_rates():
     """A free gimbal: rates are the differences of the coordinates, coordinate wrenches do the power of the rates."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.001, "tolerance": 1e-8})
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.002, "tolerance": 1e-8})
     scene.add_body("top", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(1.0, 2.0, 3.0))
     scene.add_joint("gimbal", "g", "world", "top", anchor=(0, 0, 0), enforcement="exact")
-    sim = Simulation(scene, "numpy")
+    sim = Simulation(scene, "cpu")
     joint = sim.joints["g"]
     assert joint.coordinate_names == ("roll", "pitch", "yaw")
-    for _ in range(100):
+    for _ in range(40):
         before = joint.coordinates
         sim.step()
-    assert np.abs((joint.coordinates - before) / 0.001 - joint.rates).max() < 1e-2
+    assert np.abs((joint.coordinates - before) / 0.002 - joint.rates).max() < 2e-2
     twist = joint.relative_velocity
     wrenches = [joint.coordinate(name).wrench[1] for name in joint.coordinate_names]
-    assert np.allclose(wrenches @ twist[3:], joint.rates, atol=5e-3)
+    assert np.allclose(wrenches @ twist[3:], joint.rates, atol=1e-2)
     assert np.abs(twist[:3]).max() < 1e-6 and np.abs(joint.displacement).max() < 1e-8
     assert joint.coordinate(1).name == "pitch" and joint.coordinate("yaw").motion_type == "rotary"
     assert joint.coordinate("yaw").value_deg == np.degrees(joint.coordinate("yaw").value)
@@ -167,7 +168,7 @@ def test_a_hinge_counts_its_turns():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.05})
     scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0, angular_velocity=(0, 0, 10.0))
     scene.add_hinge("axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact")
-    sim = Simulation(scene, "numpy")
+    sim = Simulation(scene, "cpu")
     angles = [sim.joints["axle"].coordinate().value]
     for _ in range(40):
         sim.step()
@@ -183,8 +184,8 @@ def test_work_of_drives_and_friction_closes_the_account():
         "axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact",
         coordinate={"theta": {"friction": 0.02, "damping": 0.01, "armature": 0.01, "drive": {"mode": "force", "target": 0.1}}},
     )  # fmt: skip
-    sim = Simulation(scene, "numpy")
-    for _ in range(60):
+    sim = Simulation(scene, "cpu")
+    for _ in range(40):
         report = sim.step()
     energy, inertia = report.energy, 1.0 * (0.4**2 + 0.4**2) / 12.0
     speed, angle = sim.joints["axle"].rates[0], sim.joints["axle"].coordinates[0]
@@ -193,7 +194,7 @@ def test_work_of_drives_and_friction_closes_the_account():
     assert energy["external_work"] == pytest.approx(0.1 * angle, rel=1e-6)
     assert energy["friction_work"] < -0.02 * angle
     assert energy["kinetic"] + energy["joint"] == pytest.approx(
-        energy["external_work"] + energy["friction_work"], rel=2e-2
+        energy["external_work"] + energy["friction_work"], rel=4e-2
     )
 
 
@@ -232,3 +233,59 @@ def test_a_state_without_a_step_is_read_as_an_implicit_euler_step_would():
     assert np.allclose(read.wrench[0], [0, 0, -200.0 / 0.02**2 * 1e-3, 0, 0, 0])
     assert read.residual[0].tolist() == [1e-3, 0.0]
     assert read.energy[0] == pytest.approx(0.5 * 200.0 / 0.02**2 * 1e-6)
+
+
+OWN_KEYS = {
+    "distance": {"distance": 0.55},
+    "rope": {"distance": 0.5478},
+    "spring": {"stiffness": 100.0},
+    "bushing": {"stiffness": 1000.0},
+    "ellipsoid": {"radii": (0.6, 0.4, 0.5)},
+    "ellipsoid3": {"radii": (0.6, 0.4, 0.5)},
+    "general": {"constrained": ("x", "z", "ry")},
+    "screw": {"lead": 0.05},
+    "skewed_universal": {"skew": 0.3},
+    "segmented_planar_connector": {"segments": ((-2.0, 0.0), (2.0, 0.0))},
+}
+POINT_TO_POINT = ("distance", "rope", "spring")
+AXIS = np.array([2.0, -1.0, 2.0]) / 3.0
+
+
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+@pytest.mark.parametrize("kind", sorted(TYPES))
+def test_the_wrench_of_every_type_is_what_changes_the_momenta(kind, enforcement):
+    """Of a heavy block under a force and a torque; and a second simulation goes on from a checkpoint bit for bit."""
+
+    def make() -> Simulation:
+        scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8})
+        scene.add_body("block", box=(0.4, 0.3, 0.2), mass=3.0, position=CENTRE / 2, force=FORCE, torque=TORQUE / 10)
+        if kind in POINT_TO_POINT:
+            frame = {"parent_anchor": (0.0625, 0, -0.125), "child_anchor": (0.0, 0.0, 0.0)}
+        elif kind.startswith("ellipsoid"):
+            frame = {"parent_anchor": (0.3, 0.15, -0.5), "child_anchor": (-0.2, 0.1, -0.375 + 0.5)}
+        else:
+            frame = {"anchor": (0.3, 0.2, -0.1)}
+        if not kind.startswith(("ellipsoid", *POINT_TO_POINT)) and kind not in ("spherical", "pin", "fixed"):
+            frame["axis"] = AXIS
+        scene.add_joint(kind, "joint", "world", "block", enforcement=enforcement, **frame, **OWN_KEYS.get(kind, {}))
+        return Simulation(scene, "cpu")
+
+    sim = make()
+    joint, bodies, h = sim.joints["joint"], sim.model.bodies, sim.model.settings.dt
+    for _ in range(3):
+        before = sim.stepper.qd[0].copy()
+        sim.step()
+    q, change = sim.stepper.q[0], (sim.stepper.qd[0] - before) / h
+    force = bodies.mass[0] * (change[:3] - sim.model.settings.gravity) - FORCE
+    columns, pulls = q[3:].reshape(3, 3).T, bodies.moment[0][:, None] * change[3:].reshape(3, 3).T
+    torque = np.cross(columns, pulls).sum(axis=0) - TORQUE / 10
+    wrench = joint.wrench(point="center")
+    scale = np.linalg.norm(FORCE)
+    assert np.abs(wrench[0] - force).max() < 1e-6 * scale and np.abs(wrench[1] - torque).max() < 1e-6 * scale
+    assert np.isfinite(joint.rates).all() and len(joint.rates) == len(joint.coordinate_names)
+    assert len(joint.multipliers) == joint.num_bilateral + joint.num_unilateral
+    other = make()
+    other.restore(sim.checkpoint())
+    for one in (sim, other):
+        one.step()
+    assert (sim.stepper.q == other.stepper.q).all()
