@@ -90,6 +90,7 @@ class WarpRows:
         start_warp()
         self.name, self.count, self.parameters, self.warp_function = name, len(names), len(p), function
         self.device = Device("cpu")
+        self._items: dict[int, WarpItems] = {}
         M, r = sample_poses()
         numbers = np.tile(p, (len(M), 1))
         found = self.slopes(M, r, numbers, np.ones(len(M)))[1]
@@ -97,20 +98,24 @@ class WarpRows:
 
     def values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
         """See `RowFunction`."""
-        return self._items(M, r, p).values.numpy().reshape(len(M), self.count).copy()
+        return self._evaluated(M, r, p).values.numpy().reshape(len(M), self.count).copy()
 
     def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `RowFunction`; the adjoint needs no steps and no lengths."""
-        items, k = self._items(M, r, p), len(M)
+        items, k = self._evaluated(M, r, p), len(M)
         items.differentiate()
         by_M = items.by_M.numpy().reshape(k, self.count, 9)
         by_r = items.by_r.numpy().reshape(k, self.count, 3)
         return items.values.numpy().reshape(k, self.count).copy(), np.concatenate([by_M, by_r], axis=2)
 
-    def _items(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> WarpItems:
-        """Items of all rows of every pair, evaluated."""
-        rows = np.tile(np.arange(self.count), len(M))
-        items = WarpItems(self.warp_function, rows, np.repeat(p, self.count, axis=0), self.device)
+    def _evaluated(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> WarpItems:
+        """Items of all rows of every pair; those of one number of pairs are made once."""
+        p = np.repeat(p, self.count, axis=0)
+        items = self._items.get(len(M))
+        if items is None:
+            rows = np.tile(np.arange(self.count), len(M))
+            items = self._items[len(M)] = WarpItems(self.warp_function, rows, p, self.device)
+        items.p.numpy()[:, : self.parameters] = p
         items.M.numpy()[:] = np.repeat(M, self.count, axis=0)
         items.r.numpy()[:] = np.repeat(r, self.count, axis=0)
         items.evaluate()

@@ -20,6 +20,9 @@ class JointType(Protocol):
 
         combined(joint) -> list[Combined]   rows of several measures: a constraint, or a spring
         transform(joint, values) -> (4, 4)  T_CD at the coordinates (k,), where no product of motions gives it
+        project(joint, T) -> (4, 4)         T_GD, where the nearest admissible pose is to be another than that of
+                                            `abd.joints.transform.project`
+        PARAMETERS = {name: default}        numbers that a scene gives under ``parameters``
         FOLLOWS_POSE = True                 `measured` depends on the pose at the start of a step;
         at_pose(joint, T) -> list[Measure]  gives it for the pose T_CD (4, 4)
     """
