@@ -14,7 +14,7 @@ from on_device import random_states
 
 import abd
 from abd import RowFlags
-from abd.backends.custom_measures import refuse_host_functions
+from abd.backends.custom_measures import kernel_of, refuse_host_functions
 from abd.errors import DeviceError, SceneError
 from abd.joints import TYPES
 from abd.joints.axes import displacement, turn
@@ -291,6 +291,23 @@ def test_coordinates_count_turns_and_come_back_from_their_transform(define):
         assert configuration_space(joint) is not None
 
 
+@pytest.mark.parametrize("form", ["numpy", "warp", "wrenches"])
+def test_coordinates_can_be_set_and_read_in_a_simulation(define, form):
+    define_slotted(define, form)
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0)
+    start = {"x": {"initial": 0.1}, "theta": {"initial": 0.2}}
+    scene.add_joint(f"slotted_{form}", "slot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), coordinate=start)
+    simulation = abd.Simulation(scene, device="cpu")
+    slot = simulation.joints["slot"]
+    assert slot.coordinates == pytest.approx([0.1, 0.2], abs=1e-12)
+    assert slot.set_coordinate("theta", 1.0).converged
+    simulation.step()
+    assert slot.coordinates == pytest.approx([0.1, 1.0], abs=1e-9)
+    assert slot.error_twist == pytest.approx(0.0, abs=1e-9)
+    assert len(slot.multipliers) == slot.num_bilateral == 4
+
+
 @wp.func
 def bowl_row(row: int, M: wp.mat33d, r: wp.vec3d, p: wp.array(dtype=wp.float64)) -> wp.float64:
     if row == 0:
@@ -388,6 +405,14 @@ def test_numpy_functions_are_refused_on_cuda_by_name_and_warp_functions_are_not(
     refuse_host_functions(groups[1:2], "cuda:0", is_cpu=False)
     with pytest.raises(DeviceError, match=r"'slotted_numpy', 'slotted_wrenches'.* cuda:0.*use --device cpu"):
         refuse_host_functions(groups, "cuda:0", is_cpu=False)
+
+
+def test_the_kernel_of_a_warp_function_and_its_adjoint_compile_for_cuda(tmp_path):
+    module = kernel_of(slotted_row).module
+    wp.compile_aot_module(module, arch=90, module_dir=str(tmp_path), use_ptx=True)
+    (code,) = tmp_path.glob("*.ptx")
+    entries = [line for line in code.read_text().splitlines() if ".entry" in line]
+    assert [any(way in entry for entry in entries) for way in ("forward", "backward")] == [True, True]
 
 
 # the example of the README ----------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from abd.joints.custom_rows import CustomRows
 from abd.joints.numpy_rows import STENCIL, STEP, compare, sample_poses
 from abd.joints.table import MeasureTable
 from cuda_kernels import custom_measures as kernels
+from cuda_kernels.measures import Measures
 
 
 @functools.cache
@@ -140,7 +141,7 @@ class CustomMeasures:
         DeviceError: a NumPy function on a device other than the processor.
     """
 
-    def __init__(self, table: MeasureTable, measures, device: Device):
+    def __init__(self, table: MeasureTable, measures: Measures, device: Device):
         refuse_host_functions(table.custom, device.name, device.is_cpu)
         self.measures, self.device = measures, device
         self.groups = [
