@@ -321,14 +321,9 @@ def bowl_rows(M, r, p):
 
 def bead(define, device, **keys):
     """A bead of 1 kg let go above a bowl of radius 0.5 m; its heights over the bowl and the simulation."""
-    flags = {"rows": {"height": RowFlags.LINEAR}, "coordinates": {"x": RowFlags.LINEAR}, "parameters": {"radius": 9.0}}
-    if "coordinate" in keys:
-        flags = {
-            "rows": {},
-            "coordinates": {"height": RowFlags.LINEAR, "x": RowFlags.LINEAR},
-            "parameters": {"radius": 9.0},
-        }
-    define("bowl", bowl_rows if device == "numpy" else bowl_row, **flags)
+    gap, own = {"height": RowFlags.LINEAR}, {"x": RowFlags.LINEAR}
+    flags = {"rows": {}, "coordinates": gap | own} if "coordinate" in keys else {"rows": gap, "coordinates": own}
+    define("bowl", bowl_rows if device == "numpy" else bowl_row, parameters={"radius": 9.0}, **flags)
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_body("bead", box=(0.05, 0.05, 0.05), mass=1.0, position=(0.05, 0, 0.02))
     frames = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
