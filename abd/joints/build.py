@@ -69,7 +69,7 @@ class _Builder:
         """Constraint rows, gaps and springs of a joint's type."""
         module = TYPES[joint.type]
         compliant = joint.enforcement == "compliant"
-        measured = module.measured(joint)
+        measured = _measured(joint)
         follows = getattr(module, "FOLLOWS_POSE", False)
         if compliant and not follows:
             for i, measure in enumerate(module.constraints(joint)):
@@ -301,6 +301,21 @@ class _Builder:
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
         )
+
+
+def _measured(joint: Joint) -> list[Measure]:
+    """Measured rows of a joint, beside its linear ones (`abd.joints.rows`).
+
+    Rows that hold whole directions hold the strain of both bodies too. Exact joints leave that to the bodies: what their
+    points do not hold is held by the rows of `constraints`.
+    """
+    module = TYPES[joint.type]
+    linear, measured = module.rows(joint), module.measured(joint)
+    if joint.enforcement != "exact" or all(row.is_point for row in linear):
+        return measured
+    pinned = any(row.is_point for row in linear)
+    held = [one for one in module.constraints(joint) if one.rotary or not pinned]
+    return held + [one for one in measured if one.unilateral]
 
 
 def _pieces(term: CouplingTerm, weight: float) -> list[Piece]:

@@ -65,7 +65,7 @@ class Rows:
 
 
 def compile_rows(joints: list[Joint], mass: np.ndarray | None = None) -> Rows:
-    """Rows of a scene's joints that are not compliant, in the order of the joints.
+    """Rows of a scene's joints that are not compliant, in the order of the joints; of exact ones their points alone.
 
     Args:
         mass: (j,) mass [kg] that stands for m_i + m_j in exact joints; default: their own.
@@ -77,6 +77,7 @@ def compile_rows(joints: list[Joint], mass: np.ndarray | None = None) -> Rows:
         for k, joint in enumerate(joints)
         if joint.enforcement != "compliant"
         for row in TYPES[joint.type].rows(joint)
+        if row.is_point or joint.enforcement == "penalty"
     ]
     return Rows(
         joint=np.array([k for k, _, _ in found], dtype=np.int32),
