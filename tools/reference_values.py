@@ -6,6 +6,10 @@ FourBarLinkage. Published digits stand where they are converged; the others come
 coordinates, correct to all digits given.
 """
 
+from math import pi
+
+TURN = 2.0 * pi
+
 CHAIN = {
     # time: body: position, angular velocity, joint force on it
     0.25: {
@@ -111,13 +115,13 @@ A02_2 = {
 """N windows: time -> position of the first upper corner."""
 
 FOUR_BAR = {
-    # time: angles of the first and the last link
+    # time: angles of the first link, over its turns, and of the last one
     0.1: (1.67215267475, 1.54065607065),
     0.25: (1.67956657438, 1.54571494566),
     0.5: (1.71033445214, 1.56668663776),
     1.0: (1.91988759065, 1.70791363648),
-    2.0: (-0.97964508877, 2.01666560248),
-    5.0: (1.34073335666, 1.31461739669),
+    2.0: (-0.97964508877 + TURN, 2.01666560248),
+    5.0: (1.34073335666 + TURN, 1.31461739669),
 }
 LOOP_FORCE = (-0.3001246873, 0.0, -5.0029612805)
 """On the last link where it meets the second, after 0.5 s [N]."""

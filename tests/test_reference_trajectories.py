@@ -1,0 +1,127 @@
+"""Motion and joint forces of exact joints with bdf2, against known numbers at a stated step, with the order.
+
+Short parts of the runs of `tools/references.py`; the whole ones are in `test_reference_trajectories_slow.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms_held import HELD, worst_residual
+from tool import load_tool
+
+import abd
+
+cases = load_tool("reference_cases")
+runs = load_tool("reference_runs")
+
+
+@pytest.mark.parametrize(
+    ("name", "h", "until", "position", "velocity", "force"),
+    [
+        ("spherical chain", 0.005, 0.5, 1e-4, 1e-4, 1e-4),
+        ("hinges and a slider", 0.0025, 0.25, 1e-4, 0.0, 1e-3),
+        ("A01 pendulum", 0.0025, 0.5, 1e-4, 0.0, 1e-3),
+        ("four-bar", 0.005, 0.5, 1e-4, 0.0, 1e-4),
+        ("capsule on a hinge, damping 0", 0.0025, 0.25, 1e-4, 0.0, 0.0),
+        ("capsule on a hinge, damping 29", 0.0025, 0.25, 1e-4, 0.0, 0.0),
+        ("linkage", 0.0025, 0.25, 1e-4, 4e-4, 0.0),
+        ("double pendulum (0.1, 0.2)", 0.0025, 0.5, 1e-4, 4e-4, 0.0),
+    ],
+)
+def test_exact_joints_follow_the_reference_with_second_order(name, h, until, position, velocity, force):
+    """Largest errors [m, rad], [m/s, rad/s] and relative ones of forces; twice the step makes four times the error.
+
+    0 stands for a kind of which the reference knows nothing up to that time.
+    """
+    case = cases.CASES[name]
+    fine, coarse = (runs.run(case, step, until) for step in (h, 2.0 * h))
+    for kind, bound in zip(runs.KINDS, (position, velocity, force)):
+        error = runs.worst(fine.errors, kind)
+        assert error <= bound
+        if bound:
+            assert np.log2(runs.worst(coarse.errors, kind) / error) == pytest.approx(2.0, abs=0.25)
+    assert fine.residual[0] < 1e-9 and fine.residual[1] < 1e-8
+    assert fine.newton < 4.0
+
+
+@pytest.mark.parametrize(("name", "until", "position"), [("A02, N = 2", 1.0, 1e-3), ("A02, N = 40", 0.5, 2e-4)])
+def test_windows_with_redundant_rows_follow_their_closed_form(name, until, position):
+    """81 bars and 121 hinges, a third of whose rows are redundant."""
+    outcome = runs.run(cases.CASES[name], 0.0025, until)
+    assert runs.worst(outcome.errors, "position") < position
+    assert outcome.residual[0] < 1e-9 and outcome.newton < 5.0
+
+
+def test_a_compliant_linkage_stays_close_to_the_rigid_one():
+    """ArtiSynth's compliance of 1e-6 m/N: its hinges open by less than 1 mm, the links are that far off."""
+    outcome = runs.run(cases.CASES["linkage, compliant"], 0.0025, 0.25)
+    assert 1e-4 < outcome.residual[0] < 1e-3
+    assert runs.worst(outcome.errors, "position") < 2e-3
+
+
+def test_forces_are_of_second_order_from_the_fourth_step_on():
+    """A mass thrown around a pivot: the bdf1 step at the start spoils the forces of three steps, whatever h is.
+
+    They are off by a fixed part of the force then, and by 2.5 mN of 12 N, a quarter of it with half the step, later.
+    """
+    errors = {h: pivot_force_errors(h, round(0.1 / h)) for h in (0.01, 0.005)}
+    for error in errors.values():
+        assert error[:3].max() > 1.0 and error[3:].max() < 0.04
+    assert np.log2(errors[0.01][-1] / errors[0.005][-1]) == pytest.approx(2.0, abs=0.1)
+
+
+def pivot_force_errors(h: float, steps: int) -> np.ndarray:
+    """(steps,) of a mass of 1 kg at 1 m, level, thrown downwards with 2 m/s [N]."""
+    scene = cases.empty(h, tolerance=1e-7)
+    cases.link(scene, "bob", 1.0, (1e-9,) * 3, (-1, 0, 0), velocity=(0, -2, 0), angular_velocity=(0, 0, 2))
+    scene.add_spherical("pivot", abd.WORLD, "bob", anchor=(0, 0, 0), enforcement="exact")
+    simulation = abd.Simulation(scene, device="cpu")
+    times = h * np.arange(1, steps + 1)
+    motion = cases.solution(lambda t, y: [y[1], -cases.G * np.cos(y[0])], [np.pi, 2.0], times)
+    errors = []
+    for angle, rate in motion:
+        simulation.step()
+        u = np.array([np.cos(angle), np.sin(angle)])
+        expected = -(rate**2 - cases.G * np.sin(angle)) * u
+        errors.append(np.abs(simulation.joints["pivot"].wrench()[0][:2] - expected).max())
+    return np.array(errors)
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_exact_rows_hold_at_high_mass_ratios_and_in_loops(name):
+    """300 steps of 5 ms."""
+    length, turn = worst_residual(name, 300)
+    linear, measured = HELD[name].tolerance
+    assert length < linear and turn < measured
+
+
+@pytest.mark.parametrize(("integrator", "c"), [("bdf1", 1.0), ("bdf2", 4.0 / 9.0)])
+@pytest.mark.parametrize(("joint", "points"), [("spherical", 1), ("hinge", 2), ("fixed", 1)])
+def test_penalty_joints_open_by_what_the_load_predicts(integrator, c, joint, points):
+    """``c h^2 f / (points K)`` under a weight at the joint's point, K = 100 m: at rest, and not before."""
+    h, mass = 0.01, 3.0
+    scene = abd.Scene(gravity=(0, -cases.G, 0), solver={"dt": h, "integrator": integrator, "tolerance": 1e-9})
+    cases.link(scene, "weight", mass, (0.1, 0.1, 0.1), (0, 0, 0))
+    axis = {"axis": (0, 0, 1)} if joint == "hinge" else {}
+    scene.add_joint(joint, "hook", abd.WORLD, "weight", anchor=(0, 0, 0), **axis)
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(30):
+        simulation.step()
+    opening = -simulation.bodies["weight"].transform[1, 3]
+    assert opening == pytest.approx(c * h * h * mass * cases.G / (points * 100.0 * mass), rel=1e-6)
+    assert simulation.joints["hook"].residual[0] == pytest.approx(opening, rel=1e-6)
+    np.testing.assert_allclose(simulation.joints["hook"].wrench()[0], (0.0, mass * cases.G, 0.0), rtol=1e-5, atol=1e-6)
+
+
+def test_moving_penalty_joints_open_by_what_the_known_forces_predict():
+    """The spherical chain after 0.25 s: K = 100 (2 + 2) kg, forces from the reference, 0.2 % at h = 5 ms."""
+    h = 0.005
+    simulation = abd.Simulation(cases.spherical_chain(h, "penalty", tolerance=1e-7), device="cpu")
+    for _ in range(50):
+        simulation.step()
+    known = cases.CASES["spherical chain"].expected[0.25]
+    for i, K in enumerate((200.0, 400.0, 400.0, 400.0)):
+        force = np.linalg.norm(known[f"force {i}"])
+        opening = simulation.joints[f"joint{i}"].residual[0]
+        assert opening == pytest.approx(4.0 / 9.0 * h * h * force / K, rel=2e-3)
