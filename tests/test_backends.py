@@ -202,7 +202,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
         results.append(simulation.checkpoint())
     for other in results[1:]:
         for name, value in results[0].items():
-            np.testing.assert_array_equal(value, other[name], err_msg=name)
+            np.testing.assert_equal(value, other[name], err_msg=name)
 
 
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])

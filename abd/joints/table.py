@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,11 @@ class MeasureTable:
 
     def __len__(self) -> int:
         return len(self.joint)
+
+    @cached_property
+    def counts_turns(self) -> np.ndarray:
+        """(m,) bool: angles over any number of turns."""
+        return is_angle(self.kind)
 
 
 def tabulate(joints: list[Joint], entries: list[tuple[int, Measure]]) -> MeasureTable:
@@ -114,7 +120,7 @@ def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) ->
     if reference is None:
         return x
     turns = 2.0 * np.pi * np.round((reference - x) / (2.0 * np.pi))
-    return x + np.where(is_angle(table.kind), turns, 0.0)
+    return x + np.where(table.counts_turns, turns, 0.0)
 
 
 def linearize(
