@@ -1,0 +1,188 @@
+"""Exact joints beside Exudyn and MuJoCo, run live: motion, joint forces, and what acts on coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tool import load_tool
+
+import abd
+
+cases = load_tool("reference_cases")
+
+
+def richardson(coarse, fine):
+    """Of two runs of second order, the second with half the step."""
+    return [(4.0 * b - a) / 3.0 for a, b in zip(coarse, fine)]
+
+
+# Exudyn -------------------------------------------------------------------------------------------------------------
+
+
+def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
+    """Centres of mass (5, 3), angles of the last body (3,) and forces on the children (5, 3) of the hinges and slider."""
+    exudyn = pytest.importorskip("exudyn")
+    from exudyn import utilities as items
+
+    system = exudyn.SystemContainer().AddSystem()
+    previous, nodes, joints = system.AddObject(items.ObjectGround()), [], []
+    right = np.pi / 2.0
+    turned = [
+        np.eye(3),
+        items.RotationMatrixY(right),
+        items.RotationMatrixZ(right),
+        items.RotationMatrixX(-right),
+        np.eye(3),
+    ]
+    cross, along = 4.0 * (0.4**2 + 0.1**2) / 12.0, 4.0 * (0.1**2 + 0.1**2) / 12.0
+    for i in range(5):
+        node = system.AddNode(
+            items.NodeRigidBodyEP(
+                referenceCoordinates=[0.4 * i + 0.2, 0, 0, *items.eulerParameters0], initialVelocities=[0] * 7
+            )
+        )
+        body = system.AddObject(
+            items.ObjectRigidBody(physicsMass=4, physicsInertia=[along, cross, cross, 0, 0, 0], nodeNumber=node)
+        )
+        centre = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
+        system.AddLoad(items.Gravity(markerNumber=centre, loadVector=[0, -cases.G, 0]))
+        ends = ((previous, [0.2 if i else 0.0, 0, 0]), (body, [-0.2, 0, 0]))
+        markers = [system.AddMarker(items.MarkerBodyRigid(bodyNumber=owner, localPosition=end)) for owner, end in ends]
+        frames = {"markerNumbers": markers, "rotationMarker0": turned[i], "rotationMarker1": turned[i]}
+        joints.append(system.AddObject((items.PrismaticJointX if i == 2 else items.RevoluteJointZ)(**frames)))
+        if i == 2:
+            gains = {"stiffness": [500] * 3, "damping": [10] * 3}
+            system.AddObject(items.CartesianSpringDamper(markerNumbers=markers, **gains))
+        nodes.append(node)
+        previous = body
+    tip = system.AddMarker(items.MarkerBodyPosition(bodyNumber=previous, localPosition=[0.2, 0, 0]))
+    system.AddLoad(items.Force(markerNumber=tip, loadVector=[0, 0, 20]))
+    system.Assemble()
+    settings = exudyn.SimulationSettings()
+    settings.timeIntegration.numberOfSteps = steps
+    settings.timeIntegration.endTime = duration
+    settings.timeIntegration.verboseMode = 0
+    settings.timeIntegration.newton.useModifiedNewton = False
+    settings.timeIntegration.newton.relativeTolerance = 1e-11
+    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.9
+    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
+    settings.solutionSettings.writeSolutionToFile = False
+    system.SolveDynamic(settings)
+    kind = exudyn.OutputVariableType
+    forces = []
+    for i, joint in enumerate(joints):
+        # forces on marker 0, in the axes of the joint on its body
+        base = np.eye(3) if i == 0 else system.GetNodeOutput(nodes[i - 1], kind.RotationMatrix).reshape(3, 3)
+        forces.append(-base @ turned[i] @ system.GetObjectOutput(joint, kind.ForceLocal))
+    positions = np.array([system.GetNodeOutput(node, kind.Position) for node in nodes])
+    return [positions, system.GetNodeOutput(nodes[-1], kind.Rotation), np.array(forces)]
+
+
+def our_slider_chain(h: float) -> list[np.ndarray]:
+    """The same of ours."""
+    simulation = abd.Simulation(cases.slider_chain(h, tolerance=1e-8), device="cpu")
+    for _ in range(round(0.25 / h)):
+        simulation.step()
+    values = cases.slider_chain_values(simulation)
+    return [
+        np.array([values[f"position {i}"] for i in range(5)]),
+        values["position: angles 4"],
+        np.array([values[f"force {i}"] for i in range(5)]),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_hinges_and_a_slider_converge_to_exudyn():
+    """Both extrapolated to h = 0: 3e-6 m, 1e-5 rad and 1e-5 of the largest force apart, of 1e-4 at h = 2.5 ms."""
+    exact = richardson(exudyn_slider_chain(250), exudyn_slider_chain(500))
+    coarse, fine = our_slider_chain(0.005), our_slider_chain(0.0025)
+    extrapolated = richardson(coarse, fine)
+    scales = (1.0, 1.0, np.abs(exact[2]).max())
+    for peer, ours, best, scale, bound in zip(exact, fine, extrapolated, scales, (3e-6, 1e-5, 2e-5)):
+        assert np.abs(ours - peer).max() < 2e-4 * scale
+        assert np.abs(best - peer).max() < bound * scale
+
+
+# MuJoCo -------------------------------------------------------------------------------------------------------------
+
+ARM = """
+<mujoco>
+  <compiler inertiafromgeom="false" angle="radian"/>
+  <option timestep="5e-4" integrator="RK4" gravity="0 0 -9.81"><flag contact="disable"/></option>
+  <worldbody>
+    <body>
+      <joint name="base" type="hinge" axis="0 0 1" damping="0.3"/>
+      <inertial pos="0.3 0 0" mass="2" diaginertia="0.02 0.08 0.08"/>
+      <body pos="0.6 0 0">
+        <joint type="hinge" axis="0 1 0" stiffness="12" springref="0.4" armature="0.15"/>
+        <inertial pos="0.2 0 0" mass="1.5" diaginertia="0.01 0.04 0.04"/>
+        <body pos="0.4 0 0">
+          <joint type="slide" axis="1 0 0" stiffness="300" damping="4"/>
+          <inertial pos="0.1 0.05 0" mass="1" diaginertia="0.01 0.015 0.02"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor joint="base"/></actuator>
+</mujoco>
+"""
+
+
+def mujoco_arm(duration: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Coordinates (3,), rates (3,), forces (3, 3) and torques (3, 3) on the bodies at their joints' points."""
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(ARM)
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 2.5
+    for _ in range(round(duration / model.opt.timestep)):
+        mujoco.mj_step(model, data)
+    mujoco.mj_forward(model, data)
+    mujoco.mj_rnePostConstraint(model, data)
+    torque, force = data.cfrc_int[1:, :3], data.cfrc_int[1:, 3:]
+    arm = data.subtree_com[model.body_rootid[1:]] - data.xpos[1:]
+    return data.qpos.copy(), data.qvel.copy(), force.copy(), torque + np.cross(arm, force)
+
+
+def arm(h: float) -> abd.Scene:
+    """A turning base with a motor, an elbow with a spring and a rotor, and a slide with a spring and damping."""
+    scene = cases.empty(h, gravity=(0, 0, -cases.G), tolerance=1e-7)
+    cases.link(scene, "base", 2.0, (0.02, 0.08, 0.08), (0.3, 0, 0))
+    cases.link(scene, "upper", 1.5, (0.01, 0.04, 0.04), (0.8, 0, 0))
+    cases.link(scene, "hand", 1.0, (0.01, 0.015, 0.02), (1.1, 0.05, 0))
+    motor = {"theta": {"damping": 0.3, "drive": {"mode": "force", "target": 2.5}}}
+    elbow = {"theta": {"stiffness": 12.0, "rest": 0.4, "armature": 0.15}}
+    slide = {"z": {"stiffness": 300.0, "damping": 4.0}}
+    for kind, name, parent, child, x, axis, settings in (
+        ("hinge", "turn", abd.WORLD, "base", 0.0, (0, 0, 1), motor),
+        ("hinge", "elbow", "base", "upper", 0.6, (0, 1, 0), elbow),
+        ("slider", "slide", "upper", "hand", 1.0, (1, 0, 0), slide),
+    ):
+        scene.add_joint(
+            kind, name, parent, child, anchor=(x, 0, 0), axis=axis, coordinate=settings, enforcement="exact"
+        )
+    return scene
+
+
+def our_arm(h: float, duration: float) -> list[np.ndarray]:
+    """What `mujoco_arm` returns, of ours; forces and torques count all that a joint does, as there."""
+    simulation = abd.Simulation(arm(h), device="cpu")
+    for _ in range(round(duration / h)):
+        simulation.step()
+    joints = [simulation.joints[name] for name in ("turn", "elbow", "slide")]
+    wrenches = np.array([joint.wrench() for joint in joints])
+    coordinates = np.array([joint.coordinates[0] for joint in joints])
+    rates = np.array([joint.rates[0] for joint in joints])
+    return [coordinates, rates, wrenches[:, 0], wrenches[:, 1]]
+
+
+def test_an_arm_with_springs_rotor_and_motor_converges_to_mujoco():
+    """Angles, slide, rates, forces and torques after 0.4 s; each of second order, and closer still when extrapolated."""
+    duration = 0.4
+    peer = mujoco_arm(duration)
+    coarse, fine = our_arm(0.005, duration), our_arm(0.0025, duration)
+    best = richardson(coarse, fine)
+    for known, first, second, extrapolated in zip(peer, coarse, fine, best):
+        scale = np.abs(known).max()
+        errors = [np.abs(one - known).max() / scale for one in (first, second, extrapolated)]
+        assert errors[1] < 2e-3 and errors[2] < 2e-4
+        assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.3)
