@@ -2,11 +2,16 @@
 
 import re
 
+import numpy as np
 import pytest
 from tool import TOOLS
 
 from abd.cli import main
 from abd.io.trajectory import Trajectory
+from abd.joints import ALIASES, TYPES
+from abd.joints.custom import CustomType
+from abd.model import WORLD, Joint
+from abd.scene.joint_types import EXAMPLES, traits
 
 ROOT = TOOLS.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -15,6 +20,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def blocks(language: str) -> list[str]:
     """Code blocks of a language."""
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def example(name: str) -> Joint:
+    """A joint of a type with the parameters that it needs."""
+    parameters = {key: EXAMPLES[key] for key in traits(name).needs}
+    return Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters)
 
 
 def test_the_scene_runs(tmp_path):
@@ -30,12 +41,45 @@ def test_the_scene_runs(tmp_path):
 
 
 def test_the_python_lines_run(capsys):
-    (text,) = blocks("python")
+    text = blocks("python")[0]
     assert len([line for line in text.splitlines() if line]) <= 10
     names = {}
     exec(text, names)
     assert names["sim"].frame == 20
     assert capsys.readouterr().out.startswith("0.20 s, ")
+
+
+def test_the_joints_run(capsys):
+    limits, drives, couplings, reading = blocks("python")[1:]
+    names = {}
+    for text in (limits, drives, couplings):
+        assert len([line for line in text.splitlines() if line]) <= 7
+        exec(text, names)
+    exec(reading, names)
+    sim = names["sim"]
+    shoulder, elbow = (sim.joints[name].coordinates[0] for name in ("shoulder", "elbow"))
+    assert abs(shoulder) > np.radians(5.0), "the drive moves it"
+    assert elbow == pytest.approx(-2.0 * shoulder, abs=1e-5)
+    assert names["load"].values.shape == (41, 6)
+    assert names["theta"].locked
+    assert len(capsys.readouterr().out.splitlines()) >= 3
+
+
+def test_the_table_of_joints_has_all_types_with_their_coordinates():
+    table = README[README.index("| type | coordinates |") : README.index("`enforcement` says")]
+    listed = {}
+    for line in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 3:
+            names = [] if cells[1].startswith("none") else cells[1].split(", ")
+            listed |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), names)
+    own = {name for name, module in TYPES.items() if isinstance(module, CustomType)}
+    assert set(listed) >= set(TYPES) - own
+    assert set(listed) <= set(TYPES) | set(ALIASES)
+    for name in set(TYPES) - own:
+        assert [one.name for one in TYPES[name].coordinates(example(name))] == listed[name], name
+    for alias in set(listed) & set(ALIASES):
+        assert listed[alias] == listed[ALIASES[alias]]
 
 
 def test_the_files_of_a_run_are_those_of_the_table(tmp_path):
@@ -47,7 +91,7 @@ def test_the_files_of_a_run_are_those_of_the_table(tmp_path):
 
 @pytest.mark.parametrize("target", re.findall(r"\]\(([^)]+)\)|abd run (scenes/\S+)", README))
 def test_what_the_text_points_to_is_there(target):
-    assert (ROOT / "".join(target)).is_file()
+    assert (ROOT / "".join(target).partition("#")[0]).is_file()
 
 
 def test_ci_runs_the_command_of_the_readme():
