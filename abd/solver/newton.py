@@ -89,9 +89,10 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
         converged |= small & (free == 1.0)
         if backend.system.has_exact:
-            error = backend.joint_errors()
-            joints_held = error <= 1.0
-            converged &= joints_held
+            if small.any():
+                error = backend.joint_errors()
+                joints_held = error <= 1.0
+                converged &= joints_held
             if not converged.all():
                 backend.update_multipliers()
                 linearized = False
