@@ -78,6 +78,8 @@ def row_work(system: JointSystem, applied: Applied, before: np.ndarray, after: n
 
     The force counts as it is at the end of the step, which is how the step uses it.
     """
+    if not len(before):
+        return 0.0, 0.0
     a = system.acting
     kept = np.where(_elastic(system), -_elasticity(system, applied) * (after - a.target), 0.0)
     kept = np.where(applied.law == Law.OFF, 0.0, kept)

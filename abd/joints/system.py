@@ -234,10 +234,12 @@ class JointSystem:
     ) -> JointMemory:
         """Memory after a step of the integrator's weights (9,) that ended in q, with parameters p (R, 8) and shifts
         (l, 3)."""
+        linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
+        if not len(self.rows):
+            return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
         a = self.acting
         carried = np.where(a.law == Law.ONE_SIDED, a.sign * (p[:, 1] - p[:, 7]), p[:, 2] - p[:, 1])
         multiplier = np.where(a.exact & a.active, p[:, 0] * carried / ch2, 0.0)
-        linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)
         now, before, rate, _ = memory.history
