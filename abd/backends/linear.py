@@ -37,7 +37,9 @@ def choose(wanted: str, free_bodies: int, joints: int, on_cpu: bool) -> str:
 
 
 class Pattern:
-    """Compressed columns of a matrix of 12x12 blocks, and where each block's entries go.
+    """Compressed columns of a matrix of 12x12 blocks in an order of little fill, and where each block's entries go.
+
+    The order is one of the blocks, by minimum degree on their graph: it is found once, on a matrix twelve times smaller.
 
     Args:
         rows, columns: (k,) block coordinates, repeats are added up; size: number of block rows.
@@ -45,6 +47,9 @@ class Pattern:
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, size: int):
         self.rows, self.columns, self.size = rows, columns, 12 * size
+        self.place_of = minimum_degree(rows, columns, size)
+        self.order = np.argsort(self.place_of)
+        rows, columns = self.place_of[rows], self.place_of[columns]
         keys, self.slot = np.unique(columns.astype(np.int64) * size + rows, return_inverse=True)
         self.count = len(keys)
         block_rows, block_columns = keys % size, keys // size
@@ -71,6 +76,28 @@ class Pattern:
         data = np.empty(144 * self.count)
         data[self.place] = summed
         return scipy.sparse.csc_matrix((data, self.indices, self.indptr), shape=(self.size, self.size))
+
+    def factorize(self, blocks: np.ndarray):
+        """Function that solves with the matrix of blocks (k, 12, 12), right-hand sides and solutions (12 size,)."""
+        factor = scipy.sparse.linalg.splu(
+            self.matrix(blocks), permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+
+        def solve(rhs: np.ndarray) -> np.ndarray:
+            ordered = rhs.reshape(-1, 12)[self.order].ravel()
+            return factor.solve(ordered).reshape(-1, 12)[self.place_of].ravel()
+
+        return solve
+
+
+def minimum_degree(rows: np.ndarray, columns: np.ndarray, size: int) -> np.ndarray:
+    """(size,) place of every block row in the elimination: SuperLU's minimum degree on the graph of the blocks."""
+    graph = scipy.sparse.csc_matrix((np.ones(len(rows)), (rows, columns)), shape=(size, size))
+    graph.data[:] = 1.0
+    dominant = graph + scipy.sparse.diags_array(np.full(size, 2.0 * size), format="csc")
+    return scipy.sparse.linalg.splu(
+        dominant.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    ).perm_c
 
 
 class LinearSolver:
@@ -156,11 +183,7 @@ class LinearSolver:
             rows += [i[inner], j[inner]]
             columns += [j[inner], i[inner]]
             blocks += [B, B.transpose(0, 2, 1)]
-        H = self._pattern(np.concatenate(rows), np.concatenate(columns)).matrix(np.concatenate(blocks))
-        factor = scipy.sparse.linalg.splu(
-            H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
-        return factor.solve
+        return self._pattern(np.concatenate(rows), np.concatenate(columns)).factorize(np.concatenate(blocks))
 
     def _pattern(self, rows: np.ndarray, columns: np.ndarray) -> Pattern:
         """Pattern of these blocks; the last one is kept, and serves as long as the blocks stay where they are."""
