@@ -171,13 +171,19 @@ def _type(annotation: Any) -> str:
         items = get_args(annotation)
         inner = _type(items[0])
         if items[-1] is Ellipsis:
-            return f"list of {inner}" if inner[0].isdigit() or inner[0] == "`" else f"list of {inner}s"
+            return f"list of {_plural(inner)}"
         return f"{len(items)} rows of {inner}" if inner[0].isdigit() else f"{len(items)} {inner}s"
     if get_origin(annotation) is dict:
         return "tables by name"
     if get_origin(annotation) is list:
-        inner = _type(get_args(annotation)[0])
-        return f"list of {inner}" if inner[0].isdigit() or inner[0] == "`" else f"list of {inner}s"
+        return f"list of {_plural(_type(get_args(annotation)[0]))}"
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         return "table"
     return {float: "number", int: "integer", bool: "true or false", str: "text"}[annotation]
+
+
+def _plural(words: str) -> str:
+    """Several of a type; what begins with a number or a choice stays."""
+    if words[0].isdigit() or words[0] == "`":
+        return words
+    return words.replace("list of", "lists of", 1) if words.startswith("list of") else f"{words}s"
