@@ -21,7 +21,8 @@ LIMIT_ANGLE = 0.01
 """Default distance from the end of a range at which its barrier begins to act [rad]; d_hat where it is a length."""
 RANGE_SHARE = 0.05
 """The same as a share of the range, where that is less."""
-ALWAYS = 1e300
+SHORT = 10
+"""Bodies connected through joints up to which exact rows need no more stiffness than one joint does."""
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
 
 
@@ -38,7 +39,10 @@ def build_system(model: Model) -> JointSystem:
 
 
 def component_masses(model: Model) -> np.ndarray:
-    """(j,) largest mass [kg] among the bodies that are connected with a joint's child through joints."""
+    """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the bodies connected through joints.
+
+    A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number.
+    """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -48,8 +52,10 @@ def component_masses(model: Model) -> np.ndarray:
     label = connected_components(graph, directed=False)[1]
     largest = np.zeros(n)
     np.maximum.at(largest, label, model.bodies.mass)
+    growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
     own = np.array([joint.stiffness_mass for joint in model.joints])
-    return np.maximum(own, largest[label[np.array([joint.child for joint in model.joints], dtype=int)]])
+    component = label[np.array([joint.child for joint in model.joints], dtype=int)]
+    return growth[component] * np.maximum(own, largest[component])
 
 
 class _Builder:
