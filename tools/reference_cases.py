@@ -51,7 +51,7 @@ def empty(h: float, gravity=(0.0, -G, 0.0), **solver) -> abd.Scene:
 
 def link(scene: abd.Scene, name: str, mass: float, inertia, position, **keys) -> None:
     """A nearly rigid body without a surface; inertia (3,) about its centre of mass, in which its frame has its origin."""
-    scene.add_body(name, proxy=True, mass=mass, inertia=inertia, position=position, kappa=KAPPA, **keys)
+    scene.add_body(name, proxy=True, mass=mass, inertia=inertia, position=position, **{"kappa": KAPPA, **keys})
 
 
 def about_y(angle: float) -> dict[str, object]:
@@ -197,16 +197,20 @@ def _pendulum_expected() -> dict[float, Values]:
 
 
 def windows(h: float, count: int = 2, enforcement: str = "exact", **solver) -> abd.Scene:
-    """A02: N windows of unit rods of 1 kg, hinges about z; in space a third of their rows are redundant."""
+    """A02: N windows of unit rods of 1 kg, hinges about z; in space a third of their rows are redundant.
+
+    When all rods are in line the loops turn strains e of the rods into sideways motion of the size of sqrt(e): with
+    kappa = 1e10 Pa that limits the accuracy to 1e-4 m after the first passage. Hence the stiffer rods.
+    """
     scene = empty(h, **solver)
-    rod = 1.0 / 12.0
+    rod, stiff = 1.0 / 12.0, {"kappa": 1e12}
     hinge = {"axis": (0, 0, 1), "enforcement": enforcement}
     for i in range(count + 1):
-        turning = {"velocity": (0.5, 0, 0), "angular_velocity": (0, 0, -1)}
+        turning = {"velocity": (0.5, 0, 0), "angular_velocity": (0, 0, -1), **stiff}
         link(scene, f"post{i}", 1.0, (rod, 0.5 * rod, rod), (i, 0.5, 0), **turning)
         scene.add_hinge(f"foot{i}", abd.WORLD, f"post{i}", anchor=(i, 0, 0), **hinge)
     for i in range(count):
-        link(scene, f"beam{i}", 1.0, (0.5 * rod, rod, rod), (i + 0.5, 1, 0), velocity=(1, 0, 0))
+        link(scene, f"beam{i}", 1.0, (0.5 * rod, rod, rod), (i + 0.5, 1, 0), velocity=(1, 0, 0), **stiff)
         scene.add_hinge(f"left{i}", f"post{i}", f"beam{i}", anchor=(i, 1, 0), **hinge)
         scene.add_hinge(f"right{i}", f"beam{i}", f"post{i + 1}", anchor=(i + 1, 1, 0), **hinge)
     return scene
@@ -226,10 +230,12 @@ def windows_motion(count: int, times) -> np.ndarray:
 
 
 def _windows_expected(count: int, published: dict[float, tuple[float, float]], digits: float) -> dict[float, Values]:
+    """Every 0.05 s, as the published table has it, by the closed form, which `published` confirms to `digits`."""
+    times = [round(0.05 * k, 2) for k in range(1, 201)]
     expected = {}
-    for (time, given), (phi, rate) in zip(published.items(), windows_motion(count, list(published))):
+    for time, (phi, rate) in zip(times, windows_motion(count, times)):
         end, along = np.array([np.sin(phi), np.cos(phi)]), np.array([np.cos(phi), -np.sin(phi)])
-        assert np.abs(end - given).max() < digits
+        assert time not in published or np.abs(end - published[time]).max() < digits
         expected[time] = {"position": end, "velocity": rate * along}
     return expected
 
