@@ -23,12 +23,12 @@ class Held:
 
 
 def heavy_chain() -> abd.Scene:
-    """Five links on hinges of alternating axes, of 1 kg but for the last one of 1e6 kg.
+    """Five links on hinges of two axes, of 1 kg but for the last one of 1e6 kg; they swing 30 degrees to either side.
 
-    Whenever the heavy link has swung through, the light ones snap over within a step, which takes some hundred Newton
-    iterations.
+    So they stay taut. Where such a chain goes slack its light links snap over within a step.
     """
-    scene = cases.empty(STEP, max_newton=1000)
+    down = np.radians(30.0)
+    scene = cases.empty(STEP, gravity=(cases.G * np.cos(down), -cases.G * np.sin(down), 0.0))
     parent: str | int = abd.WORLD
     for k in range(5):
         mass = 1e6 if k == 4 else 1.0
