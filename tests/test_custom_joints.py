@@ -363,23 +363,23 @@ def test_a_coordinate_of_the_function_has_a_range_that_is_never_passed(define, d
 # errors -----------------------------------------------------------------------------------------------------------
 
 
-def refused(define, message, *arguments, name="mine", **keys):
+def assert_refused(define, message, *arguments, name="mine", **keys):
     with pytest.raises(SceneError, match=message):
         define(name, *arguments, **({"rows": THREE} | keys))
 
 
 def test_what_is_wrong_with_a_definition_is_said(define):
-    refused(define, "is a joint type already", cubes, name="hinge")
-    refused(define, "is a joint type already", cubes, name="revolute")
-    refused(define, "row 'a': is neither LINEAR nor ROTARY", cubes, rows={"a": RowFlags.BILATERAL})
-    refused(define, "LIMIT and LOCKED say nothing here", cubes, rows={"a": LENGTH | RowFlags.LIMIT})
-    refused(define, "neither rows nor coordinates", cubes, rows={})
-    refused(define, "either a function or wrenches")
-    refused(define, "wrenches need a projection", wrenches=np.eye(6)[:3])
-    refused(define, r"returned an array of shape \(23, 4\), not \(k, 3\)", lambda M, r, p: np.ones((len(M), 4)))
-    refused(define, "not finite at any pose", lambda M, r, p: np.full((len(M), 3), np.nan))
-    refused(define, "takes no Jacobian", slotted_row, jacobian=by_hand)
-    refused(define, "default of size should be a finite number", cubes, parameters={"size": np.inf})
+    assert_refused(define, "is a joint type already", cubes, name="hinge")
+    assert_refused(define, "is a joint type already", cubes, name="revolute")
+    assert_refused(define, "row 'a': is neither LINEAR nor ROTARY", cubes, rows={"a": RowFlags.BILATERAL})
+    assert_refused(define, "LIMIT and LOCKED say nothing here", cubes, rows={"a": LENGTH | RowFlags.LIMIT})
+    assert_refused(define, "neither rows nor coordinates", cubes, rows={})
+    assert_refused(define, "either a function or wrenches")
+    assert_refused(define, "wrenches need a projection", wrenches=np.eye(6)[:3])
+    assert_refused(define, r"returned an array of shape \(23, 4\), not \(k, 3\)", lambda M, r, p: np.ones((len(M), 4)))
+    assert_refused(define, "not finite at any pose", lambda M, r, p: np.full((len(M), 3), np.nan))
+    assert_refused(define, "takes no Jacobian", slotted_row, jacobian=by_hand)
+    assert_refused(define, "default of size should be a finite number", cubes, parameters={"size": np.inf})
 
 
 def test_unknown_parameters_are_named(define):

@@ -44,7 +44,7 @@ def vee(G):
     return np.array([G[0, 3], G[1, 3], G[2, 3], G[2, 1], G[0, 2], G[1, 0]])
 
 
-def close(a, b, tolerance):
+def assert_close(a, b, tolerance):
     assert np.abs(np.asarray(a) - np.asarray(b)).max(initial=0.0) <= tolerance
 
 
@@ -60,12 +60,12 @@ def test_sizes(kinematics):
 def test_wrenches_of_constraints_do_no_work(kinematics, axes):
     for q, v, rng in states(kinematics):
         S, T = kinematics.motion_subspace(q, axes), kinematics.constraint_wrench_subspace(q, axes)
-        close(T.T @ S, 0.0, 1e-12)
-        close(T.T @ T, np.eye(T.shape[1]), 1e-12)
+        assert_close(T.T @ S, 0.0, 1e-12)
+        assert_close(T.T @ T, np.eye(T.shape[1]), 1e-12)
         twist, wrench = kinematics.joint_twist(q, v, axes), rng.standard_normal(6)
-        close(twist, S @ v, 1e-12)
+        assert_close(twist, S @ v, 1e-12)
         torque = kinematics.joint_torque(q, wrench, axes)
-        close(torque, S.T @ wrench, 1e-12)
+        assert_close(torque, S.T @ wrench, 1e-12)
         assert abs(torque @ v - wrench @ twist) < 1e-12 * (1 + np.abs(wrench) @ np.abs(twist))
 
 
@@ -73,8 +73,8 @@ def test_twist_is_the_rate_of_the_transform(kinematics):
     for q, v, _ in states(kinematics):
         T, rate = kinematics.joint_transform(q), kinematics.velocity_to_configuration_derivative(q, v)
         dT = derivative(kinematics.joint_transform, [q], [rate])
-        close(vee(inverse(T) @ dT), kinematics.joint_twist(q, v), 1e-10)
-        close(vee(dT @ inverse(T)), kinematics.joint_twist(q, v, "parent"), 1e-10)
+        assert_close(vee(inverse(T) @ dT), kinematics.joint_twist(q, v), 1e-10)
+        assert_close(vee(dT @ inverse(T)), kinematics.joint_twist(q, v, "parent"), 1e-10)
 
 
 @pytest.mark.parametrize("axes", ["child", "parent"])
@@ -82,9 +82,9 @@ def test_acceleration_is_the_rate_of_the_twist(kinematics, axes):
     for q, v, rng in states(kinematics):
         acceleration, rate = rng.standard_normal(len(v)), kinematics.velocity_to_configuration_derivative(q, v)
         measured = derivative(partial(kinematics.joint_twist, frame=axes), [q, v], [rate, acceleration])
-        close(measured, kinematics.joint_spatial_acceleration(q, v, acceleration, axes), 1e-10)
+        assert_close(measured, kinematics.joint_spatial_acceleration(q, v, acceleration, axes), 1e-10)
         if kinematics.has_fixed_subspaces:
-            close(kinematics.bias_acceleration(q, v), 0.0, 1e-12)
+            assert_close(kinematics.bias_acceleration(q, v), 0.0, 1e-12)
 
 
 def test_fixed_subspaces_are_those_that_do_not_change(kinematics):
@@ -96,9 +96,9 @@ def test_rates_and_velocities(kinematics):
     for q, v, rng in states(kinematics):
         to_velocity = kinematics.configuration_derivative_to_velocity_jacobian(q)
         to_rate = kinematics.velocity_to_configuration_derivative_jacobian(q)
-        close(to_velocity @ to_rate, np.eye(len(v)), 1e-12)
+        assert_close(to_velocity @ to_rate, np.eye(len(v)), 1e-12)
         rate, force = kinematics.velocity_to_configuration_derivative(q, v), rng.standard_normal(len(v))
-        close(kinematics.configuration_derivative_to_velocity(q, rate), v, 1e-12)
+        assert_close(kinematics.configuration_derivative_to_velocity(q, rate), v, 1e-12)
         dual = kinematics.configuration_derivative_to_velocity_adjoint(q, force)
         any_rate = rng.standard_normal(len(q))
         back = kinematics.configuration_derivative_to_velocity(q, any_rate)
@@ -108,34 +108,34 @@ def test_rates_and_velocities(kinematics):
 def test_local_coordinates(kinematics):
     for q, v, rng in states(kinematics):
         phi, rate = kinematics.local_coordinates(q, q, v)
-        close(phi, 0.0, 1e-15)
+        assert_close(phi, 0.0, 1e-15)
         phi = rng.standard_normal(len(v))
         phi *= 1.5 / max(1.5, np.linalg.norm(phi))
         there = kinematics.global_coordinates(q, phi)
         back, rate = kinematics.local_coordinates(q, there, v)
-        close(back, phi, 1e-12)
+        assert_close(back, phi, 1e-12)
         assert not len(v) or np.abs(back).max() > 0.0
         assert kinematics.is_configuration_normalised(there)
         dq = kinematics.velocity_to_configuration_derivative(there, v)
         measured = derivative(lambda there, q=q, v=v: kinematics.local_coordinates(q, there, v)[0], [there], [dq])
-        close(measured, rate, 1e-10)
+        assert_close(measured, rate, 1e-10)
 
 
 def test_configurations(kinematics):
     zero = kinematics.zero_configuration()
     assert kinematics.is_configuration_normalised(zero)
     if not kinematics.joint.type.startswith("ellipsoid"):
-        close(kinematics.joint_transform(zero), np.eye(4), 0.0)
+        assert_close(kinematics.joint_transform(zero), np.eye(4), 0.0)
     for q, v, rng in states(kinematics):
         assert kinematics.is_configuration_normalised(q)
         T = kinematics.joint_transform(q)
-        close(kinematics.joint_transform(kinematics.principal_value(q)), T, 1e-12)
-        close(kinematics.joint_transform(kinematics.configuration_at(T)), T, 1e-12)
+        assert_close(kinematics.joint_transform(kinematics.principal_value(q)), T, 1e-12)
+        assert_close(kinematics.joint_transform(kinematics.configuration_at(T)), T, 1e-12)
         loose = q + 0.1 * rng.standard_normal(len(q))
         assert kinematics.is_configuration_normalised(kinematics.normalise_configuration(loose))
-        close(kinematics.velocity_of(q, kinematics.joint_twist(q, v)), v, 1e-9)
+        assert_close(kinematics.velocity_of(q, kinematics.joint_twist(q, v)), v, 1e-9)
     draws = [kinematics.random_configuration(np.random.default_rng(5)) for _ in range(2)]
-    close(*draws, 0.0)
+    assert_close(*draws, 0.0)
 
 
 def test_coordinates_return_from_the_transform():
@@ -144,7 +144,7 @@ def test_coordinates_return_from_the_transform():
         for q, _, rng in states(kinematics):
             if form == "coordinates":
                 q = rng.uniform(-1.0, 1.0, len(q))
-                close(kinematics.configuration_at(kinematics.joint_transform(q), q), q, 1e-12)
+                assert_close(kinematics.configuration_at(kinematics.joint_transform(q), q), q, 1e-12)
 
 
 def test_reversal_inverts():
@@ -152,9 +152,9 @@ def test_reversal_inverts():
         kinematics = JointKinematics(joint_of(kind, np.random.default_rng(2)), form)
         for q, v, _ in states(kinematics):
             T, other = kinematics.joint_transform(q), kinematics.reversed()
-            close(other.joint_transform(q) @ T, np.eye(4), 1e-14)
-            close(other.joint_twist(q, v), -adjoint(T) @ kinematics.joint_twist(q, v), 1e-12)
-            close(other.reversed().motion_subspace(q), kinematics.motion_subspace(q), 1e-12)
+            assert_close(other.joint_transform(q) @ T, np.eye(4), 1e-14)
+            assert_close(other.joint_twist(q, v), -adjoint(T) @ kinematics.joint_twist(q, v), 1e-12)
+            assert_close(other.reversed().motion_subspace(q), kinematics.motion_subspace(q), 1e-12)
 
 
 @pytest.mark.parametrize("kind", ["hinge", "slider", "cylindrical", "planar_translation", "fixed", "screw"])
@@ -167,14 +167,14 @@ def test_flipped_joint_holds_its_bodies_as_before(kind):
     for q, _, _ in states(kinematics):
         child = joint.parent_frame @ kinematics.joint_transform(q) @ inverse(joint.child_frame)
         parent = flipped.parent_frame @ other.joint_transform(q) @ inverse(flipped.child_frame)
-        close(parent @ child, np.eye(4), 1e-13)
+        assert_close(parent @ child, np.eye(4), 1e-13)
 
 
 def test_what_cannot_be_flipped_says_so():
     with pytest.raises(ValueError, match="world"):
         flip_direction(Joint("a", "hinge", 18, WORLD, 0, np.eye(4), np.eye(4)))
     ball = joint_of("spherical", np.random.default_rng(0))
-    close(flip_direction(ball).parent_frame, ball.child_frame, 0.0)
+    assert_close(flip_direction(ball).parent_frame, ball.child_frame, 0.0)
     for kind in ("universal", "planar", "ellipsoid", "free"):
         with pytest.raises(ValueError, match="the inverse of joint"):
             flip_direction(joint_of(kind, np.random.default_rng(0)))
@@ -225,9 +225,9 @@ def test_two_ways_to_differentiate_a_transform(name):
     product, analytic = Coordinates(motions, []), Analytic(complex_product(motions), [])
     for _ in range(5):
         q, v = rng.uniform(-1, 1, len(motions)), rng.standard_normal(len(motions))
-        close(product.transform(q), analytic.transform(q), 1e-14)
-        close(product.subspace(q), analytic.subspace(q), 1e-14)
-        close(product.bias(q, v), analytic.bias(q, v), 1e-11)
+        assert_close(product.transform(q), analytic.transform(q), 1e-14)
+        assert_close(product.subspace(q), analytic.subspace(q), 1e-14)
+        assert_close(product.bias(q, v), analytic.bias(q, v), 1e-11)
 
 
 def test_wrench_subspaces_are_the_published_ones():
@@ -241,7 +241,7 @@ def test_wrench_subspaces_are_the_published_ones():
         T = angular_first(
             kinematics.constraint_wrench_subspace(kinematics.random_configuration(np.random.default_rng(1)))
         )
-        close(T @ T.T, expected @ expected.T, 1e-15)
+        assert_close(T @ T.T, expected @ expected.T, 1e-15)
 
 
 def test_planar_velocities_are_rates_in_axes_of_the_child():
@@ -251,8 +251,8 @@ def test_planar_velocities_are_rates_in_axes_of_the_child():
     q, rate = np.array([0.3, -0.2, 0.7]), np.array([1.0, 2.0, 0.5])
     c, s = np.cos(0.7), np.sin(0.7)
     v = turned.configuration_derivative_to_velocity(q, rate)
-    close(v, [c * 1.0 + s * 2.0, -s * 1.0 + c * 2.0, 0.5], 1e-15)
-    close(turned.joint_twist(q, v), plain.joint_twist(q, rate), 1e-14)
+    assert_close(v, [c * 1.0 + s * 2.0, -s * 1.0 + c * 2.0, 0.5], 1e-15)
+    assert_close(turned.joint_twist(q, v), plain.joint_twist(q, rate), 1e-14)
     assert turned.has_fixed_subspaces and not plain.has_fixed_subspaces
 
 
@@ -270,13 +270,13 @@ def test_random_configurations_have_the_published_distributions():
 
 def test_principal_values_choose_the_shorter_turn():
     ball = JointKinematics(joint_of("spherical", np.random.default_rng(0)))
-    close(ball.principal_value(np.array([-0.6, 0.0, 0.8, 0.0])), [0.6, 0.0, -0.8, 0.0], 0.0)
+    assert_close(ball.principal_value(np.array([-0.6, 0.0, 0.8, 0.0])), [0.6, 0.0, -0.8, 0.0], 0.0)
     shadow = JointKinematics(ball.joint, "mrp").principal_value(np.array([0.0, 2.0, 0.0]))
-    close(shadow, [0.0, -0.5, 0.0], 0.0)
-    close(mrp_matrix(shadow), mrp_matrix(np.array([0.0, 2.0, 0.0])), 1e-15)
-    close(JointKinematics(PLAIN).principal_value(np.array([7.0])), [7.0 - 2 * np.pi], 1e-15)
+    assert_close(shadow, [0.0, -0.5, 0.0], 0.0)
+    assert_close(mrp_matrix(shadow), mrp_matrix(np.array([0.0, 2.0, 0.0])), 1e-15)
+    assert_close(JointKinematics(PLAIN).principal_value(np.array([7.0])), [7.0 - 2 * np.pi], 1e-15)
     lead = Coordinates([screw("theta", Z, 0.1)], [])
-    close(lead.principal(np.array([7.0])), [7.0], 0.0)
+    assert_close(lead.principal(np.array([7.0])), [7.0], 0.0)
 
 
 def test_exponentials_and_logarithms():
@@ -285,13 +285,13 @@ def test_exponentials_and_logarithms():
         direction = rng.standard_normal(3)
         twist = np.concatenate([rng.standard_normal(3), size * direction / np.linalg.norm(direction)])
         T = exp(twist)
-        close(T[:3, :3] @ T[:3, :3].T, np.eye(3), 1e-15 * 4)
-        close(log(T), twist, 2e-14)
+        assert_close(T[:3, :3] @ T[:3, :3].T, np.eye(3), 1e-15 * 4)
+        assert_close(log(T), twist, 2e-14)
         V = rng.standard_normal(6)
         measured = derivative(lambda t, T=T, V=V: log(T @ exp(t * V)), [0.0], [1.0])
-        close(measured, log_rate(twist) @ V, 1e-10 if size < 2 else 1e-6)
+        assert_close(measured, log_rate(twist) @ V, 1e-10 if size < 2 else 1e-6)
         Q = T[:3, :3]
-        close(quaternion_matrix(quaternion(Q)), Q, 1e-14)
+        assert_close(quaternion_matrix(quaternion(Q)), Q, 1e-14)
         assert quaternion(Q)[0] >= 0.0
 
 

@@ -50,7 +50,7 @@ def derivative(function, step=4e-3):
     return sum(w / step * (function((k + 1) * step) - function(-(k + 1) * step)) for k, w in enumerate(weights))
 
 
-def close(a, b, tolerance):
+def assert_close(a, b, tolerance):
     """Equal up to a tolerance relative to the largest number, or to one."""
     scale = max(1.0, np.abs(np.asarray(b)).max(initial=0.0))
     assert np.abs(np.asarray(a) - np.asarray(b)).max(initial=0.0) <= tolerance * scale
@@ -78,7 +78,7 @@ def test_the_tree_spans_all_bodies(seed):
         joint = made.joints[b.joint]
         T = inverse(poses[joint.parent] @ joint.parent_frame) @ poses[joint.child] @ joint.child_frame
         expected = b.space.transform(q[b.positions])
-        close(T if joint.child == b.outer else inverse(T), expected, 1e-12)
+        assert_close(T if joint.child == b.outer else inverse(T), expected, 1e-12)
 
 
 @SEEDS
@@ -87,16 +87,16 @@ def test_affine_states_are_the_rates_of_poses_and_lead_back(seed):
     q, v = state(mechanism, rng)
     rate = mechanism.rate(q, v)
     states, velocities = mechanism.affine_state(q, v)
-    close(velocities, derivative(lambda t: mechanism.affine_state(q + t * rate, v)[0]), 1e-10)
+    assert_close(velocities, derivative(lambda t: mechanism.affine_state(q + t * rate, v)[0]), 1e-10)
     back, speed = mechanism.state_of(states, velocities, last=q)
-    close(mechanism.poses(back), mechanism.poses(q), 1e-10)
-    close(mechanism.affine_state(back, speed)[1], velocities, 1e-10)
+    assert_close(mechanism.poses(back), mechanism.poses(q), 1e-10)
+    assert_close(mechanism.affine_state(back, speed)[1], velocities, 1e-10)
     body, point = 2, rng.standard_normal(3)
     measured = derivative(lambda t: mechanism.poses(q + t * rate)[body] @ np.append(point, 1.0))[:3]
     jacobian = mechanism.geometric_jacobian(q, body, point)
-    close(jacobian[:3] @ v, measured, 1e-10)
+    assert_close(jacobian[:3] @ v, measured, 1e-10)
     A, dA = states[body, 3:].reshape(3, 3), velocities[body, 3:].reshape(3, 3)
-    close(mechanism.geometric_jacobian(q, body)[3:] @ v, axial(dA @ A.T), 1e-12)
+    assert_close(mechanism.geometric_jacobian(q, body)[3:] @ v, axial(dA @ A.T), 1e-12)
 
 
 @SEEDS
@@ -107,7 +107,7 @@ def test_energy_and_momentum_are_those_of_the_affine_bodies(seed):
     affine = 0.5 * np.sum(made.bodies.mass_matrix * velocities**2)
     assert abs(mechanism.kinetic_energy(q, v) - affine) < 1e-12 * affine
     assert abs(0.5 * v @ mechanism.mass_matrix(q) @ v - affine) < 1e-12 * affine
-    close(mechanism.momentum_matrix(q) @ v, affine_momentum(made, states, velocities), 1e-12)
+    assert_close(mechanism.momentum_matrix(q) @ v, affine_momentum(made, states, velocities), 1e-12)
 
 
 @SEEDS
@@ -116,11 +116,11 @@ def test_mass_matrix_is_the_jacobian_of_inverse_dynamics(seed):
     q, v = state(mechanism, rng)
     M, bias = mechanism.mass_matrix(q), mechanism.dynamics_bias(q, v)
     columns = [mechanism.inverse_dynamics(q, v, e) - bias for e in np.eye(len(v))]
-    close(np.array(columns).T, M, 1e-12)
-    close(M, M.T, 1e-14)
+    assert_close(np.array(columns).T, M, 1e-12)
+    assert_close(M, M.T, 1e-14)
     torque, wrenches = rng.standard_normal(len(v)), rng.standard_normal((len(mechanism.fixed), 6))
     acceleration = mechanism.forward_dynamics(q, v, torque, wrenches)
-    close(mechanism.inverse_dynamics(q, v, acceleration, wrenches), torque, 1e-9)
+    assert_close(mechanism.inverse_dynamics(q, v, acceleration, wrenches), torque, 1e-9)
 
 
 @SEEDS
@@ -131,12 +131,12 @@ def test_coriolis_matrix(seed):
         q, v = state(mechanism, rng)
         rate, C = mechanism.rate(q, v), mechanism.coriolis_matrix(q, v)
         M_rate = derivative(lambda t, m=mechanism, q=q, rate=rate: m.mass_matrix(q + t * rate))
-        close(C @ v, mechanism.dynamics_bias(q, v) - mechanism.gravity_term(q), 1e-11)
+        assert_close(C @ v, mechanism.dynamics_bias(q, v) - mechanism.gravity_term(q), 1e-11)
         assert abs(v @ (M_rate - 2.0 * C) @ v) < 1e-10 * max(1.0, np.abs(v @ M_rate @ v))
         if symbols:
             tree = slice(0, mechanism.branches[-1].velocities.start)  # without the floating body's quasi-velocities
             skew = (M_rate - 2.0 * C)[tree, tree]
-            close(skew + skew.T, 0.0, 1e-10 * max(1.0, np.abs(M_rate).max()))
+            assert_close(skew + skew.T, 0.0, 1e-10 * max(1.0, np.abs(M_rate).max()))
 
 
 @SEEDS
@@ -203,16 +203,16 @@ def test_joint_wrenches_move_every_body(seed):
         weight = mass * GRAVITY
         given[body] += np.concatenate([weight, np.cross(poses[body, :3, 3], weight)])
     attached = [b.outer for b in mechanism.branches[:-1]]
-    close(given[attached], needed[attached], 1e-9)
+    assert_close(given[attached], needed[attached], 1e-9)
     outside = needed.sum(axis=0)
-    close(mechanism.momentum_rate(q, v, acceleration), outside, 1e-9)
+    assert_close(mechanism.momentum_rate(q, v, acceleration), outside, 1e-9)
     torques = mechanism.inverse_dynamics(q, v, acceleration)
     for b in mechanism.branches[:-1]:
         joint = made.joints[b.joint]
         C = poses[joint.child] @ joint.child_frame
         local = (wrenches[b.joint].reshape(2, 3) @ C[:3, :3]).ravel()
         space = b.space if joint.child == b.outer else b.space.space
-        close(space.subspace(q[b.positions]).T @ local, torques[b.velocities], 1e-10)
+        assert_close(space.subspace(q[b.positions]).T @ local, torques[b.velocities], 1e-10)
 
 
 def test_flipped_joints_make_the_same_mechanism():
@@ -221,9 +221,9 @@ def test_flipped_joints_make_the_same_mechanism():
     turned = [joints[0], flip_direction(joints[1]), joints[2], flip_direction(joints[3])]
     plain, other = (Mechanism(model(np.ones(4), np.full((4, 3), 0.2), js)) for js in (joints, turned))
     q, v = state(plain, rng)
-    close(other.poses(q), plain.poses(q), 1e-12)
-    close(other.mass_matrix(q), plain.mass_matrix(q), 1e-12)
-    close(other.dynamics_bias(q, v), plain.dynamics_bias(q, v), 1e-12)
+    assert_close(other.poses(q), plain.poses(q), 1e-12)
+    assert_close(other.mass_matrix(q), plain.mass_matrix(q), 1e-12)
+    assert_close(other.dynamics_bias(q, v), plain.dynamics_bias(q, v), 1e-12)
 
 
 def test_loops_and_bodies_at_rest():
@@ -244,7 +244,7 @@ def test_loops_and_bodies_at_rest():
     tree = Mechanism(replace(made, joints=[replace(j, active=k in (0, 1)) for k, j in enumerate(joints)]))
     assert [(b.inner, b.outer) for b in tree.branches] == [(0, 1), (1, 2)] and tree.loops == []
     q, v = state(tree, rng)
-    close(tree.affine_state(q, v)[0][0], states[0], 0.0)
+    assert_close(tree.affine_state(q, v)[0][0], states[0], 0.0)
     assert tree.mass_matrix(q).shape == (2, 2)
     rate = tree.rate(q, v)
     measured = derivative(lambda t: tree.potential_energy(q + t * rate))
@@ -286,9 +286,9 @@ def test_double_pendulum_matrices():
     for _ in range(10):
         q, v = rng.standard_normal((2, 2))
         M, C, G = matrices(q, v)
-        close(mechanism.mass_matrix(q), M, 1e-12)
-        close(mechanism.coriolis_matrix(q, v) @ v, C @ v, 1e-12)
-        close(mechanism.gravity_term(q), G, 1e-12)
+        assert_close(mechanism.mass_matrix(q), M, 1e-12)
+        assert_close(mechanism.coriolis_matrix(q, v) @ v, C @ v, 1e-12)
+        assert_close(mechanism.gravity_term(q), G, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_double_pendulum_swings_as_known(start, times, expected):
         (0.0, times[-1]), [*start, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-11, t_eval=times,
     )  # fmt: skip
     for found, known in zip(path.y.T, expected, strict=True):
-        close(found[: len(known)], known, 2e-8)
+        assert_close(found[: len(known)], known, 2e-8)
     energies = [mechanism.kinetic_energy(y[:2], y[2:]) + mechanism.potential_energy(y[:2]) for y in path.y.T]
     assert np.ptp([*energies, mechanism.potential_energy(np.array(start))]) < 1e-8
 
@@ -337,7 +337,7 @@ def test_four_bar_swings_as_known():
         poses = mechanism.poses(q)
         return (poses[2] @ joints[3].child_frame - poses[1] @ joints[3].parent_frame)[:3, 3]
 
-    close(apart(start), 0.0, 1e-15)
+    assert_close(apart(start), 0.0, 1e-15)
     times = (0.1, 0.25, 0.5, 1.0)
     path = solve_ivp(
         lambda t, y: np.concatenate([y[3:], mechanism.forward_dynamics(y[:3], y[3:])]),
@@ -349,14 +349,14 @@ def test_four_bar_swings_as_known():
         (1.71033445214, 1.56668663776),
         (1.91988759065, 1.70791363648),
     ]
-    close(path.y[:2].T, known, 1e-9)
-    close(path.y[3:5, 3], (0.7888582651, 0.5243977304), 1e-8)
+    assert_close(path.y[:2].T, known, 1e-9)
+    assert_close(path.y[3:5, 3], (0.7888582651, 0.5243977304), 1e-8)
     q, v = path.y[:3, 2], path.y[3:, 2]
     force = mechanism.with_loops(q, v)[1][0, :3]
-    close(force, (-0.3001246873, 0.0, -5.0029612805), 1e-8)
+    assert_close(force, (-0.3001246873, 0.0, -5.0029612805), 1e-8)
     energies = [mechanism.kinetic_energy(y[:3], y[3:]) + mechanism.potential_energy(y[:3]) for y in path.y.T]
     assert np.ptp([*energies, mechanism.potential_energy(start)]) < 1e-8
-    close(apart(path.y[:3, 3]), 0.0, 1e-9)
+    assert_close(apart(path.y[:3, 3]), 0.0, 1e-9)
 
 
 @pytest.mark.parametrize("kind", ["hinge", "universal", "gimbal", "planar", "ellipsoid", "cylindrical"])
@@ -380,7 +380,7 @@ def test_loops_stay_closed(kind):
     v[6:] = np.linalg.solve(J, adjoint(loop.child_frame) @ spin)
     acceleration, wrenches = mechanism.with_loops(q, v)
     local = (wrenches[0].reshape(2, 3) @ C[:3, :3]).ravel()
-    close(kinematics.motion_subspace(own).T @ local, 0.0, 1e-9)
+    assert_close(kinematics.motion_subspace(own).T @ local, 0.0, 1e-9)
 
     rate = mechanism.rate(q, v)  # all joints of the tree have coordinates: v is dq/dt
 
@@ -453,9 +453,9 @@ def test_mass_matrix_equals_mujocos():
     full = np.zeros((theirs.nv, theirs.nv))
     for column, unit in zip(full, np.eye(theirs.nv), strict=True):
         mujoco.mj_mulM(theirs, data, column, unit)
-    close(mechanism.mass_matrix(q)[np.ix_(take, take)], full, 1e-10)
-    close(mechanism.dynamics_bias(q, v)[take], data.qfrc_bias, 1e-10)
-    close(mechanism.poses(q)[order, :3, 3], data.xpos[1:], 1e-12)
+    assert_close(mechanism.mass_matrix(q)[np.ix_(take, take)], full, 1e-10)
+    assert_close(mechanism.dynamics_bias(q, v)[take], data.qfrc_bias, 1e-10)
+    assert_close(mechanism.poses(q)[order, :3, 3], data.xpos[1:], 1e-12)
 
 
 def _depth_first(bodies, node=-1):

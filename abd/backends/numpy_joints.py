@@ -116,7 +116,7 @@ class NumpyJoints:
         """(l + R,) residuals of the exact rows over their tolerances; a drive at its largest effort has none."""
         s = self.system
         F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
-        linear = np.where(s.linear.exact, np.abs(F).max(axis=1, initial=0.0), 0.0) / LINEAR_TOLERANCE
+        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / LINEAR_TOLERANCE
         x, p = self._values(q), self.p
         held = self._held()
         capped = (self.law == Law.SATURATED) & (p[:, 0] * np.abs(x - p[:, 1]) >= p[:, 3])

@@ -362,7 +362,7 @@ class NumpyBackend:
         joints = self.joints
         for _ in range(CLOSINGS):
             linear, measured, J = joints.predicted(self.q, self.direction)
-            worst = max(np.abs(linear).max(initial=0.0) / LINEAR_TOLERANCE, joints.worst(measured))
+            worst = max(np.linalg.norm(linear, axis=1).max(initial=0.0) / LINEAR_TOLERANCE, joints.worst(measured))
             if worst <= CLOSED:
                 break
             missing = np.einsum("nij,nj->ni", self.projectors, joints.missing(linear, measured, J))

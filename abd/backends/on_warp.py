@@ -15,6 +15,7 @@ from abd.backends.device import Device
 from abd.backends.islands import Islands
 from abd.backends.joints import Joints
 from abd.backends.linear import LinearSolver, choose
+from abd.backends.read_outs import ReadOuts
 from abd.backends.upload import new_path, new_pose, upload_bodies
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -23,7 +24,7 @@ from abd.model import Kind, Model
 from cuda_kernels import affine, bodies, integrators, paths, sums
 
 
-class WarpBackend:
+class WarpBackend(ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
     def __init__(self, model: Model, device: str = "cpu"):
@@ -406,61 +407,3 @@ class WarpBackend:
         row = self.values["row"]
         self.device.launch(sums.dot_rows, self.n, self.gradient, self.linear.direction, row)
         return self.islands.reduced(row, sums.SUM)
-
-    # read-outs ---------------------------------------------------------------------------------------------------
-
-    def smallest_gap(self, exact: bool = True) -> float:
-        """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
-
-        Without `exact`, a gap beyond d_hat may be a lower bound.
-        """
-        self._know_contacts()
-        gap = self.contacts.smallest_gap()
-        if exact and self.d_hat < gap < np.inf:
-            # beyond d_hat the gaps may be bounds
-            self.contacts.evaluate(self.pose, "current")
-            gap = self.contacts.smallest_gap()
-        return gap
-
-    def contact_count(self) -> int:
-        """Active contacts at the current iterate."""
-        self._know_contacts()
-        count = self.contacts.candidates.count
-        return int(np.count_nonzero(self.device.read(self.contacts.arrays("current")[1], count))) if count else 0
-
-    def touching(self) -> np.ndarray:
-        """(n,) 1 for bodies with an active contact at the last linearisation."""
-        flags = np.zeros(self.n, dtype=np.int32)
-        reduction = self.contacts.reduction
-        if reduction.pairs:
-            flags[self.device.read(reduction.coupling.row, reduction.pairs)] = 1
-            flags[self.device.read(reduction.coupling.column, reduction.pairs)] = 1
-        return flags
-
-    def residual_force(self) -> float:
-        """Largest force left on a body's centre of mass at the last linearisation [N]."""
-        g = self.device.read(self.gradient)
-        return float(np.abs(g[:, :3]).max() / self.step.ch2) if self.n else 0.0
-
-    def strain(self) -> float:
-        """Largest |A A^T - 1|_F."""
-        a = self.values["a"]
-        self.device.launch(integrators.strain, self.n, self.pose, a)
-        return float(self.device.read(a).max()) if self.n else 0.0
-
-    def contact_energy(self) -> float:
-        """Barrier energy at the current iterate [J]."""
-        self._know_contacts()
-        count = self.contacts.candidates.count
-        return (
-            float(self.device.read(self.contacts.arrays("current")[0], count).sum() / self.step.ch2) if count else 0.0
-        )
-
-    def friction_work(self) -> float:
-        """Work of friction in the last (sub)step, times c h^2."""
-        return self._friction_work
-
-    def device_positions(self):
-        """Device array (n, 12) of the current state."""
-        self.device.launch(integrators.pack, self.n, self.pose, self.q)
-        return self.q
