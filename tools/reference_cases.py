@@ -328,7 +328,7 @@ def swing(h: float, damping: float = 0.0, enforcement: str = "exact", **solver) 
     theta = np.radians(35.0)
     centre = np.array([5.0, 0.0, 15.0]) + 5.0 * np.array([np.cos(theta), 0.0, np.sin(theta)])
     inertia = (3.4766959, 78.3513208, 78.3513208)
-    link(scene, "capsule", 7.12094335, inertia, centre, **about_y(-theta))
+    link(scene, "capsule", 7.12094335, inertia, centre, density=0.2, **about_y(-theta))
     settings = {"theta": {"initial": theta, "damping": damping}}
     scene.add_hinge(
         "hinge", abd.WORLD, "capsule", anchor=(5, 0, 15), axis=(0, -1, 0), coordinate=settings, enforcement=enforcement

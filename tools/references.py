@@ -46,7 +46,7 @@ PLANS = (
     Plan("hinges and a slider", 0.0025, 0.25),
     Plan("A01 pendulum", 0.0025, 0.5),
     Plan("A01 pendulum", 0.0005, 10.0, position=2e-4),
-    Plan("A02, N = 2", 0.0004, 10.0, position=1e-3),
+    Plan("A02, N = 2", 0.0005, 10.0, position=1.5e-3),
     Plan("A02, N = 40", 0.0004, 10.0, position=1e-3),
     Plan("four-bar", 0.0025, 1.0),
     Plan("four-bar", 0.001, 2.0),
