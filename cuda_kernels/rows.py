@@ -75,17 +75,18 @@ def row_gradients(
 @wp.func
 def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
     """F without the components that are free."""
-    return wp.vec3d(wp.where(K[0] > ZERO, F[0], ZERO), wp.where(K[1] > ZERO, F[1], ZERO), wp.where(K[2] > ZERO, F[2], ZERO))
+    return wp.vec3d(
+        wp.where(K[0] > ZERO, F[0], ZERO), wp.where(K[1] > ZERO, F[1], ZERO), wp.where(K[2] > ZERO, F[2], ZERO)
+    )
 
 
 @wp.kernel
 def row_errors(first: wp.int32, rows: Rows, pose: Pose, tolerance: wp.float64, out: wp.array(dtype=wp.float64)):
-    """Largest component of the residuals of the exact rows over the tolerance; 0 for all others."""
+    """Sizes of the residuals of the exact rows over the tolerance; 0 for all others."""
     e = wp.tid() + first
     v = ZERO
     if rows.exact[e] == 1:
-        F = counted(rows.K[e], residual(rows, e, pose))
-        v = wp.max(wp.abs(F[0]), wp.max(wp.abs(F[1]), wp.abs(F[2]))) / tolerance
+        v = wp.length(counted(rows.K[e], residual(rows, e, pose))) / tolerance
     out[e] = v
 
 

@@ -15,7 +15,7 @@ from abd.joints.measures import Measure
 from abd.joints.rows import EXACT_RATIO, compile_rows
 from abd.joints.system import Acting, JointSystem, Role
 from abd.joints.table import tabulate
-from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive, Joint, Model
+from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive, Joint, Kind, Model
 
 LIMIT_ANGLE = 0.01
 """Default distance from the end of a range at which its barrier begins to act [rad]; d_hat where it is a length."""
@@ -39,23 +39,26 @@ def build_system(model: Model) -> JointSystem:
 
 
 def component_masses(model: Model) -> np.ndarray:
-    """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the bodies connected through joints.
+    """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the dynamic bodies connected through
+    joints. What hangs on the same static or kinematic body, and the mass of that body, make no difference.
 
     A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    n = len(model.bodies)
-    links = np.array([(j.parent, j.child) for j in model.joints if j.parent >= 0], dtype=int).reshape(-1, 2)
+    n, mass = len(model.bodies), model.bodies.mass
+    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
+    ends = np.array([(joint.parent, joint.child) for joint in model.joints])
+    links = ends[dynamic[ends].all(axis=1)]
     graph = coo_matrix((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n, n))
     label = connected_components(graph, directed=False)[1]
     largest = np.zeros(n)
-    np.maximum.at(largest, label, model.bodies.mass)
+    np.maximum.at(largest, label, mass)
     growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
-    own = np.array([joint.stiffness_mass for joint in model.joints])
-    component = label[np.array([joint.child for joint in model.joints], dtype=int)]
-    return growth[component] * np.maximum(own, largest[component])
+    own = np.where(dynamic[ends], mass[ends], 0.0).sum(axis=1)
+    moved = np.where(dynamic[ends[:, 0]], ends[:, 0], ends[:, 1])
+    return growth[label[moved]] * np.maximum(own, largest[label[moved]])
 
 
 class _Builder:
@@ -82,9 +85,12 @@ class _Builder:
                 self._compliant(k, joint, self._measure(k, measure), i, measure.name, measure.rotary)
         if follows:
             self.followers[len(self.entries)] = partial(module.at_pose, joint)
+        names = [one.name for one in yielding(joint)] if compliant else []
         for i, measure in enumerate(measured):
             index = self._measure(k, measure)
-            if measure.unilateral:
+            if measure.unilateral and measure.name in names:
+                self._compliant(k, joint, index, names.index(measure.name), measure.name, False, gap=True)
+            elif measure.unilateral:
                 self._gap(k, joint, index, measure)
             elif compliant and follows:
                 self._compliant(k, joint, index, i, measure.name, measure.rotary)
@@ -100,16 +106,15 @@ class _Builder:
                     stiffness=one.stiffness, damping=one.damping, target=one.rest,
                 )  # fmt: skip
 
-    def _compliant(self, k: int, joint: Joint, index: int, i: int, name: str, rotary: bool) -> None:
+    def _compliant(self, k: int, joint: Joint, index: int, i: int, name: str, rotary: bool, gap: bool = False) -> None:
         compliance = joint.compliance[i] if i < len(joint.compliance) else 0.0
         damping = joint.damping[i] if i < len(joint.damping) else 0.0
         terms = [(index, factor(1.0))]
+        role, law = (Role.GAP, Law.ONE_SIDED) if gap else (Role.CONSTRAINT, Law.QUADRATIC)
         if compliance > 0.0:
-            self._add(
-                terms, Role.CONSTRAINT, Law.QUADRATIC, k, name, rotary, stiffness=1.0 / compliance, damping=damping
-            )
+            self._add(terms, role, law, k, name, rotary, stiffness=1.0 / compliance, damping=damping)
         else:
-            self._stiff(k, joint, terms, Role.CONSTRAINT, name, rotary)
+            self._stiff(k, joint, terms, role, name, rotary, law=law)
 
     def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
         """Limits of rotations are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly as the joint."""
@@ -118,11 +123,6 @@ class _Builder:
             self._add(
                 terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
                 sign=1.0, distance=self._distance(True, np.inf, None),
-            )  # fmt: skip
-        elif joint.enforcement == "compliant" and joint.compliance:
-            self._add(
-                terms, Role.GAP, Law.ONE_SIDED, k, measure.name, False, stiffness=1.0 / joint.compliance[0],
-                damping=joint.damping[0] if joint.damping else 0.0,
             )  # fmt: skip
         else:
             self._stiff(k, joint, terms, Role.GAP, measure.name, False, law=Law.ONE_SIDED)
@@ -219,7 +219,9 @@ class _Builder:
             )  # fmt: skip
         else:
             self._stiff(coupling.joint, ruled, terms, Role.COUPLING, coupling.name, rotary)
-        self.acting[-1].update(coupling=k, active=coupling.active and self.acting[-1]["active"])
+        coupled = (coupling.joint, *(term.joint for term in coupling.terms))
+        active = coupling.active and all(self.model.joints[one].active for one in coupled)
+        self.acting[-1].update(coupling=k, active=active)
 
     # parts -------------------------------------------------------------------------------------------------------
 
@@ -307,6 +309,13 @@ class _Builder:
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
         )
+
+
+def yielding(joint: Joint) -> list[Measure]:
+    """Rows that a compliant joint's compliances count: the `constraints` of its type, then its gaps that are lengths."""
+    module = TYPES[joint.type]
+    gaps = [one for one in module.measured(joint) if one.unilateral and not one.rotary]
+    return [*module.constraints(joint), *gaps]
 
 
 def _measured(joint: Joint) -> list[Measure]:

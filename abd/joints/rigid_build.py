@@ -94,7 +94,8 @@ class _Builder:
     def _add(self, pieces, part, k, name, rotary, soft=False, target=0.0, coupling=-1) -> None:
         held = part != Part.COORDINATE and self.model.joints[k].active
         if coupling >= 0:
-            held = held and self.model.couplings[coupling].active
+            one = self.model.couplings[coupling]
+            held = held and one.active and all(self.model.joints[term.joint].active for term in one.terms)
         self.terms.append(pieces)
         self.facts.append((part, k, coupling, name, rotary, held, soft, target))
 

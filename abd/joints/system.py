@@ -142,6 +142,12 @@ class JointSystem:
         """Whether any row has a gap that must stay open."""
         return bool((self.acting.law == Law.BARRIER).any())
 
+    @property
+    def has_friction(self) -> bool:
+        """Whether a row is stiff at small speeds alone: friction, or a drive with an effort limit."""
+        a = self.acting
+        return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
+
     def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
         """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""
         reference = values(self.table, q, self.initial)
@@ -213,7 +219,8 @@ class JointSystem:
         limit = np.isin(a.law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
         p[limit, 0] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
         p[limit, 1], p[limit, 2], p[limit, 3] = a.bound[limit], a.sign[limit], a.distance[limit]
-        p[limit, 4], p[limit, 5] = damped[limit], (a.sign * (now - a.bound))[limit]
+        # the way since the last state, in whose units 1 / h = w6 - w8 in both integrators
+        p[limit, 4], p[limit, 5] = (ch2 * a.damping * (w[6] - w[8]))[limit], (a.sign * (now - a.bound))[limit]
         p[limit, 7] = a.bound[limit]
         pulled = limit & held
         p[pulled, 1] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, 0]

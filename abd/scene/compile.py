@@ -72,7 +72,7 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     Raises:
         SceneError: no motion of rigid bodies closes them.
     """
-    exact = [k for k, joint in enumerate(model.joints) if joint.enforcement == "exact"]
+    exact = [k for k, joint in enumerate(model.joints) if joint.enforcement == "exact" and joint.active]
     start = model.bodies.q
     if not exact or open_by(model, start)[exact].max() <= CLOSED:
         return model, []

@@ -20,7 +20,7 @@ def row_compliance(
 
     Args:
         spec: a joint that has passed `abd.scene.joint_checks`, with ``enforcement = "compliant"``.
-        rows: `constraints` of its type.
+        rows: those that compliances count (`abd.joints.build.yielding`).
         mass: mean mass of its two ends [kg], inertia: mean inertia about its point [kg m^2]; the world counts zero.
     """
     compliance = _per_row(spec.compliance, len(rows))

@@ -8,6 +8,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joints import TYPES
+from abd.joints.build import yielding
 from abd.joints.measures import Measure, value_at
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.scene.bodies import BodyRecord
@@ -65,7 +66,7 @@ def compile_joint(spec: JointSpec, records: list[BodyRecord], index: dict[str, i
         ends = [records[k] for k in movable]
         mass = sum(record.mass for record in ends) / 2.0
         inertia = sum(_mean_inertia(record, C[:3, 3]) for record in ends) / 2.0
-        compliance, damping = row_compliance(spec, TYPES[joint.type].constraints(joint), mass, inertia)
+        compliance, damping = row_compliance(spec, yielding(joint), mass, inertia)
         joint = replace(joint, compliance=compliance, damping=damping)
     return joint
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.joints import TYPES
+from abd.joints.build import yielding
 from abd.scene.angles import DEGREES
 from abd.scene.findings import Finding
 from abd.scene.joint_parameters import unplaced_joint
@@ -108,7 +109,7 @@ def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
     if np.min(values) < 0.0:
         yield Finding((key,), "should not be negative", values)
     if np.ndim(values) == 1 and not list(check_parameters(joint)) and not list(check_type(joint)):
-        rows = [measure.name for measure in TYPES[type_of(joint.type)].constraints(unplaced_joint(joint))]
+        rows = [measure.name for measure in yielding(unplaced_joint(joint))]
         if len(values) > len(rows):
             message = f"has {len(values)} numbers, but the joint has {len(rows)} rows"
             yield Finding((key,), message, values, f"they are {', '.join(rows)}" if rows else "drop it")

@@ -120,11 +120,12 @@ class Stepper:
         """
         begin = perf_counter()
         progress = Progress()
-        saved = self.state()
+        saved, work = self.state(), (self.friction_work, self.drive_work)
         try:
             substeps = self._advance(self.settings.dt, self.settings.retries, progress)
         except StepFailure as failure:
             self.restore(saved)
+            self.friction_work, self.drive_work = work
             failure.step, failure.time = self.frame + 1, self.time
             raise
         self.frame += 1

@@ -1,0 +1,126 @@
+"""Joints where cases meet: bodies that do not move, joints that are off, failed frames, both integrators."""
+
+import numpy as np
+import pytest
+
+import abd
+from abd.errors import StepFailure
+
+ROUND = (0.1, 0.1, 0.1)
+DEVICES = pytest.mark.parametrize("device", ["numpy", "cpu"])
+
+
+def empty(gravity=(0.0, -9.81, 0.0), **solver):
+    return abd.Scene(gravity=gravity, solver={"dt": 0.01, "integrator": "bdf2", **solver})
+
+
+def link(scene, name, mass, position, **keys):
+    inertia = tuple(mass * one for one in ROUND)
+    scene.add_body(name, proxy=True, mass=mass, inertia=inertia, position=position, kappa=1e9, **keys)
+
+
+def hang(scene, parent, name, mass, x, **keys):
+    """A link that can swing about z on an exact hinge half a metre to its left."""
+    link(scene, name, mass, (x + 0.5, 0, 0))
+    scene.add_hinge(f"on {name}", parent, name, anchor=(x, 0, 0), axis=(0, 0, 1), enforcement="exact", **keys)
+
+
+@pytest.mark.parametrize("kind", ["static", "kinematic"])
+def test_what_does_not_move_ties_no_masses_together(kind):
+    """A pendulum of 1 g swings, and pulls, the same beside one of 1e6 t on the same support, however heavy that is."""
+    motion = {"motion": {"velocity": (0.0, 0.0, 0.0)}} if kind == "kinematic" else {}
+    readings = []
+    for others in (0, 1):
+        scene = empty()
+        link(scene, "support", 1.0 if others == 0 else 1e9, (0, -5, 0), kind=kind, **motion)
+        hang(scene, "support", "light", 1e-3, 0.0)
+        if others:
+            hang(scene, "support", "heavy", 1e9, 3.0)
+        simulation = abd.Simulation(scene, device="cpu")
+        for _ in range(20):
+            simulation.step()
+        joint = simulation.joints["on light"]
+        readings.append(np.append(joint.wrench()[0], joint.coordinate().value))
+    np.testing.assert_allclose(readings[1], readings[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("off", [0, 1])
+def test_a_coupling_rests_while_any_of_its_joints_is_off(off):
+    scene = empty()
+    for k in range(2):
+        hang(scene, abd.WORLD, f"arm{k}", 1.0, 3.0 * k, active=k != off)
+    scene.add_coupling("gear", "on arm0.theta", [{"coordinate": "on arm1.theta", "factor": -1.0}], enforcement="exact")
+    simulation = abd.Simulation(scene, device="numpy")
+    for _ in range(5):
+        simulation.step()
+    assert simulation.couplings["gear"].force == 0.0
+    simulation.joints[f"on arm{off}"].active = True
+    assert simulation.backend.system.acting.active.all()
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_damping_of_limits_is_in_newton_seconds_per_metre(integrator):
+    scene = empty(gravity=(0.0, 0.0, 0.0), integrator=integrator)
+    link(scene, "block", 1e6, (0, 0, 0), velocity=(1.0, 0, 0))
+    ends = {"range": (-np.inf, 0.001), "limit": "compliant", "limit_compliance": 1e9, "limit_damping": 100.0}
+    scene.add_slider(
+        "slide", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate={"z": ends}
+    )
+    simulation = abd.Simulation(scene, device="numpy")
+    for _ in range(6):
+        simulation.step()
+    z = simulation.joints["slide"].coordinate()
+    assert z.limit_force == pytest.approx(-100.0 * z.speed, rel=1e-5)
+
+
+def test_a_failed_frame_leaves_no_work_behind():
+    scene = empty(retries=2)
+    settings = {"drive": {"mode": "force", "target": 5.0}, "friction": 0.3}
+    hang(scene, abd.WORLD, "arm", 1.0, 0.0, coordinate={"theta": settings})
+    simulation = abd.Simulation(scene, device="numpy")
+    for _ in range(3):
+        simulation.step()
+    stepper = simulation.stepper
+    before, substep = (stepper.drive_work, stepper.friction_work), stepper._substep
+
+    def failing(h, progress):
+        if h > 0.006 or stepper.time > 0.034:
+            raise StepFailure("not_converged", "on purpose")
+        substep(h, progress)
+
+    stepper._substep = failing
+    with pytest.raises(StepFailure):
+        simulation.step()
+    assert (stepper.drive_work, stepper.friction_work) == before
+
+
+def test_an_inactive_exact_joint_may_be_open():
+    scene = empty()
+    link(scene, "arm", 1.0, (0.5, 0, 0))
+    ends = {"parent_anchor": (0, 0, 0), "child_anchor": (-0.3, 0, 0), "axis": (0, 0, 1)}
+    scene.add_hinge("off", abd.WORLD, "arm", **ends, enforcement="exact", active=False)
+    assert not any("closed" in note or "moved" in note for note in scene.compile().notes)
+
+
+@DEVICES
+@pytest.mark.parametrize(("compliance", "stretch"), [(0.0, 0.0), (1e-3, 9.81e-3)])
+def test_ropes_stretch_by_their_compliance(device, compliance, stretch):
+    scene = empty()
+    link(scene, "weight", 1.0, (0, -0.9999, 0))
+    points = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "distance": 1.0}
+    gives = {"enforcement": "compliant", "compliance": [compliance], "critical_damping": True}
+    scene.add_rope("rope", abd.WORLD, "weight", **points, **gives)
+    simulation = abd.Simulation(scene, device=device)
+    for _ in range(200):
+        simulation.step()
+    assert simulation.bodies["weight"].transform[1, 3] == pytest.approx(-1.0 - stretch, abs=3e-5)
+    np.testing.assert_allclose(simulation.joints["rope"].wrench()[0], (0, 9.81, 0), atol=0.03)
+
+
+def test_exact_points_hold_in_size():
+    """The distance of two points, not only its components, stays below 1e-9 m, by conjugate gradients as well."""
+    scene = empty(linear_solver="pcg")
+    for k in range(3):
+        hang(scene, abd.WORLD if k == 0 else f"arm{k - 1}", f"arm{k}", 1.0, float(k))
+    simulation = abd.Simulation(scene, device="cpu")
+    assert max(simulation.step().max_joint_residual[0] for _ in range(20)) < 1e-9
