@@ -124,3 +124,29 @@ def test_exact_points_hold_in_size():
         hang(scene, abd.WORLD if k == 0 else f"arm{k - 1}", f"arm{k}", 1.0, float(k))
     simulation = abd.Simulation(scene, device="cpu")
     assert max(simulation.step().max_joint_residual[0] for _ in range(20)) < 1e-9
+
+
+def test_profiles_are_read_on_the_piece_of_the_last_step():
+    """After a checkpoint, and after a change of another joint, which builds the rows anew."""
+
+    def on_a_slope():
+        scene = empty(gravity=(0.0, 0.0, -9.81))
+        link(scene, "block", 1.0, (2, 0, 1), fix=["rx", "ry", "rz"])
+        origin = {"position": (0, 0, 0)}
+        profile = {"segments": [(-1, 0), (0, 0), (1, 0.5), (3, 1.5)], "enforcement": "exact"}
+        keys = {"parent_frame": origin, "child_frame": origin, **profile}
+        scene.add_joint("segmented_planar_connector", "slope", abd.WORLD, "block", **keys)
+        hang(scene, abd.WORLD, "arm", 1.0, 0.0)
+        return abd.Simulation(scene, device="numpy")
+
+    simulation, again = on_a_slope(), on_a_slope()
+    np.testing.assert_allclose(again.joints["slope"].residual, 0.0, atol=1e-12)
+    for _ in range(5):
+        simulation.step()
+    force = simulation.joints["slope"].wrench()[0]
+    np.testing.assert_allclose(force, np.array([-0.4, 0.0, 0.8]) * 9.81, atol=1e-3)
+    again.restore(simulation.checkpoint())
+    np.testing.assert_array_equal(again.joints["slope"].wrench()[0], force)
+    simulation.joints["on arm"].coordinate().lock()
+    np.testing.assert_allclose(simulation.joints["slope"].wrench()[0], force, rtol=1e-9)
+    assert simulation.joints["slope"].residual[0] < 1e-8

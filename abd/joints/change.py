@@ -72,6 +72,7 @@ def carried(
     """
     near = _references([coordinates, (old.table, memory.reference)], new)
     q, qd, before_q, before_qd = states
+    new.face(before_q)
     counted = replace(new, initial=near)
     fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
     fresh.history[1], fresh.history[3] = before.history[0], before.history[2]

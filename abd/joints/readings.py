@@ -190,6 +190,7 @@ class Readings:
 def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:
     """Read-outs of a state q, qd (n, 12) that no step led to."""
     reader, system = JointReader(model), build_system(model)
+    system.face(q)
     memory = system.fresh_memory(q, qd)
     applied = forces.opening_laws(system, memory, model.settings, time)
     return Readings(reader, system, q, qd, reader.coordinates(q), memory, applied)

@@ -160,6 +160,13 @@ class JointSystem:
         """Set the measures that follow the pose, and their rows' values, for a step that starts in q (n, 12)."""
         if not self.followers:
             return
+        self.face(q)
+        memory.history[0], _ = row_values(self.rows, values(self.table, q, memory.reference))
+
+    def face(self, q: np.ndarray) -> None:
+        """Set the measures that follow the pose for a step that starts in q (n, 12)."""
+        if not self.followers:
+            return
         frames = carry(self.table, q, rigid=True)
         for first, function in self.followers.items():
             T = np.eye(4)
@@ -167,7 +174,6 @@ class JointSystem:
             T[:3, 3] = frames.D[first].T @ frames.d[first]
             for k, measure in enumerate(function(T), first):
                 self.table.numbers[k] = measure.numbers
-        memory.history[0], _ = row_values(self.rows, values(self.table, q, memory.reference))
 
     def closed_gap(self, law: np.ndarray, p: np.ndarray, x: np.ndarray) -> int | None:
         """First barrier row whose gap is not open at values x (R,)."""

@@ -55,6 +55,7 @@ class Stepper:
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
         self.backend.load_state(self.q, self.qd, previous_q, previous_qd)
+        self.joints.face(previous_q)
         self.memory = self._memory(state)
         self.applied = self._applied(state)
 
