@@ -21,6 +21,7 @@ from abd.joints.change import (
     with_settings,
 )
 from abd.joints.coordinate_setter import CoordinateSetter
+from abd.joints.redundancy import CLOSED, open_by
 from abd.joints.system import Role
 from abd.model import CoordinateSettings, Drive, Joint, Model
 
@@ -67,11 +68,23 @@ class JointControl:
         self.replace_joint(index, with_settings(self._joint(index), settings))
 
     def set_active(self, index: int, active: bool) -> None:
-        """Switch a joint on or off."""
+        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes."""
         if active != self._joint(index).active:
             self.replace_joint(index, replace(self._joint(index), active=bool(active)))
         if active:
             self.broken.pop(self._joint(index).name, None)
+            self._tell_opening(index)
+
+    def _tell_opening(self, index: int) -> None:
+        joint = self._joint(index)
+        opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
+        if joint.enforcement == "exact" and opening.max() > CLOSED:
+            _log.warning(
+                "exact joint '%s' is switched on while open by %.3g m, %.3g rad: the next step closes it at once; "
+                "set_coordinate closes it without speed",
+                joint.name,
+                *opening,
+            )
 
     def set_target(self, index: int, coordinate: str, target: float | Callable[[float], float]) -> None:
         """Target of a position or pd drive, effort of a force drive; any other coordinate gets a position drive."""

@@ -8,7 +8,7 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 import warp as wp
 
 from cuda_kernels.affine import ONE, TINY, ZERO, Pose
-from cuda_kernels.laws import BARRIER, ONE_SIDED, QUADRATIC, SATURATED, Parameters, evaluate
+from cuda_kernels.laws import BARRIER, FRICTION, ONE_SIDED, QUADRATIC, SATURATED, Parameters, evaluate
 from cuda_kernels.measures import Measures, frames
 from cuda_kernels.sums import MAX
 
@@ -407,6 +407,30 @@ def forces_to_bodies(
         s = slope[ends.row[end]]
         for r in range(12):
             gradient[b, r] = gradient[b, r] + s * u[end, r]
+
+
+@wp.kernel
+def effort_changes(
+    first: wp.int32,
+    rows: MeasuredRows,
+    x: wp.array(dtype=wp.float64),
+    predicted: wp.array(dtype=wp.float64),
+    curvature: wp.array(dtype=wp.float64),
+    share: wp.float64,
+    changes: wp.array(dtype=wp.float64),
+):
+    """Change (R,) of the force of friction and of drives with an effort limit from x to the predicted values, over a
+    share of the largest force; 0 for all other rows."""
+    e = wp.tid() + first
+    largest = ZERO
+    if rows.law[e] == FRICTION:
+        largest = rows.p[e, 0]
+    if rows.law[e] == SATURATED:
+        largest = rows.p[e, 3]
+    change = ZERO
+    if largest > ZERO:
+        change = curvature[e] * wp.abs(predicted[e] - x[e]) / (share * largest)
+    changes[e] = change
 
 
 @wp.kernel

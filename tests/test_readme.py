@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from test_custom_joints import EXAMPLE
 from tool import TOOLS
 
 from abd.cli import main
@@ -50,7 +51,7 @@ def test_the_python_lines_run(capsys):
 
 
 def test_the_joints_run(capsys):
-    limits, drives, couplings, reading = blocks("python")[1:]
+    limits, drives, couplings, reading = blocks("python")[1:5]
     names = {}
     for text in (limits, drives, couplings):
         assert len([line for line in text.splitlines() if line]) <= 7
@@ -63,6 +64,10 @@ def test_the_joints_run(capsys):
     assert names["load"].values.shape == (41, 6)
     assert names["theta"].locked
     assert len(capsys.readouterr().out.splitlines()) >= 3
+
+
+def test_the_joint_of_ones_own_is_the_one_that_is_tested():
+    assert blocks("python")[5].strip() == EXAMPLE.strip()
 
 
 def test_the_table_of_joints_has_all_types_with_their_coordinates():

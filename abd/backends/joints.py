@@ -10,7 +10,7 @@ from abd.backends.device import Device, Pool
 from abd.backends.joint_ends import Ends, ends_of, lists_of
 from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
-from abd.joints.system import KEPT, LINEAR_TOLERANCE, JointSystem
+from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
 from abd.model import WORLD
 from cuda_kernels import measured_rows, measures, rows, sums
 from cuda_kernels.krylov import Coupling
@@ -316,6 +316,16 @@ class Joints:
         if self.has_exact_measured:
             self._linearize(pose)
             self._predict(direction)
+
+    def effort_changes(self, direction, out: wp.array) -> None:
+        """Fold into every body's `out` (n,) how much a direction changes the forces of friction and of limited drives,
+        over `SETTLED` of their largest; the rows are those of the last linearisation."""
+        self._predict(direction)
+        self.device.launch(
+            measured_rows.effort_changes,
+            self.row_count, self.rows, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
+        )  # fmt: skip
+        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
     def _predict(self, direction) -> None:
         self.device.launch(

@@ -7,7 +7,7 @@ import numpy as np
 from abd.joints import laws, measured_rows, rows, table
 from abd.joints.laws import SLOTS, Law
 from abd.joints.measures import MeasureKind
-from abd.joints.system import KEPT, LINEAR_TOLERANCE, JointSystem
+from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
 
@@ -163,6 +163,17 @@ class NumpyJoints:
         s = self.system
         c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
         return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, 0] * c) @ J).reshape(self.n, 12)
+
+    def effort_changes(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(l + R,) change of the force of friction and of drives with an effort limit along a direction (n, 12) from q,
+        over `SETTLED` of the largest; 0 for all other rows."""
+        J, x = self._jacobian(q)
+        _, _, curvature = laws.evaluate(self.law, self.p, x)
+        friction, limited = self.law == Law.FRICTION, self.law == Law.SATURATED
+        largest = np.where(friction, self.p[:, 0], np.where(limited, self.p[:, 3], 0.0))
+        change = curvature * np.abs(J @ direction.ravel())
+        share = np.divide(change, SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
+        return np.concatenate([np.zeros(len(self.system.linear)), share])
 
     def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool) -> None:
         """lambda += K c of the exact rows; `whole`: of one-sided rows, which pull in one sense alone, and of drives with

@@ -354,6 +354,12 @@ class NumpyBackend:
         farthest = np.linalg.norm(dp[:, None] + self.corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
         return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count))
 
+    def effort_changes(self) -> np.ndarray:
+        """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
+        over `abd.joints.system.SETTLED` of their largest."""
+        changes = self.joints.effort_changes(self.q, self.direction)
+        return -self.islands.minima(-changes, self.joints.owners, np.zeros(self.islands.count))
+
     def close_joints(self) -> np.ndarray:
         """Bend the direction until the linear model closes all exact rows, by solves with the factor that is there.
 

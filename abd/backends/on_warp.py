@@ -364,6 +364,14 @@ class WarpBackend(ReadOuts):
         self._strain_limit = self.islands.reduced(b, sums.MIN)
         return speed
 
+    def effort_changes(self) -> np.ndarray:
+        """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
+        over `abd.joints.system.SETTLED` of their largest."""
+        b = self.values["b"]
+        b.zero_()
+        self.joints.effort_changes(self.linear.direction, b)
+        return self.islands.reduced(b, sums.MAX)
+
     def close_joints(self) -> np.ndarray:
         """Bend the direction until the linear model closes all exact rows, by solves with the factors that are there.
 

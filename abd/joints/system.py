@@ -20,8 +20,8 @@ from abd.joints.measures import Measure
 from abd.joints.rows import Rows
 from abd.joints.table import MeasureTable, carry, linearize, values
 
-LINEAR_TOLERANCE = 1e-9
-"""What exact linear rows hold to [m], and unit directions [-]."""
+LINEAR_TOLERANCE = 5e-10
+"""What exact linear rows hold to [m]: hinges, whose two points lie half a metre from the anchor, to 1e-9 rad then."""
 
 
 KEPT = 0.1
@@ -32,6 +32,10 @@ CLOSINGS = 10
 """Solves by which a direction is made to close the exact rows."""
 CLOSED = 0.3
 """Residual at which it does, over the tolerance."""
+
+
+SETTLED = 1e-2
+"""Share of friction's or a drive's largest force by which a last Newton step may change it."""
 
 
 class Role(IntEnum):

@@ -63,7 +63,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     islands = backend.islands.count
-    tolerance = settings.friction_tolerance if backend.friction.count else settings.tolerance
+    rubbing = backend.friction.count or backend.system.has_friction
+    tolerance = settings.friction_tolerance if rubbing else settings.tolerance
     converged = np.zeros(islands, dtype=bool)
     joints_held = np.ones(islands, dtype=bool)
     for _ in range(settings.max_newton):
@@ -74,6 +75,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             moved, iterations = backend.solve()
         progress.newton += 1
         progress.linear += iterations
+        if backend.system.has_friction:
+            settled = backend.effort_changes() <= 1.0
         if backend.system.has_exact and (moved <= tolerance * h).all():
             with progress.time("linear solve"):
                 moved = backend.close_joints()
@@ -83,6 +86,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         with progress.time("collision"):
             free = backend.follow_direction(np.where(converged, 0.0, 1.0))
         small = speed <= tolerance
+        if backend.system.has_friction:
+            small &= settled
         with progress.time("line search"):
             alpha, trials, linearized = search(backend, free, small)
         progress.trials += trials
@@ -104,12 +109,12 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             linearized = False
     if not joints_held.all():
         raise StepFailure(
-            "joints", f"exact joints stay {error.max():.3g} times above their tolerance after {settings.max_newton} steps"
+            "joints",
+            f"exact joints stay {error.max():.3g} times above their tolerance after {settings.max_newton} steps",
         )
     raise StepFailure(
         "not_converged",
-        f"{settings.max_newton} Newton iterations left a vertex speed of {reached:.3g} m/s "
-        f"(tolerance {tolerance:.3g})",
+        f"{settings.max_newton} Newton iterations left a vertex speed of {reached:.3g} m/s (tolerance {tolerance:.3g})",
     )
 
 

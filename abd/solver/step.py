@@ -11,6 +11,7 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.joints.forces import Applied, opening_laws, row_work
 from abd.joints.laws import SLOTS
+from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
 from abd.solver.integrators import scheme
@@ -138,7 +139,7 @@ class Stepper:
             self._substep(h, progress)
             return 1
         except StepFailure as failure:
-            if retries == 0 or failure.reason == "blocked":
+            if retries == 0 or failure.reason in ("blocked", "limits"):
                 raise
             self.restore(saved)
             self.friction_work, self.drive_work = work
@@ -157,14 +158,19 @@ class Stepper:
             self._begin_joints(rule.weights, ch2, h)
             start(backend, h, self.touching)
             linearized = self.stiffness.balance(backend) and not self.prescribed.any
-        self.prescribed.minimise(
-            backend,
-            self.q,
-            goals,
-            self.prescribed.nominal(self.time, h, self.q),
-            settings.tolerance * h,
-            lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized),
-        )
+        try:
+            self.prescribed.minimise(
+                backend,
+                self.q,
+                goals,
+                self.prescribed.nominal(self.time, h, self.q),
+                settings.tolerance * h,
+                lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized),
+            )
+        except StepFailure as failure:
+            if failure.reason == "joints":
+                failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
+            raise
         touching = backend.touching().astype(bool)
         backend.finish()
         self.friction_work += backend.friction_work() / ch2
@@ -189,6 +195,14 @@ class Stepper:
         shift = self.joints.shifts(memory, ch2)
         self.applied = Applied(law, p, self.joints.linear.K, shift, ch2)
         self.backend.begin_joints(law, p, memory.reference, shift)
+
+    def _widest(self) -> str:
+        """Name of the exact joint that is widest open at the iterate."""
+        joints = self.model.joints
+        exact = np.array([joint.enforcement == "exact" and joint.active for joint in joints])
+        return joints[
+            int(np.where(exact, open_by(self.model, self.backend.read_positions()).max(axis=1), -1.0).argmax())
+        ].name
 
     def _beyond(self, row: int, p: np.ndarray, x: float) -> str:
         acting = self.joints.acting

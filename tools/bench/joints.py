@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import abd  # noqa: E402
+import abd
 
 WARM_UP = 5
 DRIVEN = {
