@@ -197,7 +197,7 @@ class Joint:
         collide: whether contact between the two bodies stays on.
         stiffness_mass: m_i + m_j [kg] of the formula above (a body that carries no mass may be given one).
         enforcement: "penalty", "exact" or "compliant".
-        compliance: (k,) of the constraint rows [m/N or rad/(N m)], in their order; missing ones repeat nothing: rows
+        compliance: (k,) of the constraint rows [m/N or rad/(N m)], in their order, then of gaps that are lengths; rows
             beyond the end are exact. damping: (k,) [N s/m or N m s/rad].
         parameters: numbers of the type, such as ``skew`` or ``radii``; see the type's file.
         coordinates: settings of those coordinates that have any.

@@ -10,12 +10,12 @@ import numpy as np
 
 from abd.joints import TYPES
 from abd.joints.laws import Law
-from abd.joints.measured_rows import Piece, collect, factor, power_series, spline
+from abd.joints.measured_rows import Piece, collect, factor, of_term
 from abd.joints.measures import Measure
 from abd.joints.rows import EXACT_RATIO, compile_rows
 from abd.joints.system import Acting, JointSystem, Role
 from abd.joints.table import tabulate
-from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive, Joint, Kind, Model
+from abd.model import CoordinateSettings, Coupling, Drive, Joint, Kind, Model
 
 LIMIT_ANGLE = 0.01
 """Default distance from the end of a range at which its barrier begins to act [rad]; d_hat where it is a length."""
@@ -209,7 +209,7 @@ class _Builder:
         terms = [(index, factor(1.0))]
         for term in coupling.terms:
             measure, _ = self._coordinate(term.joint, term.coordinate)
-            terms.append((measure, _pieces(term, -coupling.scale)))
+            terms.append((measure, of_term(term, -coupling.scale)))
         joint = self.model.joints[coupling.joint]
         ruled = replace(joint, enforcement=coupling.enforcement, strength_ratio=coupling.strength_ratio)
         if coupling.enforcement == "compliant" and coupling.compliance > 0.0:
@@ -331,10 +331,3 @@ def _measured(joint: Joint) -> list[Measure]:
     pinned = any(row.is_point for row in linear)
     held = [one for one in module.constraints(joint) if one.rotary or not pinned]
     return held + [one for one in measured if one.unilateral]
-
-
-def _pieces(term: CouplingTerm, weight: float) -> list[Piece]:
-    """f of a coupling's term, times a weight."""
-    if term.table is not None:
-        return spline(term.table, weight)
-    return power_series([weight * c for c in term.polynomial])

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.model import CouplingTerm
+
 COEFFICIENTS = 6
 EVERYWHERE = -1e300
 """Start of a term's first piece."""
@@ -69,6 +71,13 @@ def spline(table: np.ndarray, weight: float = 1.0) -> list[Piece]:
     pieces += [(knots[k], knots[k], curve.c[::-1, k]) for k in range(len(knots) - 1)]
     pieces.append((knots[-1], knots[-1], np.array([curve(knots[-1]), slopes[1]])))
     return [(start, origin, np.pad(c, (0, COEFFICIENTS - len(c)))) for start, origin, c in pieces]
+
+
+def of_term(term: CouplingTerm, weight: float) -> list[Piece]:
+    """The pieces of a coupling's summand, times a weight."""
+    if term.table is not None:
+        return spline(term.table, weight)
+    return power_series([weight * c for c in term.polynomial])
 
 
 def collect(rows: list[list[tuple[int, list[Piece]]]]) -> MeasuredRows:

@@ -6,13 +6,13 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.joints import TYPES
-from abd.joints.measured_rows import Piece, collect, factor, power_series, spline
+from abd.joints.measured_rows import Piece, collect, factor, of_term
 from abd.joints.measures import Measure
 from abd.joints.placement import present_transform
 from abd.joints.rigid_rows import Components, Part, RigidRows
 from abd.joints.rows import Row
 from abd.joints.table import tabulate
-from abd.model import WORLD, CouplingTerm, Joint, Kind, Model
+from abd.model import WORLD, Joint, Kind, Model
 
 
 def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
@@ -76,7 +76,7 @@ class _Builder:
         """The row ``q0 - scale (f_1 + f_2 + ...)``."""
         first, rotary = self.coordinate[coupling.joint, coupling.coordinate]
         pieces = [(first, factor(1.0))]
-        pieces += [(self.coordinate[t.joint, t.coordinate][0], _pieces(t, -coupling.scale)) for t in coupling.terms]
+        pieces += [(self.coordinate[t.joint, t.coordinate][0], of_term(t, -coupling.scale)) for t in coupling.terms]
         soft = coupling.enforcement == "compliant" and coupling.compliance > 0.0
         self._add(pieces, Part.COUPLING, coupling.joint, coupling.name, rotary, soft, coupling=k)
 
@@ -153,13 +153,6 @@ def _components(found: list[tuple[Joint, Row, int]]) -> Components:
         Yp=np.array([row.parent for _, row, _ in found]).reshape(-1, 4),
         e=np.eye(3)[[axis for _, _, axis in found]].reshape(-1, 3),
     )
-
-
-def _pieces(term: CouplingTerm, weight: float) -> list[Piece]:
-    """f of a coupling's term, times a weight."""
-    if term.table is not None:
-        return spline(term.table, weight)
-    return power_series([weight * c for c in term.polynomial])
 
 
 def freedoms(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

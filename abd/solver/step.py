@@ -235,11 +235,12 @@ class Stepper:
 
 
 def joined_components(model: Model) -> np.ndarray:
-    """(n,) label of every body's group of bodies connected by joints."""
+    """(n,) label of every body's group of dynamic bodies connected by joints; supports do not connect."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
     n = len(model.bodies)
     links = np.array([(j.parent, j.child) for j in model.joints if j.parent >= 0], dtype=int).reshape(-1, 2)
+    links = links[(model.bodies.kind[links] == Kind.DYNAMIC).all(axis=1)]
     graph = coo_matrix((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n, n))
     return connected_components(graph, directed=False)[1]
