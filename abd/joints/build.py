@@ -10,6 +10,7 @@ import numpy as np
 
 from abd.joints import TYPES
 from abd.joints.laws import Law
+from abd.joints.link_graph import joined_components
 from abd.joints.measured_rows import Piece, collect, factor, of_term
 from abd.joints.measures import Measure
 from abd.joints.rows import EXACT_RATIO, compile_rows
@@ -44,15 +45,9 @@ def component_masses(model: Model) -> np.ndarray:
 
     A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number.
     """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n, mass = len(model.bodies), model.bodies.mass
+    n, mass, label = len(model.bodies), model.bodies.mass, joined_components(model)
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
     ends = np.array([(joint.parent, joint.child) for joint in model.joints])
-    links = ends[dynamic[ends].all(axis=1)]
-    graph = coo_matrix((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n, n))
-    label = connected_components(graph, directed=False)[1]
     largest = np.zeros(n)
     np.maximum.at(largest, label, mass)
     growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.model import Kind, Model
+
 
 @dataclass(frozen=True)
 class LinkGraph:
@@ -71,6 +73,13 @@ def connected_labels(size: int, pairs: np.ndarray) -> np.ndarray:
         return np.zeros(0, dtype=int)
     links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
     return connected_components(links, directed=False)[1]
+
+
+def joined_components(model: Model) -> np.ndarray:
+    """(n,) number of every body's group of dynamic bodies connected by joints; supports do not connect."""
+    ends = np.array([(joint.parent, joint.child) for joint in model.joints], dtype=int).reshape(-1, 2)
+    dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
+    return connected_labels(len(model.bodies), ends[dynamic[ends].all(axis=1)])
 
 
 def _blocks(ends: np.ndarray, size: int) -> np.ndarray:

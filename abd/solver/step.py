@@ -11,6 +11,7 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.joints.forces import Applied, opening_laws, row_work
 from abd.joints.laws import SLOTS
+from abd.joints.link_graph import joined_components
 from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
@@ -232,15 +233,3 @@ class Stepper:
             self.warned_of_turning = True
             body = self.model.bodies.names[int(turn.argmax())]
             _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())
-
-
-def joined_components(model: Model) -> np.ndarray:
-    """(n,) label of every body's group of dynamic bodies connected by joints; supports do not connect."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(model.bodies)
-    links = np.array([(j.parent, j.child) for j in model.joints if j.parent >= 0], dtype=int).reshape(-1, 2)
-    links = links[(model.bodies.kind[links] == Kind.DYNAMIC).all(axis=1)]
-    graph = coo_matrix((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n, n))
-    return connected_components(graph, directed=False)[1]
