@@ -12,7 +12,7 @@ from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
 from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
 from abd.model import WORLD
-from cuda_kernels import measured_rows, measures, rows, sums
+from cuda_kernels import exact_rows, measured_rows, measures, rows, sums
 from cuda_kernels.krylov import Coupling
 
 
@@ -269,7 +269,7 @@ class Joints:
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.row_count:
             self._values_at(pose, self.x_ahead, self.per_row)
-            launch(measured_rows.row_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            launch(exact_rows.row_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
     def _fold(self, count, starts, entries, values, operation, out) -> None:
@@ -285,7 +285,7 @@ class Joints:
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.has_exact_measured:
             self._predict(direction)
-            self.device.launch(measured_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            self.device.launch(exact_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
     def add_missing(self, straight, gradient) -> None:
@@ -294,9 +294,9 @@ class Joints:
         if self.linear_count:
             launch(rows.row_gradients, self.n, self.held, straight, self.linear_starts, self.linear_entries, gradient)
         if self.has_exact_measured:
-            launch(measured_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.missing)
+            launch(exact_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.missing)
             launch(
-                measured_rows.forces_to_bodies,
+                exact_rows.forces_to_bodies,
                 self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, gradient,
             )  # fmt: skip
 
@@ -308,7 +308,7 @@ class Joints:
         self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight)
         if self.has_exact_measured:
             self.device.launch(
-                measured_rows.update_multipliers, self.row_count, self.rows, self.x, self.x_ahead, int(whole)
+                exact_rows.update_multipliers, self.row_count, self.rows, self.x, self.x_ahead, int(whole)
             )
 
     def relinearize(self, pose, direction) -> None:
@@ -329,6 +329,6 @@ class Joints:
 
     def _predict(self, direction) -> None:
         self.device.launch(
-            measured_rows.row_predictions,
+            exact_rows.row_predictions,
             self.row_count, self.ends, self.u, direction, self.x, self.x_ahead,
         )  # fmt: skip
