@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exudyn_settings import settings_of
 from tool import load_tool
 
 import abd
@@ -58,16 +59,7 @@ def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     tip = system.AddMarker(items.MarkerBodyPosition(bodyNumber=previous, localPosition=[0.2, 0, 0]))
     system.AddLoad(items.Force(markerNumber=tip, loadVector=[0, 0, 20]))
     system.Assemble()
-    settings = exudyn.SimulationSettings()
-    settings.timeIntegration.numberOfSteps = steps
-    settings.timeIntegration.endTime = duration
-    settings.timeIntegration.verboseMode = 0
-    settings.timeIntegration.newton.useModifiedNewton = False
-    settings.timeIntegration.newton.relativeTolerance = 1e-11
-    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.9
-    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
-    settings.solutionSettings.writeSolutionToFile = False
-    system.SolveDynamic(settings)
+    system.SolveDynamic(settings_of(exudyn, steps, duration))
     kind = exudyn.OutputVariableType
     forces = []
     for i, joint in enumerate(joints):

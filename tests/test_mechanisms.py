@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exudyn_settings import settings_of
 from scipy.integrate import solve_ivp
 
 import abd
@@ -214,16 +215,7 @@ def exudyn_chain() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         nodes.append(node)
         previous = body
     system.Assemble()
-    settings = exudyn.SimulationSettings()
-    settings.timeIntegration.numberOfSteps = 500
-    settings.timeIntegration.endTime = 0.25
-    settings.timeIntegration.verboseMode = 0
-    settings.timeIntegration.newton.useModifiedNewton = False
-    settings.timeIntegration.newton.relativeTolerance = 1e-11
-    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.9
-    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
-    settings.solutionSettings.writeSolutionToFile = False
-    system.SolveDynamic(settings)
+    system.SolveDynamic(settings_of(exudyn, 500, 0.25))
     kind = exudyn.OutputVariableType
     return (
         np.array([system.GetNodeOutput(node, kind.Position) for node in nodes]),

@@ -9,12 +9,8 @@ milliseconds per step. Exit status 1 if an error is above its bound.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +20,7 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 
 from reference_cases import CASES  # noqa: E402
 from reference_runs import KINDS, Outcome, run, worst  # noqa: E402
+from results_file import write_results  # noqa: E402
 
 TOLERANCE = 1e-7
 LONG = 5000
@@ -120,23 +117,16 @@ def main() -> int:
         return 2
     print(table(rows))
     if options.output:
-        import warp
-
-        facts = {
-            "date": date.today().isoformat(),
-            "device": options.device,
-            "cores": os.cpu_count(),
-            "processor": platform.processor() or platform.machine(),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "warp": warp.__version__,
-            "integrator": "bdf2",
-            "enforcement": "exact",
-            "tolerance_m_per_s": TOLERANCE,
-            "kappa_Pa": 1e10,
-            "kappa_of_A02_Pa": 1e12,
-        }
-        options.output.write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n")
+        write_results(
+            options.output,
+            options.device,
+            rows,
+            integrator="bdf2",
+            enforcement="exact",
+            tolerance_m_per_s=TOLERANCE,
+            kappa_Pa=1e10,
+            kappa_of_A02_Pa=1e12,
+        )
     return 0 if all(map(holds, rows)) else 1
 
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
-from datetime import date
 from pathlib import Path
 
 import h5py
@@ -25,6 +22,7 @@ TOOLS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 
 from certify import certify  # noqa: E402
+from results_file import write_results  # noqa: E402
 
 FAMILIES = ("rigid-ipc/scenes", "affine-body-dynamics/scenes")
 
@@ -130,19 +128,7 @@ def main() -> int:
             print(json.dumps(rows[-1]), flush=True)
     print(table(rows))
     if options.output:
-        import warp
-
-        facts = {
-            "date": date.today().isoformat(),
-            "device": options.device,
-            "cores": os.cpu_count(),
-            "processor": platform.processor() or platform.machine(),
-            "python": platform.python_version(),
-            "warp": warp.__version__,
-            "numpy": np.__version__,
-            "tolerance": "each scene's own",
-        }
-        options.output.write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n")
+        write_results(options.output, options.device, rows, tolerance="each scene's own")
     return 0 if all(row.get("certified") and row["exit"] == 0 for row in rows) else 1
 
 

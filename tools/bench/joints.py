@@ -9,18 +9,18 @@ drives.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
-from datetime import date
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+TOOLS = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 
-import abd
+from results_file import write_results  # noqa: E402
+
+import abd  # noqa: E402
 
 WARM_UP = 5
 DRIVEN = {
@@ -92,18 +92,8 @@ def main() -> int:
                     flush=True,
                 )
     if arguments.json:
-        import warp
-
-        about = {
-            "date": date.today().isoformat(),
-            "machine": f"{platform.machine()}, {platform.system()}",
-            "device": arguments.device,
-            "versions": {"python": platform.python_version(), "numpy": np.__version__, "warp": warp.__version__},
-            "steps": arguments.steps,
-            "dt": 0.01,
-            "tolerance": 1e-3,
-        }
-        arguments.json.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        facts = {"steps": arguments.steps, "dt_s": 0.01, "tolerance_m_per_s": 1e-3}
+        write_results(arguments.json, arguments.device, rows, **facts)
     return 0
 
 
