@@ -77,8 +77,10 @@ class JointControl:
 
     def _tell_opening(self, index: int) -> None:
         joint = self._joint(index)
+        if joint.enforcement != "exact":
+            return
         opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
-        if joint.enforcement == "exact" and opening.max() > CLOSED:
+        if opening.max() > CLOSED:
             _log.warning(
                 "exact joint '%s' is switched on while open by %.3g m, %.3g rad: the next step closes it at once; "
                 "set_coordinate closes it without speed",

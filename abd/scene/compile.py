@@ -74,9 +74,11 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     """
     exact = [k for k, joint in enumerate(model.joints) if joint.enforcement == "exact" and joint.active]
     start = model.bodies.q
-    if not exact or open_by(model, start)[exact].max() <= CLOSED:
+    if not exact:
         return model, []
     opened = open_by(model, start)
+    if opened[exact].max() <= CLOSED:
+        return model, []
     worst = max(exact, key=lambda k: opened[k].max())
     q = check_closure(model, start, exact).q
     moved = int(np.argmax(np.abs(q - start).max(axis=1)))

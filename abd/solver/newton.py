@@ -63,8 +63,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     islands = backend.islands.count
-    rubbing = backend.friction.count or backend.system.has_friction
-    tolerance = settings.friction_tolerance if rubbing else settings.tolerance
+    exact, rubbing = backend.system.has_exact, backend.system.has_friction
+    tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
     converged = np.zeros(islands, dtype=bool)
     joints_held = np.ones(islands, dtype=bool)
     for _ in range(settings.max_newton):
@@ -75,9 +75,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             moved, iterations = backend.solve()
         progress.newton += 1
         progress.linear += iterations
-        if backend.system.has_friction:
-            settled = backend.effort_changes() <= 1.0
-        if backend.system.has_exact and (moved <= tolerance * h).all():
+        settled = backend.effort_changes() <= 1.0 if rubbing else True
+        if exact and (moved <= tolerance * h).all():
             with progress.time("linear solve"):
                 moved = backend.close_joints()
         speed = moved / h
@@ -85,15 +84,13 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             raise StepFailure("not_finite", "the Newton direction is not finite")
         with progress.time("collision"):
             free = backend.follow_direction(np.where(converged, 0.0, 1.0))
-        small = speed <= tolerance
-        if backend.system.has_friction:
-            small &= settled
+        small = (speed <= tolerance) & settled
         with progress.time("line search"):
             alpha, trials, linearized = search(backend, free, small)
         progress.trials += trials
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
         converged |= small & (free == 1.0)
-        if backend.system.has_exact:
+        if exact:
             if small.any():
                 error = backend.joint_errors()
                 joints_held = error <= 1.0
