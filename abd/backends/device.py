@@ -12,8 +12,10 @@ import os
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from threading import Timer
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 import warp as wp
@@ -65,6 +67,17 @@ def cuda_problem() -> str:
 
 RECORDS = 2048
 """Recorded launches a device keeps before it starts anew."""
+_UNSEEN = nullcontext()
+
+
+class Observer(Protocol):
+    """Who watches what a device does (`abd.backends.launches`); the contexts enclose the work."""
+
+    def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> AbstractContextManager:
+        """A kernel on `count` items."""
+
+    def transfer(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
+        """Something that the host takes part in ("read", "write", "scan", "sort") on `count` entries, None for all."""
 
 
 class Device:
@@ -72,6 +85,9 @@ class Device:
 
     Args:
         name: "cpu", "cuda" or "cuda:N".
+
+    Attributes:
+        observer: told of everything that runs, while there is one.
 
     Raises:
         DeviceError: the device is not there.
@@ -91,6 +107,7 @@ class Device:
         self.name = str(self.warp)
         self.is_cpu = self.warp.is_cpu
         self.threads = threads_available() if self.is_cpu else 1
+        self.observer: Observer | None = None
         self._recorded: dict[tuple, list] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
@@ -114,6 +131,13 @@ class Device:
         """
         if count <= 0:
             return
+        if self.observer is None:
+            self._launch(kernel, count, inputs, grain)
+            return
+        with self.observer.launch(kernel, count, inputs):
+            self._launch(kernel, count, inputs, grain)
+
+    def _launch(self, kernel, count: int, inputs: tuple, grain: int) -> None:
         slices = 1 if self._pool is None else min(self.threads, count // grain)
         if slices <= 1:
             self._command(kernel, 0, 0, count, inputs).launch()
@@ -162,38 +186,45 @@ class Device:
 
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""
-        if self.is_cpu:
-            view = array.numpy()
-            return (view if count is None else view[:count]).copy()
-        return array.numpy() if count is None else array[:count].numpy()
+        with self._seen("read", array, count):
+            if self.is_cpu:
+                view = array.numpy()
+                return (view if count is None else view[:count]).copy()
+            return array.numpy() if count is None else array[:count].numpy()
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
-        if self.is_cpu:
-            array.numpy()[: len(values)] = values
-        elif len(values):
-            source = wp.array(np.ascontiguousarray(values), dtype=array.dtype, device="cpu", copy=False)
-            wp.copy(array, source, count=source.size)
+        with self._seen("write", array, len(values)):
+            if self.is_cpu:
+                array.numpy()[: len(values)] = values
+            elif len(values):
+                source = wp.array(np.ascontiguousarray(values), dtype=array.dtype, device="cpu", copy=False)
+                wp.copy(array, source, count=source.size)
 
     def scan(self, counts: wp.array, offsets: wp.array, count: int) -> int:
         """offsets[k] = sum of counts[:k] for k = 0 .. count; returns the total."""
-        if self.is_cpu:
-            out = offsets.numpy()
-            out[0] = 0
-            np.cumsum(counts.numpy()[:count], out=out[1 : count + 1])
-            return int(out[count])
-        counts[count : count + 1].zero_()
-        wp.utils.array_scan(counts[: count + 1], offsets[: count + 1], inclusive=False)
-        return int(offsets[count : count + 1].numpy()[0])
+        with self._seen("scan", counts, count):
+            if self.is_cpu:
+                out = offsets.numpy()
+                out[0] = 0
+                np.cumsum(counts.numpy()[:count], out=out[1 : count + 1])
+                return int(out[count])
+            counts[count : count + 1].zero_()
+            wp.utils.array_scan(counts[: count + 1], offsets[: count + 1], inclusive=False)
+            return int(offsets[count : count + 1].numpy()[0])
 
     def sort_pairs(self, keys: wp.array, values: wp.array, count: int) -> None:
         """Sort `values` by integer `keys`, stably; both arrays hold at least 2 count entries."""
-        if self.is_cpu:
-            k, v = keys.numpy(), values.numpy()
-            order = np.argsort(k[:count], kind="stable")
-            k[:count], v[:count] = k[order], v[order]
-            return
-        wp.utils.radix_sort_pairs(keys, values, count)
+        with self._seen("sort", keys, count):
+            if self.is_cpu:
+                k, v = keys.numpy(), values.numpy()
+                order = np.argsort(k[:count], kind="stable")
+                k[:count], v[:count] = k[order], v[order]
+                return
+            wp.utils.radix_sort_pairs(keys, values, count)
+
+    def _seen(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
+        return _UNSEEN if self.observer is None else self.observer.transfer(name, array, count)
 
 
 class Pool:
