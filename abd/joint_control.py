@@ -226,6 +226,7 @@ class JointControl:
 
     def _note(self, index: int, settings: CoordinateSettings) -> None:
         """Keep the model's joints as they are in the system."""
+        self._simulation.stepper.sleep.disturb()
         self._simulation.model.joints[index] = with_settings(self._joint(index), settings)
 
     def _row(self, index: int, coordinate: str, role: Role) -> int:
@@ -237,6 +238,7 @@ class JointControl:
         """Begin anew in a state that no step led to; angles are counted from the simulation's coordinates."""
         sim, stepper = self._simulation, self._simulation.stepper
         coordinates = (sim.reader.table, sim.coordinates)
+        stepper.sleep.disturb()
         stepper.memory = recounted(sim.backend.system, coordinates, stepper.q, stepper.qd)
         stepper.applied = stepper.opening_laws()
 
@@ -249,6 +251,7 @@ class JointControl:
         coordinates = (sim.reader.table, sim.coordinates)
         stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
         sim.backend.set_joints(new)
+        stepper.sleep.disturb()
         sim.forget_readings()
 
 

@@ -298,6 +298,8 @@ class Settings:
         linear_tolerance: relative residual of pcg, in the norm of its preconditioner.
         joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; linear ones hold to 1e-9.
         kinematic_block: "fail" or "lag": what a kinematic body does whose target is blocked.
+        sleep_speed: islands whose vertices all stay below it for `sleep_time` [s] are left alone until something comes
+            near [m/s]; 0 = never.
         frames: number of frames of the scene.
         diagonal: bounding-box diagonal of the initial scene [m].
     """
@@ -319,6 +321,8 @@ class Settings:
     linear_tolerance: float = 1e-4
     joint_tolerance: float = 1e-8
     kinematic_block: str = "fail"
+    sleep_speed: float = 0.0
+    sleep_time: float = 0.5
     frames: int = 100
     diagonal: float = 1.0
 

@@ -143,12 +143,15 @@ def linearize_bodies(
     body: BodyData,
     step: StepData,
     pose: Pose,
+    done: wp.array(dtype=wp.int32),
     joint_diagonal: wp.array3d(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array3d(dtype=wp.float64),
 ):
     """Gradient (n, 12) of a body's own energies, and its 12x12 block, started with the constant block of its joints."""
     b = wp.tid() + first
+    if done[b] != 0:
+        return
     for r in range(12):
         gradient[b, r] = ZERO
         for c in range(12):
@@ -226,6 +229,7 @@ def stiffen_rotations(
     body: BodyData,
     step: StepData,
     pose: Pose,
+    done: wp.array(dtype=wp.int32),
     before: wp.array2d(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array3d(dtype=wp.float64),
@@ -238,7 +242,7 @@ def stiffen_rotations(
     `abd/potentials/arc_stiffness.py` says why.
     """
     b = wp.tid() + first
-    if step.held[b] != 0 or body.rotation[b] == HELD:
+    if done[b] != 0 or step.held[b] != 0 or body.rotation[b] == HELD:
         return
     A = pose.A[b]
     G = wp.mat33d()

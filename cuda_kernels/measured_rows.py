@@ -211,12 +211,15 @@ def add_to_bodies(
     slope: wp.array(dtype=wp.float64),
     curvature: wp.array(dtype=wp.float64),
     u: wp.array2d(dtype=wp.float64),
+    done: wp.array(dtype=wp.int32),
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array3d(dtype=wp.float64),
 ):
     """Add all ends of a body, entries[starts[b] .. starts[b + 1]], to its gradient and block; thread (b, row of q)."""
     i = wp.tid() + first
     b = i // 12
+    if done[b] != 0:
+        return
     r = i % 12
     g = ZERO
     for k in range(starts[b], starts[b + 1]):

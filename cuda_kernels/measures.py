@@ -199,11 +199,14 @@ def measure_gradients(
     first: wp.int32,
     measures: Measures,
     pose: Pose,
+    done: wp.array(dtype=wp.int32),
     child_gradient: wp.array2d(dtype=wp.float64),
     parent_gradient: wp.array2d(dtype=wp.float64),
 ):
     """Derivatives (m, 12) of all measures by the states of their child and parent; zero for the world."""
     e = wp.tid() + first
+    if done[measures.child[e]] != 0:
+        return
     D, C, d = frames(measures, e, pose)
     g = measures.scale[e] * by_features(measures, e, D, C, d)
     G_M = wp.mat33d(g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8])

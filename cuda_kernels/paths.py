@@ -46,6 +46,7 @@ def direction_paths(
     box_lower: wp.array(dtype=wp.vec3d),
     box_upper: wp.array(dtype=wp.vec3d),
     pose: Pose,
+    done: wp.array(dtype=wp.int32),
     direction: wp.array2d(dtype=wp.float64),
     path: Path,
     speed: wp.array(dtype=wp.float64),
@@ -54,15 +55,17 @@ def direction_paths(
     """The arc of every body along a direction (n, 12), the largest vertex displacement [m] and the strain limit.
 
     The displacement is the largest over the corners of the body's box, never less than over its vertices; the limit is
-    the alpha at which |alpha S| reaches 1/2.
+    the alpha at which |alpha S| reaches 1/2. Bodies that are done stand still.
     """
     b = wp.tid() + first
     A = pose.A[b]
     D = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            D[r, c] = direction[b, 3 + 3 * r + c]
-    dp = wp.vec3d(direction[b, 0], direction[b, 1], direction[b, 2])
+    dp = wp.vec3d()
+    if done[b] == 0:
+        for r in range(3):
+            dp[r] = direction[b, r]
+            for c in range(3):
+                D[r, c] = direction[b, 3 + 3 * r + c]
     S = wp.mat33d()
     w = wp.vec3d()
     if wp.ddot(D, D) > ZERO:
@@ -80,6 +83,12 @@ def direction_paths(
     path.S[b] = S
     lo = box_lower[b]
     hi = box_upper[b]
+    speed[b] = ZERO
+    limit[b] = ONE
+    if done[b] != 0:
+        path.bend[b] = ZERO
+        path.reach[b] = ZERO
+        return
     bound_arc(path, b, deformed_radius(lo, hi, A))
     fastest = ZERO
     for k in range(8):
@@ -90,7 +99,6 @@ def direction_paths(
             fastest = wp.float64(wp.inf)
     speed[b] = fastest
     strain = spectral_bound(S)
-    limit[b] = ONE
     if strain > HALF:
         limit[b] = HALF / strain
 

@@ -30,6 +30,7 @@ from cuda_kernels import barrier as barrier_kernels
 from cuda_kernels import laws as law_kernels
 
 N = 24
+NOT_DONE = DEVICE.zeros(N, wp.int32)
 CH2 = 4e-4
 
 
@@ -98,7 +99,9 @@ class BodyKernels:
     def linearized(self, step, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         zero, gradient = DEVICE.zeros((N, 12, 12), wp.float64), DEVICE.zeros((N, 12), wp.float64)
         blocks = DEVICE.zeros((N, 12, 12), wp.float64)
-        DEVICE.launch(bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), zero, gradient, blocks)
+        DEVICE.launch(
+            bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), NOT_DONE, zero, gradient, blocks
+        )
         return DEVICE.read(gradient), DEVICE.read(blocks)
 
 
@@ -223,7 +226,7 @@ def test_stiffness_of_arcs_equals_its_definition():
     kernels, blocks = BodyKernels(data), DEVICE.zeros((N, 12, 12), wp.float64)
     touching = rng.random(N) < 0.7
     forces = [DEVICE.upload(values, wp.float64) for values in (gradient * ~touching[:, None], gradient)]
-    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), *forces, blocks)
+    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), NOT_DONE, *forces, blocks)
     expected = BodyEnergies(data).arc_stiffness(step, q, gradient, touching)
     assert_close(DEVICE.read(blocks), expected)
     assert np.count_nonzero(np.abs(expected).max(axis=(1, 2))) >= 3
@@ -317,7 +320,8 @@ def test_arcs_equal_their_definition(turn):
     path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
     boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)
     moves = DEVICE.upload(direction, wp.float64)
-    DEVICE.launch(paths.direction_paths, N, upload_bodies(data, DEVICE), *boxes, pose_of(q), moves, path, speed, limit)
+    body, arguments = upload_bodies(data, DEVICE), (moves, path, speed, limit)
+    DEVICE.launch(paths.direction_paths, N, body, *boxes, pose_of(q), NOT_DONE, *arguments)
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = signs * half[:, None]
     radius = np.linalg.norm(np.einsum("nij,nkj->nki", maps(q), corners), axis=2).max(axis=1)

@@ -34,7 +34,7 @@ def on_device(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, n
     values = DEVICE.zeros(m, wp.float64)
     child, parent = DEVICE.zeros((m, 12), wp.float64), DEVICE.zeros((m, 12), wp.float64)
     DEVICE.launch(kernels.measure_values, m, measures, pose_of(q), values)
-    DEVICE.launch(kernels.measure_gradients, m, measures, pose_of(q), child, parent)
+    DEVICE.launch(kernels.measure_gradients, m, measures, pose_of(q), DEVICE.zeros(len(q), wp.int32), child, parent)
     return DEVICE.read(values), DEVICE.read(child), DEVICE.read(parent)
 
 

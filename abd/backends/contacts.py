@@ -167,16 +167,23 @@ class Contacts:
             c.count, self.surfaces, self.law, pose, c.pairs, c.items, reach, *self.arrays(slot), grain=512,
         )  # fmt: skip
 
+    def level(self) -> None:
+        """Make slot "trial" hold what slot "current" holds."""
+        if self.candidates.count:
+            for trial, current in zip(self.arrays("trial"), self.arrays("current"), strict=True):
+                wp.copy(trial, current, count=self.candidates.count)
+
     def smallest_gap(self, slot: str = "current") -> float:
         """Smallest gap beyond the separation over all candidates [m]; infinity without any."""
         if self.candidates.count == 0:
             return float("inf")
-        per_body = self.pool.get("gap_body", self.n, wp.float64)
-        c = self.candidates
-        self.device.launch(
-            sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[2], per_body, float("inf")
-        )
-        return float(self.device.read(per_body, self.n).min())
+        return float(self.device.read(self.body_gaps(slot), self.n).min())
+
+    def body_gaps(self, slot: str = "current") -> wp.array:
+        """(n,) smallest gap [m] beyond the separation over the candidates that a body emits; infinity without any."""
+        out, c = self.pool.get("gap_body", self.n, wp.float64), self.candidates
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[2], out, float("inf"))
+        return out
 
     def linearize(self, pose: Pose) -> None:
         """Elements of the active candidates at the current pose, whose energies were evaluated in slot "current"."""
@@ -235,6 +242,12 @@ class Friction:
         wp.copy(self.group, c.group, count=self.contacts.n + 1)
         device.launch(friction.gather_offsets, c.pair_count + 1, c.segment, offset, self.segment)
         device.launch(friction.count_up, self.count + 1, self.unit)
+
+    def pair_list(self) -> np.ndarray:
+        """Host copy of the body pairs (k, 2) among which contacts were frozen."""
+        if self.count == 0:
+            return np.zeros((0, 2), dtype=np.int32)
+        return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
     def evaluate(self, pose: Pose, rest: Pose, eps: float, slot: str):
         """Energies (count,) of the lagged contacts for displacements against `rest`."""

@@ -1,7 +1,7 @@
-"""Groups of bodies that share one step length and one convergence test, and reductions over them.
+"""Islands on a device: what their bodies' kernels read, and reductions over them.
 
-Bodies of different worlds never interact, so every world is an island. Sums run over chunks of at most `CHUNK` bodies,
-then over the chunks of an island: a fixed order for any number of threads.
+Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island: a fixed order for any number of
+threads. The arrays are as long as they can ever become, so that launches stay recorded when the islands change.
 """
 
 from __future__ import annotations
@@ -10,42 +10,65 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device import Device
+from abd.backends.numbering import Numbering
 from cuda_kernels import sums
 
 CHUNK = 256
 
 
-class Islands:
-    """Islands of the bodies (n,), numbered from 0.
+class Islands(Numbering):
+    """Islands of n bodies.
 
     Attributes:
-        count: number of islands; island: (n,) device array; host: the same on the host.
+        island: (n,) int32 device array, as `host`.
+        done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
+            skip them and leave their results as they are.
+        settled: (count,) bool, the islands whose bodies are done.
     """
 
-    def __init__(self, device: Device, labels: np.ndarray):
+    def __init__(self, device: Device, bodies: int):
         self.device = device
-        unique, self.host = np.unique(labels, return_inverse=True)
-        self.count = max(len(unique), 1)
-        order = np.argsort(self.host, kind="stable")
-        sizes = np.bincount(self.host, minlength=self.count) if len(labels) else np.zeros(1, int)
-        starts, owners = [0], []
-        for island, size in enumerate(sizes):
-            for done in range(0, int(size), CHUNK):
-                starts.append(starts[-1] + min(CHUNK, int(size) - done))
-                owners.append(island)
-        self.chunks = len(owners)
-        self.island = device.upload(self.host, wp.int32)
-        self.order = device.upload(order, wp.int32)
-        self.chunk_start = device.upload(starts, wp.int32)
-        self.island_start = device.upload(np.searchsorted(owners, np.arange(self.count + 1)), wp.int32)
-        self.partial = device.zeros(max(self.chunks, 1), wp.float64)
+        room = max(bodies, 1)
+        self.island, self.done, self.order = (device.zeros(room, wp.int32) for _ in range(3))
+        self.chunk_start, self.island_start = device.zeros(2 * room + 1, wp.int32), device.zeros(room + 1, wp.int32)
+        self.partial = device.zeros(2 * room, wp.float64)
+        self.chunks = 0
         self._scalars: dict[str, wp.array] = {}
+        super().__init__(bodies)
+
+    def _assign(self, host: np.ndarray, touching: np.ndarray) -> None:
+        super()._assign(host, touching)
+        sizes = np.bincount(host, minlength=self.count)
+        per_island = -(-sizes // CHUNK)
+        first = np.concatenate([[0], np.cumsum(per_island)])
+        self.chunks = int(first[-1])
+        owner = np.repeat(np.arange(self.count), per_island)
+        starts = (np.cumsum(sizes) - sizes)[owner] + CHUNK * (np.arange(self.chunks) - first[owner])
+        write = self.device.write
+        write(self.island, host)
+        write(self.order, np.argsort(host, kind="stable").astype(np.int32))
+        write(self.chunk_start, np.append(starts, self.n).astype(np.int32))
+        write(self.island_start, first.astype(np.int32))
+        self.settled = np.zeros(self.count, dtype=bool)
+        self.done.zero_()
+
+    def settle(self, islands: np.ndarray) -> bool:
+        """Mark the bodies of these islands (count,) bool as done, and no others; returns whether that changes anything."""
+        if np.array_equal(islands, self.settled):
+            return False
+        self.settled = islands.copy()
+        self.device.write(self.done, islands[self.host].astype(np.int32))
+        return True
 
     def scalars(self, name: str) -> wp.array:
-        """A named device array with one number per island."""
+        """A named device array with one number per island, and room for as many islands as bodies."""
         if name not in self._scalars:
-            self._scalars[name] = self.device.zeros(self.count, wp.float64)
+            self._scalars[name] = self.device.zeros(max(self.n, 1), wp.float64)
         return self._scalars[name]
+
+    def read(self, name: str) -> np.ndarray:
+        """(count,) host copy of a named array."""
+        return self.device.read(self.scalars(name), self.count)
 
     def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Sum, minimum or maximum of body values (n,) per island, into `out` (count,)."""
@@ -54,9 +77,10 @@ class Islands:
             launch(
                 sums.chunk_reduce, self.chunks, self.chunk_start, self.order, values, operation, self.partial, grain=64
             )
-            launch(sums.island_reduce, self.count, self.island_start, self.partial, operation, out)
+            launch(sums.island_reduce, self.count, self.island_start, self.partial, operation, out, grain=4096)
         return out
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
         """The same, read back to the host (count,)."""
-        return self.device.read(self.reduce(values, operation, self.scalars("read")))
+        self.reduce(values, operation, self.scalars("read"))
+        return self.read("read")

@@ -93,6 +93,7 @@ class Joints:
         self.ends.body, self.ends.of_row = d.upload(ends.body, wp.int32), d.upload(ends.of_row, wp.int32)
         self.body_starts, self.body_ends = self._lists(ends.body, np.arange(self.end_count), self.n)
         owners = self.system.table.child[host.term_measure[host.starts[:-1]]]
+        self.owner = d.upload(owners, wp.int32)
         self.owned_starts, self.owned_rows = self._lists(owners, 2 * np.arange(self.row_count), self.n)
         self.values, self.gradients_child, self.gradients_parent = (
             d.zeros(self.measure_count, wp.float64),
@@ -196,15 +197,17 @@ class Joints:
 
     # Newton -------------------------------------------------------------------------------------------------------
 
-    def add_to(self, pose, gradient, diagonal) -> None:
+    def add_to(self, pose, gradient, diagonal, done) -> None:
         """Add the joints' forces to gradient (n, 12), the blocks of measured rows to diagonal (n, 12, 12), and set the
-        off-diagonal blocks."""
+        off-diagonal blocks; bodies that are done (n,) keep theirs."""
         launch = self.device.launch
         if self.linear_count:
-            launch(rows.row_gradients, self.n, self.linear, pose, self.linear_starts, self.linear_entries, gradient)
+            launch(
+                rows.row_gradients, self.n, self.linear, pose, done, self.linear_starts, self.linear_entries, gradient
+            )
         if not self.row_count:
             return
-        self._linearize(pose)
+        self._linearize(pose, done)
         launch(
             measured_rows.stiffen_sides,
             self.length_count, self.rows, self.measures, pose, self.ends, self.lengths, self.term_row, self.row_count,
@@ -212,8 +215,8 @@ class Joints:
         )  # fmt: skip
         launch(
             measured_rows.add_to_bodies,
-            12 * self.n, self.body_starts, self.body_ends, self.ends, self.slope, self.curvature, self.u, gradient,
-            diagonal,
+            12 * self.n, self.body_starts, self.body_ends, self.ends, self.slope, self.curvature, self.u, done,
+            gradient, diagonal,
         )  # fmt: skip
         launch(
             measured_rows.pair_blocks,
@@ -221,13 +224,13 @@ class Joints:
             self.coupling.blocks,
         )  # fmt: skip
 
-    def _linearize(self, pose) -> None:
+    def _linearize(self, pose, done) -> None:
         """Values of the rows, slopes and curvatures of their laws, and what they have on every body."""
         launch = self.device.launch
         self._values_at(pose, self.x, self.per_row, with_slopes=True)
         launch(
             measures.measure_gradients,
-            self.measure_count, self.measures, pose, self.gradients_child, self.gradients_parent, grain=256,
+            self.measure_count, self.measures, pose, done, self.gradients_child, self.gradients_parent, grain=256,
         )  # fmt: skip
         launch(
             measured_rows.row_slopes,
@@ -288,33 +291,39 @@ class Joints:
             self.device.launch(exact_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
-    def add_missing(self, straight, gradient) -> None:
-        """Add ``C^T K c`` to gradient (n, 12), c the residuals of the exact rows that `predicted_errors` found."""
+    def add_missing(self, straight, aside, gradient) -> None:
+        """Add ``C^T K c`` to gradient (n, 12), c the residuals of the exact rows that `predicted_errors` found; bodies that
+        are left aside (n,) get none."""
         launch = self.device.launch
         if self.linear_count:
-            launch(rows.row_gradients, self.n, self.held, straight, self.linear_starts, self.linear_entries, gradient)
+            launch(
+                rows.row_gradients,
+                self.n, self.held, straight, aside, self.linear_starts, self.linear_entries, gradient,
+            )  # fmt: skip
         if self.has_exact_measured:
             launch(exact_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.missing)
             launch(
                 exact_rows.forces_to_bodies,
-                self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, gradient,
+                self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, aside, gradient,
             )  # fmt: skip
 
-    def take_over(self, straight, whole: bool) -> None:
+    def take_over(self, straight, whole: bool, aside) -> None:
         """lambda += K c for the exact rows, c the residuals of the linear model (`predicted_errors`).
 
-        `whole`: one-sided rows and drives with an effort limit too, as far as those allow.
+        `whole`: one-sided rows and drives with an effort limit too, as far as those allow. Rows of bodies that are left
+        aside (n,) keep theirs.
         """
-        self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight)
+        self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight, aside)
         if self.has_exact_measured:
             self.device.launch(
-                exact_rows.update_multipliers, self.row_count, self.rows, self.x, self.x_ahead, int(whole)
-            )
+                exact_rows.update_multipliers,
+                self.row_count, self.rows, self.owner, aside, self.x, self.x_ahead, int(whole),
+            )  # fmt: skip
 
-    def relinearize(self, pose, direction) -> None:
+    def relinearize(self, pose, direction, done) -> None:
         """Predict the measured rows from a pose that is not the iterate any more."""
         if self.has_exact_measured:
-            self._linearize(pose)
+            self._linearize(pose, done)
             self._predict(direction)
 
     def effort_changes(self, direction, out: wp.array) -> None:

@@ -12,7 +12,7 @@ from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
-from abd.model import Model
+from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
@@ -23,6 +23,7 @@ class NumpyContacts:
 
     Attributes:
         candidates: every contact that is active anywhere on the path last searched.
+        owners: (m,) the dynamic body of each, the first one where both are.
         parameters: the law, its stiffness that of the incremental potential, kappa_c c h^2.
     """
 
@@ -41,6 +42,7 @@ class NumpyContacts:
         """Find the candidates of a path."""
         found = find_candidates(self.model, self.surfaces, self.pairs, path, self.settings.d_hat)
         self.candidates = contacts(self.model, self.surfaces, self.pairs, found)
+        self.owners = owners_of(self.candidates, self.model)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""
@@ -63,7 +65,7 @@ class NumpyContacts:
 
     def times_of_impact(self, path: Path, limit: np.ndarray) -> np.ndarray:
         """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
-        return ccd.time_of_impact(path, self.candidates, limit[self.candidates.first])
+        return ccd.time_of_impact(path, self.candidates, limit[self.owners])
 
 
 class NumpyFriction:
@@ -71,7 +73,7 @@ class NumpyFriction:
 
     Attributes:
         enabled: whether any pair of materials rubs.
-        candidates: (l,) the frozen contacts; lagged: what was frozen of them.
+        candidates: (l,) the frozen contacts; owners: (l,) as of the contacts; lagged: what was frozen of them.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
@@ -98,6 +100,7 @@ class NumpyFriction:
         lagged = friction.lag(x, candidates, self.touching.parameters)
         self.candidates = candidates[lagged.source]
         self.lagged = replace(lagged, source=np.arange(len(lagged)))
+        self.owners = owners_of(self.candidates, self.touching.model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
@@ -111,6 +114,12 @@ class NumpyFriction:
         """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
         gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
         return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
+
+
+def owners_of(candidates: contact.Contacts, model: Model) -> np.ndarray:
+    """(m,) dynamic body of every candidate, the first one where both are."""
+    dynamic = model.bodies.kind[candidates.first] == Kind.DYNAMIC
+    return np.where(dynamic, candidates.first, candidates.second).astype(int)
 
 
 def body_pair(candidates: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:

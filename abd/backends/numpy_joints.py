@@ -153,10 +153,13 @@ class NumpyJoints:
         one_sided = p[:, 2] * np.minimum(p[:, 2] * (x - p[:, 7]), pull)
         return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, 2])
 
-    def worst(self, measured: np.ndarray) -> float:
-        """Largest predicted residual (R,) of the rows that a direction can close, over its tolerance."""
+    def worst(self, linear: np.ndarray, measured: np.ndarray, aside: np.ndarray) -> float:
+        """Largest predicted residual, linear (l, 3) and measured (R,), of the rows that a direction can close, over its
+        tolerance; rows of bodies left aside (n,) do not count."""
         held = (self.p[:, 6] > 0.0) & (self.law == Law.QUADRATIC)
-        return float(np.max(np.abs(measured[held]) / self.p[held, 6], initial=0.0))
+        sizes = np.divide(np.abs(measured), self.p[:, 6], out=np.zeros(len(measured)), where=held)
+        over = np.concatenate([np.linalg.norm(linear, axis=1) / LINEAR_TOLERANCE, sizes])
+        return float(over[~aside[self.owners]].max(initial=0.0))
 
     def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:
         """(n, 12) ``C^T K c`` of predicted residuals c; one-sided rows and those with an effort limit have none."""
@@ -175,12 +178,13 @@ class NumpyJoints:
         share = np.divide(change, SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 
-    def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool) -> None:
+    def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool, aside: np.ndarray) -> None:
         """lambda += K c of the exact rows; `whole`: of one-sided rows, which pull in one sense alone, and of drives with
-        an effort limit, as far as it allows, as well."""
+        an effort limit, as far as it allows, as well. Rows of bodies left aside (n,) keep theirs."""
         p = self.p
-        self.shift -= linear
-        held = self._held() & (whole | (self.law == Law.QUADRATIC))
+        kept = aside[self.owners]
+        self.shift -= np.where(kept[: len(linear), None], 0.0, linear)
+        held = self._held() & (whole | (self.law == Law.QUADRATIC)) & ~kept[len(linear) :]
         reach = np.where(self.law == Law.SATURATED, p[:, 3] / np.where(held, p[:, 0], 1.0), np.inf)
         fresh = p[:, 1] - measured
         fresh = np.where(self.law == Law.SATURATED, np.clip(fresh, p[:, 2] - reach, p[:, 2] + reach), fresh)

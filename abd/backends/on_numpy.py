@@ -14,11 +14,12 @@ import scipy.linalg
 from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
+from abd.backends.numbering import Numbering
 from abd.backends.numpy_joints import NumpyJoints
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
-from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, LINEAR_TOLERANCE, JointSystem
+from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 
 STRAIN = 0.5
@@ -32,16 +33,8 @@ class Host:
     name: str = "numpy"
 
 
-class Islands:
-    """Groups of bodies that share one step length and one convergence test: the worlds.
-
-    Attributes:
-        count: number of islands; host: (n,) island of every body.
-    """
-
-    def __init__(self, labels: np.ndarray):
-        unique, self.host = np.unique(labels, return_inverse=True)
-        self.count = max(len(unique), 1)
+class Islands(Numbering):
+    """Islands with sums and minima over them."""
 
     def sums(self, values: np.ndarray, owners: np.ndarray) -> np.ndarray:
         """(count,) sums of values (m,) that belong to the bodies owners (m,)."""
@@ -66,7 +59,7 @@ class NumpyBackend:
     def __init__(self, model: Model):
         self.model, self.device, self.d_hat = model, Host(), model.settings.d_hat
         self.n = n = len(model.bodies)
-        self.islands = Islands(model.bodies.world)
+        self.islands = Islands(n)
         self.constants = BodyData.of(model)
         self.energies = BodyEnergies(self.constants)
         self.turning = turning(self.constants)
@@ -78,6 +71,7 @@ class NumpyBackend:
         self.corners = np.where(choice, upper[:, None], lower[:, None])
         self.everybody = np.arange(n)
         self.immobile = model.bodies.kind == Kind.STATIC
+        self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
         self.eps = self.kappa = 0.0
         self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
 
@@ -86,6 +80,7 @@ class NumpyBackend:
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs `begin_joints`."""
         self.system, self.joints = system, NumpyJoints(system, self.n)
+        self.islands.tie(system)
 
     def begin_joints(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
         """Laws (R,), parameters (R, 8), references (m,) and shifts (l, 3) of this step (`abd.joints.system`)."""
@@ -105,7 +100,7 @@ class NumpyBackend:
         To be called after `accept`, when the iterate before it is still there.
         """
         linear, measured, _ = self.joints.predicted(self.trial, self.direction)
-        self.joints.take_over(linear, measured, whole=True)
+        self.joints.take_over(linear, measured, whole=True, aside=self.settled[self.islands.host])
         self.evaluate()
 
     # state -------------------------------------------------------------------------------------------------------
@@ -162,7 +157,22 @@ class NumpyBackend:
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""
         self.step.held = self.immobile | (np.asarray(held) != 0)
+        self.mobile = ~self.step.held
         self.projectors = projectors(self.constants, self.step.held)
+
+    def sleep(self, ripe: np.ndarray) -> None:
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone."""
+        self.sleeping = ripe & self.islands.whole(ripe | ~self.mobile)[self.islands.host]
+
+    def asleep(self) -> np.ndarray:
+        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
+        if not self.sleeping.any():
+            return np.zeros(self.islands.count, dtype=bool)
+        return self.islands.whole(self.sleeping | ~self.mobile)
+
+    def settle(self, islands: np.ndarray) -> None:
+        """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change."""
+        self.settled = islands.copy()
 
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies (n,) exactly to their goals."""
@@ -202,12 +212,16 @@ class NumpyBackend:
         path = Path(p, A, *moves, self._radii())
         return self._collision_free(path, np.ones(self.islands.count))
 
-    def follow_direction(self, allowed: np.ndarray) -> np.ndarray:
-        """Set the path along the last direction; returns the largest safe alpha per island, at most `allowed`."""
-        path = follow(self.q, self.direction, self.turning, self._radii())
+    def follow_direction(self) -> np.ndarray:
+        """Set the path along the last direction; returns the largest safe alpha per island, at most 1.
+
+        Settled islands stand still. The islands may change on the way (`Numbering.host`); the result is theirs.
+        """
+        moving = np.where(self.settled[self.islands.host, None], 0.0, self.direction)
+        path = follow(self.q, moving, self.turning, self._radii())
         strain = np.linalg.norm(path.S, 2, axis=(1, 2))
         limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
-        return self._collision_free(path, self.islands.minima(limits, self.everybody, allowed))
+        return self._collision_free(path, self.islands.minima(limits, self.everybody, np.ones(self.islands.count)))
 
     def _radii(self) -> np.ndarray:
         """(n,) largest deformed radii |A X| over the bodies' boxes [m]."""
@@ -215,8 +229,20 @@ class NumpyBackend:
 
     def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
         self._follow(path)
+        before = self.islands.host
+        if self.islands.renumber(self.mobile, self._touching_pairs()):
+            limit = self.islands.carry(before, limit, np.minimum)
+            self.settled = self.islands.carry(before, self.settled, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
-        return self._within_limits(self.islands.minima(times, self.contacts.candidates.first, limit))
+        return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
+
+    def _touching_pairs(self) -> np.ndarray:
+        """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""
+        pairs = [
+            np.stack([part.owners, part.candidates.first + part.candidates.second - part.owners], axis=1)
+            for part in (self.contacts, self.friction)
+        ]
+        return np.unique(np.concatenate(pairs).astype(int), axis=0)
 
     def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
         """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
@@ -258,7 +284,7 @@ class NumpyBackend:
     def evaluate(self) -> None:
         """Energies at the current iterate."""
         self.owners = np.concatenate(
-            [self.everybody, self.joints.owners, self.contacts.candidates.first, self.friction.candidates.first]
+            [self.everybody, self.joints.owners, self.contacts.owners, self.friction.owners]
         )
         self.terms = self._terms(self.q)
 
@@ -303,7 +329,6 @@ class NumpyBackend:
 
     def _assemble_contacts(self) -> None:
         elements = self.contacts.elements(self.q)
-        self.active = body_pair(self.contacts.candidates, elements)
         self._add(self.contacts.candidates, elements)
 
     def _add(self, candidates, elements) -> None:
@@ -360,19 +385,21 @@ class NumpyBackend:
         changes = self.joints.effort_changes(self.q, self.direction)
         return -self.islands.minima(-changes, self.joints.owners, np.zeros(self.islands.count))
 
-    def close_joints(self) -> np.ndarray:
-        """Bend the direction until the linear model closes all exact rows, by solves with the factor that is there.
+    def close_joints(self, chosen: np.ndarray) -> np.ndarray:
+        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), by solves with
+        the factor that is there.
 
         The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
         """
-        joints = self.joints
+        joints, aside = self.joints, ~chosen[self.islands.host]
         for _ in range(CLOSINGS):
             linear, measured, J = joints.predicted(self.q, self.direction)
-            worst = max(np.linalg.norm(linear, axis=1).max(initial=0.0) / LINEAR_TOLERANCE, joints.worst(measured))
+            worst = joints.worst(linear, measured, aside)
             if worst <= CLOSED:
                 break
             missing = np.einsum("nij,nj->ni", self.projectors, joints.missing(linear, measured, J))
-            joints.take_over(linear, measured, whole=False)
+            missing[aside] = 0.0
+            joints.take_over(linear, measured, whole=False, aside=aside)
             self.direction += self._solved(missing)
             self.gradient += missing
         self.evaluate()
@@ -388,14 +415,20 @@ class NumpyBackend:
         """Smallest gap among the candidates at the current iterate [m]; infinity without any."""
         return float(self.contacts.gaps(self.q).min(initial=np.inf))
 
+    def island_gaps(self) -> np.ndarray:
+        """(islands,) smallest gaps [m] at the current iterate, infinite without any."""
+        everything = np.full(self.islands.count, np.inf)
+        return self.islands.minima(self.contacts.gaps(self.q), self.contacts.owners, everything)
+
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
         return int(np.count_nonzero(self.contacts.gaps(self.q) < self.d_hat))
 
     def touching(self) -> np.ndarray:
-        """(n,) 1 for bodies with an active contact at the last linearisation."""
-        flags = np.zeros(self.n, dtype=np.int32)
-        flags[np.concatenate(self.active)] = 1
+        """(n,) 1 for bodies with an active contact at the current iterate."""
+        flags, candidates = np.zeros(self.n, dtype=np.int32), self.contacts.candidates
+        active = self.contacts.gaps(self.q) < self.d_hat
+        flags[np.concatenate([candidates.first[active], candidates.second[active]])] = 1
         return flags
 
     def residual_force(self) -> float:

@@ -32,7 +32,7 @@ class WarpBackend(ReadOuts):
         d, n = self.device, len(model.bodies)
         d.load(cuda_kernels)
         self.n = n
-        self.islands = Islands(d, model.bodies.world)
+        self.islands = Islands(d, n)
         self.constants = BodyData.of(model)
         self.body = upload_bodies(self.constants, d)
         self.contacts = Contacts(model, d)
@@ -53,6 +53,9 @@ class WarpBackend(ReadOuts):
         self.step.pt, self.step.At, self.step.pk, self.step.Ak = target.p, target.A, goal.p, goal.A
         self.step.lp, self.step.lA = d.zeros(n, wp.vec3d), d.zeros(n, wp.mat33d)
         self.immobile = (model.bodies.kind == Kind.STATIC).astype(np.int32)
+        self.mobile = self.immobile == 0
+        self.sleeping = np.zeros(n, dtype=bool)
+        self.aside = d.zeros(n, wp.int32)
         self.step.held = d.upload(self.immobile, wp.int32)
         self.step.gravity = wp.vec3d(*model.settings.gravity)
         self.moving = d.zeros(n, wp.int32)
@@ -75,6 +78,8 @@ class WarpBackend(ReadOuts):
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs `begin_joints`."""
         self.system, self.joints = system, Joints(system, self.n, self.device)
+        self.islands.tie(system)
+        self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
     def begin_joints(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
         """Laws (R,), parameters (R, 8), references (m,) and shifts (l, 3) of this step (`abd.joints.system`)."""
@@ -98,8 +103,8 @@ class WarpBackend(ReadOuts):
         """
         direction = self.linear.direction
         self.device.launch(integrators.go_straight, self.n, self.trial, direction, self.straight)
-        self.joints.relinearize(self.trial, direction)
-        self.joints.take_over(self.straight, whole=True)
+        self.joints.relinearize(self.trial, direction, self.islands.done)
+        self.joints.take_over(self.straight, True, self.islands.done)
         self.joints.evaluate(self.pose, "current")
 
     # state -------------------------------------------------------------------------------------------------------
@@ -114,7 +119,7 @@ class WarpBackend(ReadOuts):
         self.device.write(self.earlier, previous_qd)
         self.contacts.candidates.slack = -1.0
         self.contacts.candidates.count = 0
-        self.contacts_known = False
+        self._forget_contacts()
 
     def read_positions(self) -> np.ndarray:
         """(n, 12) of the current iterate."""
@@ -146,7 +151,7 @@ class WarpBackend(ReadOuts):
         self.device.write(self.q, goals)
         launch(integrators.unpack, n, self.q, self.goal)
         launch(integrators.copy_pose, n, self.now, self.pose)
-        self.contacts_known = False
+        self._forget_contacts()
         self.step.ch2, self.eps = float(ch2), float(eps)
         self.step.pull = 1.0
         self.step.lp.zero_()
@@ -166,13 +171,35 @@ class WarpBackend(ReadOuts):
 
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""
-        self.device.write(self.step.held, np.maximum(self.immobile, held).astype(np.int32))
+        held = np.maximum(self.immobile, held).astype(np.int32)
+        self.mobile = held == 0
+        self.device.write(self.step.held, held)
+
+    def sleep(self, ripe: np.ndarray) -> None:
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone."""
+        self.sleeping = ripe & self.islands.whole(ripe | ~self.mobile)[self.islands.host]
+
+    def asleep(self) -> np.ndarray:
+        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
+        if not self.sleeping.any():
+            return np.zeros(self.islands.count, dtype=bool)
+        return self.islands.whole(self.sleeping | ~self.mobile)
+
+    def settle(self, islands: np.ndarray) -> None:
+        """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change or
+        everything is evaluated again.
+
+        Kernels may skip them: both slots of energies hold the same for them.
+        """
+        if self.islands.count > 1 and self.islands.settle(islands) and islands.any():
+            self._know_contacts()
+            self.contacts.level()
 
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies exactly to their goals."""
         self.device.write(self.moving, chosen.astype(np.int32))
         self.device.launch(integrators.snap, self.n, self.goal, self.moving, self.pose)
-        self.contacts_known = False
+        self._forget_contacts()
 
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Stiffness and multipliers of the prescribed bodies' pull."""
@@ -184,7 +211,7 @@ class WarpBackend(ReadOuts):
         """Contact stiffness kappa_c."""
         self.kappa = float(kappa)
         self.contacts.set_stiffness(self.kappa * self.step.ch2)
-        self.contacts_known = False
+        self._forget_contacts()
 
     # steps along arcs --------------------------------------------------------------------------------------------
 
@@ -197,9 +224,12 @@ class WarpBackend(ReadOuts):
         )  # fmt: skip
         return self._collision_free(np.ones(self.islands.count))
 
-    def follow_direction(self, allowed: np.ndarray) -> np.ndarray:
-        """Set the path along the last direction; returns the largest safe alpha per island, at most `allowed`."""
-        return self._collision_free(np.minimum(allowed, self._strain_limit))
+    def follow_direction(self) -> np.ndarray:
+        """Set the path along the last direction; returns the largest safe alpha per island, at most 1.
+
+        Settled islands stand still. The islands may change on the way (`Numbering.host`); the result is theirs.
+        """
+        return self._collision_free(self._strain_limit)
 
     def _collision_free(self, limit: np.ndarray) -> np.ndarray:
         launch, islands, alpha = self.device.launch, self.islands, self.islands.scalars("limit")
@@ -207,8 +237,14 @@ class WarpBackend(ReadOuts):
         a = self.values["a"]
         launch(paths.displacements, self.n, self.lower, self.upper, self.path, islands.island, alpha, a)
         motion = float(islands.reduced(a, sums.MAX).max()) if self.n else 0.0
-        if self.contacts.candidates.cover(self.path, motion, islands.island, alpha):
-            self.contacts_known = False
+        candidates = self.contacts.candidates
+        if candidates.cover(self.path, motion, islands.island, alpha):
+            self._forget_contacts()
+            before = islands.host
+            pairs = np.concatenate([candidates.pair_list(), self.friction.pair_list()])
+            if islands.renumber(self.mobile, pairs):
+                limit = islands.carry(before, limit, np.minimum)
+                self.device.write(alpha, limit)
         self._know_contacts()
         self.contacts.times_of_impact(self.path, islands.island, alpha, a)
         return self._within_limits(np.minimum(limit, islands.reduced(a, sums.MIN)))
@@ -260,8 +296,13 @@ class WarpBackend(ReadOuts):
 
     def evaluate(self) -> None:
         """Energies at the current iterate; those of its contacts when they are asked for."""
-        self.contacts_known = False
+        self._forget_contacts()
         self._evaluate(self.pose, "current")
+
+    def _forget_contacts(self) -> None:
+        """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
+        self.contacts_known = False
+        self.islands.settle(np.zeros(self.islands.count, dtype=bool))
 
     def _know_contacts(self) -> None:
         """Contact energies of the current iterate on the current list, if they are not there already."""
@@ -305,9 +346,10 @@ class WarpBackend(ReadOuts):
         launch, n = self.device.launch, self.n
         launch(
             bodies.linearize_bodies,
-            n, self.body, self.step, self.pose, self.joints.diagonal, self.gradient, self.diagonal, grain=128,
+            n, self.body, self.step, self.pose, self.islands.done, self.joints.diagonal, self.gradient, self.diagonal,
+            grain=128,
         )  # fmt: skip
-        self.joints.add_to(self.pose, self.gradient, self.diagonal)
+        self.joints.add_to(self.pose, self.gradient, self.diagonal, self.islands.done)
         self.friction.linearize(self.pose, self.rest, self.eps)
         self.friction.reduction.reduce(self.gradient, self.diagonal)
 
@@ -318,7 +360,8 @@ class WarpBackend(ReadOuts):
         self.contacts.reduction.reduce(self.gradient, self.diagonal)
         self.device.launch(
             bodies.stiffen_rotations,
-            self.n, self.body, self.step, self.pose, self.before_contacts, self.gradient, self.diagonal, grain=256,
+            self.n, self.body, self.step, self.pose, self.islands.done, self.before_contacts, self.gradient, self.diagonal,
+            grain=256,
         )  # fmt: skip
         if self.has_constraints:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
@@ -358,7 +401,7 @@ class WarpBackend(ReadOuts):
         direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
         self.device.launch(
             paths.direction_paths,
-            self.n, self.body, self.lower, self.upper, self.pose, direction, self.path, a, b,
+            self.n, self.body, self.lower, self.upper, self.pose, self.islands.done, direction, self.path, a, b,
         )  # fmt: skip
         speed = self.islands.reduced(a, sums.MAX)
         self._strain_limit = self.islands.reduced(b, sums.MIN)
@@ -372,22 +415,24 @@ class WarpBackend(ReadOuts):
         self.joints.effort_changes(self.linear.direction, b)
         return self.islands.reduced(b, sums.MAX)
 
-    def close_joints(self) -> np.ndarray:
-        """Bend the direction until the linear model closes all exact rows, by solves with the factors that are there.
+    def close_joints(self, chosen: np.ndarray) -> np.ndarray:
+        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), by solves with
+        the factors that are there.
 
         The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
         """
         launch, n, a = self.device.launch, self.n, self.values["a"]
         direction, missing = self.linear.direction, self.before_contacts
+        self.device.write(self.aside, (~chosen)[self.islands.host].astype(np.int32))
         for _ in range(CLOSINGS if self.linear.has_factors else 0):
             launch(integrators.go_straight, n, self.pose, direction, self.straight)
             a.zero_()
             self.joints.predicted_errors(self.straight, direction, a)
-            if self.islands.reduced(a, sums.MAX).max() <= CLOSED:
+            if self.islands.reduced(a, sums.MAX)[chosen].max() <= CLOSED:
                 break
             missing.zero_()
-            self.joints.add_missing(self.straight, missing)
-            self.joints.take_over(self.straight, whole=False)
+            self.joints.add_missing(self.straight, self.aside, missing)
+            self.joints.take_over(self.straight, False, self.aside)
             if self.has_constraints:
                 launch(bodies.project_vectors, n, self.body, self.step, missing)
             self.linear.correct(missing)

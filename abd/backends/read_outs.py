@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuda_kernels import integrators
+from cuda_kernels import integrators, sums
 
 
 class ReadOuts:
@@ -23,6 +23,13 @@ class ReadOuts:
             gap = self.contacts.smallest_gap()
         return gap
 
+    def island_gaps(self) -> np.ndarray:
+        """(islands,) smallest gaps [m] at the current iterate, infinite without any; beyond d_hat lower bounds."""
+        self._know_contacts()
+        if self.contacts.candidates.count == 0:
+            return np.full(self.islands.count, np.inf)
+        return self.islands.reduced(self.contacts.body_gaps(), sums.MIN)
+
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
         self._know_contacts()
@@ -30,12 +37,14 @@ class ReadOuts:
         return int(np.count_nonzero(self.device.read(self.contacts.arrays("current")[1], count))) if count else 0
 
     def touching(self) -> np.ndarray:
-        """(n,) 1 for bodies with an active contact at the last linearisation."""
-        flags = np.zeros(self.n, dtype=np.int32)
-        reduction = self.contacts.reduction
-        if reduction.pairs:
-            flags[self.device.read(reduction.coupling.row, reduction.pairs)] = 1
-            flags[self.device.read(reduction.coupling.column, reduction.pairs)] = 1
+        """(n,) 1 for bodies with an active contact at the current iterate."""
+        self._know_contacts()
+        flags, candidates = np.zeros(self.n, dtype=np.int32), self.contacts.candidates
+        if candidates.count:
+            numbers = self.device.read(self.contacts.arrays("current")[1], candidates.count)
+            segment = self.device.read(candidates.segment, candidates.pair_count + 1)
+            pair = np.searchsorted(segment, np.flatnonzero(numbers), side="right") - 1
+            flags[candidates.pair_list()[pair]] = 1
         return flags
 
     def residual_force(self) -> float:

@@ -276,6 +276,8 @@ def _settings(spec: SceneSpec, diagonal: float) -> Settings:
         linear_tolerance=solver.linear_tolerance,
         joint_tolerance=solver.joint_tolerance,
         kinematic_block=solver.kinematic_block,
+        sleep_speed=solver.sleep_speed,
+        sleep_time=solver.sleep_time,
         frames=frames,
         diagonal=diagonal,
     )

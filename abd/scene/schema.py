@@ -254,6 +254,13 @@ class SolverSpec(Spec):
     kinematic_block: Literal["fail", "lag"] = entry(
         "fail", "when contact keeps a kinematic body from its target: stop the run, or let it lag behind"
     )
+    sleep_speed: Number = entry(
+        0.0,
+        "bodies that hang together and are all slower for `sleep_time` rest until something comes near; 0: never",
+        unit="m/s",
+        ge=0,
+    )
+    sleep_time: Number = entry(0.5, "how long they have to be slower", unit="s", ge=0)
 
 
 class OutputSpec(Spec):

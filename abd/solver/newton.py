@@ -62,12 +62,19 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
-    islands = backend.islands.count
+    islands = backend.islands
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
     tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
-    converged = np.zeros(islands, dtype=bool)
-    joints_held = np.ones(islands, dtype=bool)
+    converged = backend.asleep()
+    if converged.all():
+        return
+    if not linearized:
+        # once with all bodies: those that sleep keep blocks that can be factorised
+        with progress.time("assembly"):
+            backend.linearize()
+        linearized = True
     for _ in range(settings.max_newton):
+        backend.settle(converged)
         if not linearized:
             with progress.time("assembly"):
                 backend.linearize()
@@ -75,44 +82,64 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             moved, iterations = backend.solve()
         progress.newton += 1
         progress.linear += iterations
-        settled = backend.effort_changes() <= 1.0 if rubbing else True
-        if exact and (moved <= tolerance * h).all():
+        settled = backend.effort_changes() <= 1.0 if rubbing else np.ones(islands.count, dtype=bool)
+        closing = ~converged & (moved <= tolerance * h)
+        if exact and closing.any():
             with progress.time("linear solve"):
-                moved = backend.close_joints()
-        speed = moved / h
+                moved = backend.close_joints(closing)
+        with progress.time("collision"):
+            before = islands.host
+            free = backend.follow_direction()
+            if islands.host is not before:
+                some = islands.carry(before, converged, np.logical_or)
+                converged = islands.carry(before, converged, np.logical_and)
+                # bodies at rest that a moving island has reached stood still in this direction
+                settled = islands.carry(before, settled, np.logical_and) & (converged | ~some)
+                moved = islands.carry(before, moved, np.maximum)
+            backend.settle(converged)
+        speed = np.where(converged, 0.0, moved / h)
         if not np.isfinite(speed).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
-        with progress.time("collision"):
-            free = backend.follow_direction(np.where(converged, 0.0, 1.0))
         small = (speed <= tolerance) & settled
         with progress.time("line search"):
             alpha, trials, linearized = search(backend, free, small)
         progress.trials += trials
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
-        converged |= small & (free == 1.0)
+        reached = ~converged & small & (free == 1.0)
         if exact:
-            if small.any():
-                error = backend.joint_errors()
-                joints_held = error <= 1.0
-                converged &= joints_held
-            if not converged.all():
-                backend.update_multipliers()
-                linearized = False
-        reached = float(speed.max(initial=0.0))
-        if converged.all():
-            progress.tolerance = max(progress.tolerance, reached)
+            error = backend.joint_errors() if reached.any() else np.full(islands.count, np.inf)
+            reached &= error <= 1.0
+        moving = ~converged & ~reached
+        progress.tolerance = max(progress.tolerance, float(speed[reached].max(initial=0.0)))
+        converged |= reached
+        if not moving.any():
+            backend.settle(np.zeros(islands.count, dtype=bool))
             return
-        if stiffness.after_iteration(backend, alpha, ~converged):
+        if exact:
+            backend.settle(converged)
+            backend.update_multipliers()
             linearized = False
-    if not joints_held.all():
+        if stiffness.after_iteration(backend, alpha, moving):
+            converged &= ~islands.paired
+            linearized = False
+    where = _slowest(backend, np.where(moving, speed, -1.0))
+    if exact and (small & (free == 1.0) & moving).any():
         raise StepFailure(
             "joints",
-            f"exact joints stay {error.max():.3g} times above their tolerance after {settings.max_newton} steps",
+            f"exact joints stay {error[moving].max():.3g} times above their tolerance after {settings.max_newton} steps",
         )
     raise StepFailure(
         "not_converged",
-        f"{settings.max_newton} Newton iterations left a vertex speed of {reached:.3g} m/s (tolerance {tolerance:.3g})",
+        f"{settings.max_newton} Newton iterations left a vertex speed of {speed[moving].max():.3g} m/s "
+        f"(tolerance {tolerance:.3g}) {where}",
     )
+
+
+def _slowest(backend, speed: np.ndarray) -> str:
+    """Where the island of the largest speed (islands,) is."""
+    members = np.flatnonzero(backend.islands.host == int(speed.argmax()))
+    name = backend.model.bodies.names[int(members[0])]
+    return f"in the island of '{name}'" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
 
 
 def solve_step(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:

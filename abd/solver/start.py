@@ -13,17 +13,19 @@ import numpy as np
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 
 
-def start(backend, h: float, touching: np.ndarray) -> np.ndarray:
+def start(backend, h: float, touching: np.ndarray, ripe: np.ndarray) -> np.ndarray:
     """Move the iterate from q_n to the start.
 
     Args:
         touching: (n,) bool, bodies in contact at the end of the last step, or joined to one.
+        ripe: (n,) bool, bodies that sleep if their whole island does (`abd.solver.sleep`).
 
     Returns:
         (islands,) the fraction of the first path that was free of collisions.
     """
-    gentle = np.where(touching, WITHOUT_FORCES, WITH_FORCES)
+    gentle = np.select([ripe, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
     alpha = free = backend.follow_velocity(h, gentle)
+    backend.sleep(ripe)
     backend.evaluate()
     backend.lag_friction()
     falls = _falls(backend, alpha)

@@ -18,6 +18,7 @@ from abd.model import Kind, Model
 from abd.solver.integrators import scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
+from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.stiffness import ContactStiffness
 from abd.state import State
@@ -34,7 +35,7 @@ class Stepper:
     def __init__(self, model: Model, backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
         self.stiffness = ContactStiffness(model)
-        self.prescribed = Prescribed(model)
+        self.prescribed, self.sleep = Prescribed(model), Sleep(model)
         self.components = joined_components(model)
         self.friction_work = self.drive_work = 0.0
         self.warned_of_turning = False
@@ -53,6 +54,7 @@ class Stepper:
         self.contact_stiffness = state.contact_stiffness
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
+        self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
@@ -103,6 +105,7 @@ class Stepper:
             extra={
                 "touching": self.touching.astype(np.int32),
                 "pace": self.prescribed.pace.copy(),
+                "calm": self.sleep.calm.copy(),
                 "joint_reference": self.memory.reference.copy(),
                 "joint_history": self.memory.history.ravel().copy(),
                 "joint_multiplier": self.memory.multiplier.copy(),
@@ -157,7 +160,7 @@ class Stepper:
             held = np.zeros(len(self.model.bodies), dtype=np.int32)
             backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, held, kappa)
             self._begin_joints(rule.weights, ch2, h)
-            start(backend, h, self.touching)
+            start(backend, h, self.touching, self.sleep.ripe(self.joints))
             linearized = self.stiffness.balance(backend) and not self.prescribed.any
         try:
             self.prescribed.minimise(
@@ -181,6 +184,7 @@ class Stepper:
         self.contact_stiffness = self.stiffness.value
         self.previous_q, self.previous_qd = self.q, self.qd
         self.q, self.qd = backend.read_positions(), backend.read_velocities()
+        self.sleep.observe(self.qd, h)
         self._warn_of_turning(h)
         mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
         self.touching = np.isin(self.components, self.components[mobile])

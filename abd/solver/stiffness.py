@@ -57,11 +57,11 @@ class ContactStiffness:
         return False
 
     def after_iteration(self, backend, alpha: np.ndarray, moving: np.ndarray) -> bool:
-        """Double the stiffness where a tight gap fails to open, or a step of a `moving` island (islands,) was capped to
+        """Double the stiffness where, in a `moving` island (islands,), a tight gap fails to open or a step was capped to
         zero; True if it changed."""
-        if self.fixed is not None:
+        if self.fixed is not None or not moving.any():
             return False
-        gap = backend.smallest_gap(exact=False)
+        gap = float(backend.island_gaps()[moving].min())
         tight = gap < TIGHT_GAP * self.d_hat and gap <= self.gap
         blocked = bool((alpha[moving] < 1e-6).any()) and np.isfinite(gap)
         self.gap = gap
