@@ -30,8 +30,8 @@ class Row:
 
     Attributes:
         contacts: mean number of active contacts; newton, linear: iterations per step; solver: what solved the systems.
-        ms, ms_p95: wall time of a call of `Simulation.step`, median and 95th percentile; ms_solving: the part of it
-            that is no read-out; ms_per_newton: that over the step's iterations, median.
+        ms, ms_p95, ms_mean: wall time of a call of `Simulation.step`, median, 95th percentile and mean; ms_solving: the
+            part of it that is no read-out; ms_per_newton: that over the step's iterations; medians.
         tolerance, reached: requested, and the largest that a step ended with [m/s].
         min_gap: smallest [m], None without contact; joint_error: largest [m], [rad].
         stages: median milliseconds per stage; memory: peak of the process so far [MiB].
@@ -48,6 +48,7 @@ class Row:
     linear: float = 0.0
     ms: float | None = None
     ms_p95: float | None = None
+    ms_mean: float | None = None
     ms_solving: float | None = None
     ms_per_newton: float | None = None
     tolerance: float = 0.0
@@ -73,10 +74,17 @@ class Run:
     failure: str = ""
 
 
-def advance(simulations: Mapping[str, Simulation], steps: int, warm_up: int = WARM_UP) -> dict[str, Run]:
-    """Advance simulations in turn, a step each, so that what else the machine does falls on all of them."""
-    runs = {name: Run() for name in simulations}
+def advance(
+    simulations: Mapping[str, Simulation], steps: int, warm_up: int = WARM_UP, limit: float = np.inf
+) -> dict[str, Run]:
+    """Advance simulations in turn, a step each, so that what else the machine does falls on all of them.
+
+    After `limit` seconds no further step is begun, but the first that counts is made.
+    """
+    runs, start = {name: Run() for name in simulations}, perf_counter()
     for k in range(warm_up + steps):
+        if k > warm_up and perf_counter() - start > limit:
+            break
         for name, run in runs.items():
             if run.failure:
                 continue
@@ -107,6 +115,7 @@ def summary(name: str, simulation: Simulation, run: Run) -> Row:
     row.newton = round(float(np.mean([report.newton_iterations for report in reports])), 3)
     row.linear = round(float(np.mean([report.linear_iterations for report in reports])), 2)
     row.ms, row.ms_p95 = round(float(np.median(milliseconds)), 4), round(float(np.percentile(milliseconds, 95)), 4)
+    row.ms_mean = round(float(np.mean(milliseconds)), 4)
     row.ms_solving = round(float(np.median(solving)), 4)
     row.ms_per_newton = round(float(np.median(solving / newton)), 4)
     row.reached = max(report.tolerance_achieved for report in reports)
