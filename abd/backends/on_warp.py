@@ -237,7 +237,7 @@ class WarpBackend(ReadOuts):
         self.device.write(scalars, alpha)
         self.device.launch(affine.advance, self.n, self.path, self.islands.island, scalars, self.trial)
         self._know_contacts()
-        self.contacts.evaluate(self.trial, "trial", (self.path, self.islands.island, scalars))
+        self.contacts.evaluate(self.trial, "trial", (self.islands.island, scalars))
         self._evaluate(self.trial, "trial")
         return self._differences()
 
@@ -247,7 +247,7 @@ class WarpBackend(ReadOuts):
         swap = self.values
         swap["current"], swap["trial"] = swap["trial"], swap["current"]
         for pool, names in (
-            (self.contacts.pool, ("energy", "elements", "gap")),
+            (self.contacts.pool, ("energy", "gap")),
             (self.friction.pool, ("energy",)),
         ):
             for name in names:
@@ -309,13 +309,13 @@ class WarpBackend(ReadOuts):
         )  # fmt: skip
         self.joints.add_to(self.pose, self.gradient, self.diagonal)
         self.friction.linearize(self.pose, self.rest, self.eps)
-        self.friction.reduction.reduce(self.gradient, self.diagonal)
+        self.friction.reduce(self.gradient, self.diagonal)
 
     def _assemble_contacts(self) -> None:
         self._know_contacts()
         wp.copy(self.before_contacts, self.gradient)
         self.contacts.linearize(self.pose)
-        self.contacts.reduction.reduce(self.gradient, self.diagonal)
+        self.contacts.reduce(self.gradient, self.diagonal)
         self.device.launch(
             bodies.stiffen_rotations,
             self.n, self.body, self.step, self.pose, self.before_contacts, self.gradient, self.diagonal, grain=256,
@@ -333,7 +333,7 @@ class WarpBackend(ReadOuts):
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
         other = self.device.read(self.gradient)
         self._assemble_contacts()
-        if self.contacts.element_count == 0:
+        if self.contacts.reduction.pairs == 0:
             return 0.0, 0.0
         share = (self.device.read(self.gradient) - other) / (self.kappa * self.step.ch2)
         return float(np.sum(other * share)), float(np.sum(share * share))

@@ -26,17 +26,12 @@ class ReadOuts:
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
         self._know_contacts()
-        count = self.contacts.candidates.count
-        return int(np.count_nonzero(self.device.read(self.contacts.arrays("current")[1], count))) if count else 0
+        return int(np.count_nonzero(self.contacts.active())) if self.contacts.candidates.count else 0
 
     def touching(self) -> np.ndarray:
-        """(n,) 1 for bodies with an active contact at the last linearisation."""
-        flags = np.zeros(self.n, dtype=np.int32)
-        reduction = self.contacts.reduction
-        if reduction.pairs:
-            flags[self.device.read(reduction.coupling.row, reduction.pairs)] = 1
-            flags[self.device.read(reduction.coupling.column, reduction.pairs)] = 1
-        return flags
+        """(n,) 1 for bodies with an active contact at the current iterate."""
+        self._know_contacts()
+        return self.contacts.touching()
 
     def residual_force(self) -> float:
         """Largest force left on a body's centre of mass at the last linearisation [N]."""
