@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run a scene", description="Run a scene and write the directory of the run.")
     _scene_arguments(run)
-    run.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:N or numpy [auto]")
+    _device_argument(run)
     length = run.add_mutually_exclusive_group()
     length.add_argument("--steps", type=_count, metavar="N", help="number of steps [the scene's]")
     length.add_argument("--duration", type=_seconds, metavar="S", help="simulated time in seconds")
@@ -73,6 +73,19 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
     doctor.set_defaults(command=_doctor)
 
+    bench = commands.add_parser(
+        "bench",
+        help="time scenes, beside the tolerance they reach",
+        description="Time scenes, one after the other; ms/step is the median of the steps after a few to warm up.",
+    )
+    bench.add_argument("scenes", nargs="*", metavar="SCENE", help="path, or name of a shipped scene [a few of these]")
+    _override_argument(bench)
+    _device_argument(bench)
+    bench.add_argument("--steps", type=_count, metavar="N", help="steps that are timed [20]")
+    bench.add_argument("--profile", action="store_true", help="stages and kernels, against what the device can do")
+    bench.add_argument("--json", action="store_true", help="JSON on standard output")
+    bench.set_defaults(command=_bench)
+
     schema = commands.add_parser("schema", help="what a scene file may say")
     schema.add_argument("--json", action="store_true", help="as JSON Schema")
     schema.set_defaults(command=_schema)
@@ -81,6 +94,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _scene_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")
+    _override_argument(parser)
+
+
+def _device_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:N or numpy [auto]")
+
+
+def _override_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         dest="overrides",
@@ -231,6 +252,28 @@ def _plot(arguments) -> int:
             draw(trajectory, name, target)
             print(target)
     return 0
+
+
+def _bench(arguments) -> int:
+    import json
+
+    from abd import bench, profile
+
+    # Machines read standard output: what libraries print goes elsewhere.
+    with contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext():
+        found = bench.bench(
+            arguments.scenes, arguments.overrides, arguments.device, arguments.steps or bench.STEPS, arguments.profile
+        )
+    rows = found["rows"]
+    if arguments.json:
+        print(json.dumps(found, allow_nan=False))
+    else:
+        print(bench.heading(found["facts"]))
+        print(bench.table(rows))
+        for row in rows:
+            if "profile" in row:
+                print(f"\n{row['scene']}\n{profile.text(row['profile'])}")
+    return 1 if any(row["failure"] for row in rows) else 0
 
 
 def _doctor(_) -> int:

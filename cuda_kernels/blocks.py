@@ -1,122 +1,186 @@
-"""Reduction of elements to one 12x12 block per body pair and its two diagonal partners, in a fixed order.
+"""Sums of contact terms per body pair: gradients and 12x12 blocks, and their shares in the bodies' own.
 
-Entry (r, a) of a body's 3x4 gradient sits at q index ``r`` for a = 0 and ``3 + 3 r + a - 1`` for a > 0.
+A pair's candidates are cut into runs of at most `RUN`; one thread adds up the terms of a run in its own rows, in order.
+The first run of a pair stands in the pair's place, further ones behind all pairs, and are added to it afterwards.
+
+A term with the 3x3 block K between points with homogeneous rest coordinates Y_a, Y_b (4,) adds ``K (x) Y_a Y_b^T``:
+entry (r, a) of a body's 3x4 gradient sits at q index ``r`` for a = 0 and ``3 + 3 r + a - 1`` for a > 0.
 """
 
 import warp as wp
 
-from cuda_kernels.affine import ZERO
-from cuda_kernels.contact import Elements
+from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
+RUN = 64
+"""Candidates that one thread adds up. More would leave a device idle on few bodies with fine meshes; fewer cost sums."""
+
+
+@wp.struct
+class Runs:
+    """Runs (s,) of active pairs: number of the pair in the list, first and last but one candidate."""
+
+    pair: wp.array(dtype=wp.int32)
+    begin: wp.array(dtype=wp.int32)
+    end: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class PairSums:
+    """Gradients (s,) and blocks (s, 12) by rows, of runs; those of pairs once their runs are added."""
+
+    g_i: wp.array(dtype=vec12)
+    g_j: wp.array(dtype=vec12)
+    H_ii: wp.array2d(dtype=vec12)
+    H_ij: wp.array2d(dtype=vec12)
+    H_jj: wp.array2d(dtype=vec12)
+
 
 @wp.func
-def q_index(r: wp.int32, a: wp.int32) -> wp.int32:
-    if a == 0:
-        return r
-    return 2 + 3 * r + a
+def spread(f: wp.vec3d, Y: wp.vec4d) -> vec12:
+    """``f Y^T`` in the order of q."""
+    return vec12(
+        f[0] * Y[0], f[1] * Y[0], f[2] * Y[0],
+        f[0] * Y[1], f[0] * Y[2], f[0] * Y[3],
+        f[1] * Y[1], f[1] * Y[2], f[1] * Y[3],
+        f[2] * Y[1], f[2] * Y[2], f[2] * Y[3],
+    )  # fmt: skip
+
+
+@wp.func
+def add_block(H: wp.array2d(dtype=vec12), t: wp.int32, K: wp.mat33d, Ya: wp.vec4d, Yb: wp.vec4d):
+    """H[t] += K (x) Ya Yb^T."""
+    for r in range(3):
+        z = spread(wp.vec3d(K[r, 0], K[r, 1], K[r, 2]), Yb)
+        H[t, r] = H[t, r] + Ya[0] * z
+        H[t, 3 + 3 * r] = H[t, 3 + 3 * r] + Ya[1] * z
+        H[t, 4 + 3 * r] = H[t, 4 + 3 * r] + Ya[2] * z
+        H[t, 5 + 3 * r] = H[t, 5 + 3 * r] + Ya[3] * z
+
+
+@wp.func
+def add_between(out: PairSums, t: wp.int32, f: wp.vec3d, K: wp.mat33d, Y_i: wp.vec4d, Y_j: wp.vec4d):
+    """A term that depends on ``x_i - x_j`` alone: force f on i, block K."""
+    out.g_i[t] = out.g_i[t] + spread(f, Y_i)
+    out.g_j[t] = out.g_j[t] - spread(f, Y_j)
+    add_block(out.H_ii, t, K, Y_i, Y_i)
+    add_block(out.H_ij, t, -K, Y_i, Y_j)
+    add_block(out.H_jj, t, K, Y_j, Y_j)
+
+
+@wp.func
+def clear_sums(out: PairSums, t: wp.int32):
+    """Start a run."""
+    out.g_i[t] = vec12()
+    out.g_j[t] = vec12()
+    for r in range(12):
+        out.H_ii[t, r] = vec12()
+        out.H_ij[t, r] = vec12()
+        out.H_jj[t, r] = vec12()
+
+
+@wp.func
+def any_below(values: wp.array(dtype=wp.float64), begin: wp.int32, end: wp.int32, within: wp.float64) -> bool:
+    """Whether one of values[begin .. end] lies below `within`."""
+    for e in range(begin, end):
+        if values[e] < within:
+            return True
+    return False
 
 
 @wp.kernel
 def mark_pairs(
     first: wp.int32,
     segment: wp.array(dtype=wp.int32),
-    offset: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    within: wp.float64,
     active: wp.array(dtype=wp.int32),
 ):
-    """1 for pairs that own at least one element: segments index candidates, `offset` their elements."""
+    """1 for pairs with a candidate whose value lies below `within`."""
     k = wp.tid() + first
-    active[k] = wp.where(offset[segment[k + 1]] > offset[segment[k]], 1, 0)
+    active[k] = wp.where(any_below(values, segment[k], segment[k + 1], within), 1, 0)
 
 
 @wp.kernel
-def keep_pairs(
+def count_runs(
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    done: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    within: wp.float64,
+    active: wp.array(dtype=wp.int32),
+    further: wp.array(dtype=wp.int32),
+):
+    """Per pair: 1 if a candidate's value lies below `within` and a body is not done, and its runs after the first."""
+    k = wp.tid() + first
+    further[k] = 0
+    active[k] = 0
+    if done[pairs[k][0]] != 0 and done[pairs[k][1]] != 0:
+        return
+    begin = segment[k]
+    end = segment[k + 1]
+    if any_below(values, begin, end, within):
+        active[k] = 1
+        further[k] = (end - begin - 1) // RUN
+
+
+@wp.kernel
+def list_runs(
     first: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),
     segment: wp.array(dtype=wp.int32),
-    offset: wp.array(dtype=wp.int32),
     slot: wp.array(dtype=wp.int32),
+    behind: wp.array(dtype=wp.int32),
+    count: wp.int32,
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
-    begin: wp.array(dtype=wp.int32),
-    end: wp.array(dtype=wp.int32),
-):
-    """Active pairs side by side, with the range of their elements; `slot` is the exclusive sum of the marks."""
-    k = wp.tid() + first
-    b = offset[segment[k]]
-    e = offset[segment[k + 1]]
-    if e > b:
-        n = slot[k]
-        row[n] = pairs[k][0]
-        column[n] = pairs[k][1]
-        begin[n] = b
-        end[n] = e
-
-
-@wp.kernel
-def reduce_pairs(
-    first: wp.int32,
-    elements: Elements,
-    begin: wp.array(dtype=wp.int32),
-    end: wp.array(dtype=wp.int32),
-    gradient_i: wp.array2d(dtype=wp.float64),
-    gradient_j: wp.array2d(dtype=wp.float64),
-    block_ii: wp.array3d(dtype=wp.float64),
-    block_ij: wp.array3d(dtype=wp.float64),
-    block_jj: wp.array3d(dtype=wp.float64),
-):
-    """Sums over the elements of a pair; thread (pair, a, b) owns the 3x3 sub-blocks at columns a, b of the 3x4 states."""
-    t = wp.tid() + first
-    k = t // 16
-    a = (t // 4) % 4
-    b = t % 4
-    Hii = wp.mat33d()
-    Hij = wp.mat33d()
-    Hjj = wp.mat33d()
-    gi = wp.vec3d()
-    gj = wp.vec3d()
-    for e in range(begin[k], end[k]):
-        Yi = elements.Y_i[e]
-        Yj = elements.Y_j[e]
-        if b == 0:
-            gi = gi + Yi[a] * elements.f_i[e]
-            gj = gj + Yj[a] * elements.f_j[e]
-        Hij = Hij + (Yi[a] * Yj[b]) * elements.K_ij[e]
-        if b <= a:
-            Hii = Hii + (Yi[a] * Yi[b]) * elements.K_ii[e]
-            Hjj = Hjj + (Yj[a] * Yj[b]) * elements.K_jj[e]
-    for r in range(3):
-        i = q_index(r, a)
-        if b == 0:
-            gradient_i[k, i] = gi[r]
-            gradient_j[k, i] = gj[r]
-        for c in range(3):
-            j = q_index(c, b)
-            block_ij[k, i, j] = Hij[r, c]
-            if b <= a:
-                block_ii[k, i, j] = Hii[r, c]
-                block_jj[k, i, j] = Hjj[r, c]
-                if b < a:
-                    block_ii[k, j, i] = Hii[r, c]
-                    block_jj[k, j, i] = Hjj[r, c]
-
-
-@wp.kernel
-def incidence_keys(
-    first: wp.int32,
-    row: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    pairs: wp.int32,
+    runs: Runs,
+    rest: wp.array(dtype=wp.int32),
     keys: wp.array(dtype=wp.int32),
     entries: wp.array(dtype=wp.int32),
 ):
-    """Two entries per pair, keyed by body: entry 2k for its row body, 2k + 1 for its column body."""
+    """The `count` active pairs side by side with their runs, and two entries per pair, keyed by body: 2n for its row
+    body, 2n + 1 for its column body. `slot` and `behind` are exclusive sums over the pairs of `count_runs`; `rest`
+    (count + 1,) is `behind` of the active pairs."""
     k = wp.tid() + first
-    keys[k] = row[k]
-    keys[pairs + k] = column[k]
-    entries[k] = 2 * k
-    entries[pairs + k] = 2 * k + 1
+    n = slot[k]
+    if slot[k + 1] == n:
+        return
+    row[n] = pairs[k][0]
+    column[n] = pairs[k][1]
+    keys[n] = pairs[k][0]
+    keys[count + n] = pairs[k][1]
+    entries[n] = 2 * n
+    entries[count + n] = 2 * n + 1
+    rest[n] = behind[k]
+    rest[n + 1] = behind[k + 1]
+    b = segment[k]
+    end = segment[k + 1]
+    runs.pair[n] = k
+    runs.begin[n] = b
+    runs.end[n] = wp.min(b + RUN, end)
+    for m in range(behind[k], behind[k + 1]):
+        b = b + RUN
+        runs.pair[count + m] = k
+        runs.begin[count + m] = b
+        runs.end[count + m] = wp.min(b + RUN, end)
+
+
+@wp.kernel
+def join_runs(first: wp.int32, count: wp.int32, rest: wp.array(dtype=wp.int32), out: PairSums):
+    """Add the further runs of every pair to its first; one thread per pair and row."""
+    t = wp.tid() + first
+    n = t // 12
+    r = t % 12
+    for m in range(count + rest[n], count + rest[n + 1]):
+        out.H_ii[n, r] = out.H_ii[n, r] + out.H_ii[m, r]
+        out.H_ij[n, r] = out.H_ij[n, r] + out.H_ij[m, r]
+        out.H_jj[n, r] = out.H_jj[n, r] + out.H_jj[m, r]
+        if r == 0:
+            out.g_i[n] = out.g_i[n] + out.g_i[m]
+            out.g_j[n] = out.g_j[n] + out.g_j[m]
 
 
 @wp.kernel
@@ -139,28 +203,35 @@ def incidence_starts(
 @wp.kernel
 def gather_bodies(
     first: wp.int32,
+    done: wp.array(dtype=wp.int32),
     starts: wp.array(dtype=wp.int32),
     entries: wp.array(dtype=wp.int32),
-    gradient_i: wp.array2d(dtype=wp.float64),
-    gradient_j: wp.array2d(dtype=wp.float64),
-    block_ii: wp.array3d(dtype=wp.float64),
-    block_jj: wp.array3d(dtype=wp.float64),
+    sums: PairSums,
     gradient: wp.array2d(dtype=wp.float64),
-    diagonal: wp.array3d(dtype=wp.float64),
+    diagonal: wp.array2d(dtype=vec12),
 ):
-    """Add the pairs' shares to every body's gradient row and diagonal block, in the order of its entries."""
+    """Add the pairs' shares to the rows of bodies that are not done, in the order of their entries: one thread per row
+    of a body's block, the first one adds the gradient too."""
     t = wp.tid() + first
     b = t // 12
     r = t % 12
-    g = ZERO
+    if done[b] != 0 or starts[b] == starts[b + 1]:
+        return
+    H = diagonal[b, r]
     for e in range(starts[b], starts[b + 1]):
         k = entries[e] // 2
         if entries[e] % 2 == 0:
-            g = g + gradient_i[k, r]
-            for c in range(12):
-                diagonal[b, r, c] = diagonal[b, r, c] + block_ii[k, r, c]
+            H = H + sums.H_ii[k, r]
         else:
-            g = g + gradient_j[k, r]
-            for c in range(12):
-                diagonal[b, r, c] = diagonal[b, r, c] + block_jj[k, r, c]
-    gradient[b, r] = gradient[b, r] + g
+            H = H + sums.H_jj[k, r]
+    diagonal[b, r] = H
+    if r == 0:
+        g = vec12()
+        for e in range(starts[b], starts[b + 1]):
+            k = entries[e] // 2
+            if entries[e] % 2 == 0:
+                g = g + sums.g_i[k]
+            else:
+                g = g + sums.g_j[k]
+        for c in range(12):
+            gradient[b, c] = gradient[b, c] + g[c]

@@ -8,7 +8,7 @@ apart as long as every point of one stays ahead of every point of the other alon
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Path, approach, arc, arc_rate
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, arc_rate
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -133,11 +133,12 @@ def times_of_impact(
     minimum: wp.float64,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
+    approach: wp.array(dtype=wp.float64),
     known: wp.array(dtype=wp.float64),
     toi: wp.array(dtype=wp.float64),
 ):
-    """Largest proven-safe alpha of every candidate, up to the limit of its island; `known` are its gaps at alpha = 0,
-    or lower bounds of them.
+    """Largest proven-safe alpha of every candidate, up to the limit of its island; `approach` bounds how much closer the
+    bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them.
 
     Each advance keeps about a tenth of the gap it starts from; the march ends when a tenth of the initial gap is left, or at
     its cap of advances, with the alpha proven so far.
@@ -149,7 +150,7 @@ def times_of_impact(
     kind = c[1]
     end = limit[island[i]]
     toi[k] = end
-    if known[k] > approach(path, i, j) * end:
+    if known[k] > approach[c[0]] * end:
         return
     prim = primitives(s, i, j, kind, c[2], c[3])
     xi = separation(s, i, j, minimum)

@@ -5,7 +5,8 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.barrier import barrier
-from cuda_kernels.contact import ContactLaw, Elements, homogeneous, mollifier
+from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -67,16 +68,19 @@ def rubbing(
     candidates: wp.array(dtype=wp.vec4i),
     surfaces: Surfaces,
     pose: Pose,
-    elements: wp.array(dtype=wp.int32),
+    gap: wp.array(dtype=wp.float64),
+    d_hat: wp.float64,
     count: wp.array(dtype=wp.int32),
 ):
     """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk."""
     k = wp.tid() + first
+    count[k] = 0
+    if gap[k] >= d_hat:
+        return
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
-    count[k] = 0
-    if elements[k] > 0 and mu[material[i], material[j]] > ZERO:
+    if mu[material[i], material[j]] > ZERO:
         prim = primitives(surfaces, i, j, c[1], c[2], c[3])
         count[k] = 1 - mollifier(c[1], prim, pose.A[i], pose.A[j]).active
 
@@ -111,32 +115,42 @@ def friction_energies(
 
 
 @wp.kernel
-def friction_elements(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, out: Elements):
-    """Force along the slip; block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)`` where positive, f1 = f0' / y."""
-    e = wp.tid() + first
-    u = slip(l, e, pose, rest)
-    y = wp.length(u)
-    n = l.n[e]
-    w = l.load[e]
-    f1 = TWO / eps
-    K = wp.mat33d()
-    T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
-    if y >= eps:
-        # only the direction across the slip is stiff
-        f1 = ONE / y
-        K = w * f1 * (T - wp.outer(u, u) / (y * y))
-    else:
-        f1 = (TWO - y / eps) / eps
-        K = w * f1 * T
-        if y > ZERO:
-            K = K - w / (eps * eps * y) * wp.outer(u, u)
-    out.f_i[e] = w * f1 * u
-    out.f_j[e] = -w * f1 * u
-    out.K_ii[e] = K
-    out.K_ij[e] = -K
-    out.K_jj[e] = K
-    out.Y_i[e] = l.Y_i[e]
-    out.Y_j[e] = l.Y_j[e]
+def friction_blocks(
+    first: wp.int32,
+    l: Lagged,
+    eps: wp.float64,
+    pose: Pose,
+    rest: Pose,
+    done: wp.array(dtype=wp.int32),
+    runs: Runs,
+    out: PairSums,
+):
+    """Sums over the lagged contacts of every run whose bodies are not both done: the force along the slip, and the block
+    ``load (f1 (1 - n n^T) + (f1' / y) u u^T)`` where positive, f1 = f0' / y."""
+    t = wp.tid() + first
+    begin = runs.begin[t]
+    pair = l.pair[begin]
+    if done[pair[0]] != 0 and done[pair[1]] != 0:
+        return
+    clear_sums(out, t)
+    for e in range(begin, runs.end[t]):
+        u = slip(l, e, pose, rest)
+        y = wp.length(u)
+        n = l.n[e]
+        w = l.load[e]
+        f1 = TWO / eps
+        K = wp.mat33d()
+        T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
+        if y >= eps:
+            # only the direction across the slip is stiff
+            f1 = ONE / y
+            K = w * f1 * (T - wp.outer(u, u) / (y * y))
+        else:
+            f1 = (TWO - y / eps) / eps
+            K = w * f1 * T
+            if y > ZERO:
+                K = K - w / (eps * eps * y) * wp.outer(u, u)
+        add_between(out, t, w * f1 * u, K, l.Y_i[e], l.Y_j[e])
 
 
 @wp.kernel
@@ -149,13 +163,6 @@ def gather_offsets(
     """First lagged contact of every body pair."""
     k = wp.tid() + first
     out[k] = offset[segment[k]]
-
-
-@wp.kernel
-def count_up(first: wp.int32, out: wp.array(dtype=wp.int32)):
-    """0, 1, 2, ...: every lagged contact is one element."""
-    k = wp.tid() + first
-    out[k] = k
 
 
 @wp.kernel

@@ -67,7 +67,7 @@ def certificate(directory):
 def test_help_names_what_there_is_and_imports_nothing_heavy():
     result = command("--help")
     assert result.returncode == 0
-    assert all(name in result.stdout for name in ("run", "check", "plot", "doctor", "schema"))
+    assert all(name in result.stdout for name in ("run", "check", "plot", "bench", "doctor", "schema"))
     listing = "import sys, abd.cli; abd.cli._parser(); print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     begin = time.perf_counter()

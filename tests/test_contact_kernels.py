@@ -58,14 +58,14 @@ class Kernels:
     def energies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies and gaps of the candidates."""
         self.contacts.evaluate(pose_of(q), "current")
-        energy, _, gap = self.contacts.arrays("current")
+        energy, gap = self.contacts.arrays("current")
         count = self.contacts.candidates.count
         return DEVICE.read(energy, count), DEVICE.read(gap, count)
 
     def assembled(self, reduction) -> tuple[np.ndarray, np.ndarray]:
         """Gradient (n, 12) and blocks (n, n, 12, 12) of a reduction that was given its elements."""
         gradient, diagonal = DEVICE.zeros((self.n, 12), wp.float64), DEVICE.zeros((self.n, 12, 12), wp.float64)
-        reduction.reduce(gradient, diagonal)
+        reduction.reduce(self.contacts.done, gradient, diagonal)
         blocks, everybody = np.zeros((self.n, self.n, 12, 12)), np.arange(self.n)
         blocks[everybody, everybody] = DEVICE.read(diagonal)
         if reduction.pairs:

@@ -164,7 +164,9 @@ def test_calm_islands_sleep_until_something_comes_near(device):
         asleep.append(slept(simulation))
     positions = np.array(positions)
     assert asleep[25] == ["near", "far"]
-    np.testing.assert_array_equal(positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25]))
+    np.testing.assert_array_equal(
+        positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25])
+    )
     awake = next(k for k in range(26, 44) if "near" not in asleep[k])
     assert 33 <= awake <= 38
     assert positions[-1, near, 0] > 1e-3

@@ -22,10 +22,10 @@ from abd.joints import table
 from abd.joints.laws import Law
 from abd.joints.measures import MeasureKind
 from abd.model import Elasticity, Kind
-from abd.potentials import arap, arc_stiffness, elements, inertia, orthogonality, prescribed
+from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.forces import generalised_force
-from cuda_kernels import affine, bodies, contact, measured_rows, measures, paths, rows, special_measures, surfaces
+from cuda_kernels import affine, bodies, measured_rows, measures, paths, rows, special_measures, surfaces
 from cuda_kernels import barrier as barrier_kernels
 from cuda_kernels import laws as law_kernels
 
@@ -364,7 +364,6 @@ STRUCTS = {
     "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
     "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, set(), {"law", "p"}),
     "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
-    "elements": (elements.Elements, contact.Elements, {"source"}, set()),
     "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"bend", "reach"}),
     "surfaces": (
         surfaces_definition.Surfaces,

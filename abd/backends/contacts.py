@@ -1,4 +1,4 @@
-"""Contact and friction on a device: energies of the candidates, and their reduction to blocks per body pair."""
+"""Contact and friction on a device: energies, times of impact, gradients and blocks of the candidates."""
 
 from __future__ import annotations
 
@@ -8,111 +8,30 @@ import warp as wp
 from abd.backends.body_data import smallest_moments
 from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
+from abd.backends.reduction import Reduction
 from abd.model import Model
-from cuda_kernels import barrier, blocks, friction, sums
+from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
-from cuda_kernels.krylov import Coupling
+from cuda_kernels.contact_blocks import contact_blocks
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 
 
-class Reduction:
-    """Elements of body pairs, summed in a fixed order to gradients and 12x12 blocks.
+class Contacts:
+    """Barrier energy of all candidates at two poses: the current one and a trial.
 
-    Attributes:
-        coupling: off-diagonal blocks with every body's list of entries, for the solvers.
-        pairs: number of active body pairs.
+    Args:
+        done: (n,) int32 on the device, 1 for bodies whose island has converged: candidates between two of them keep
+            their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; nobody by default.
     """
 
-    def __init__(self, device: Device, n: int):
-        self.device, self.n, self.pool = device, n, Pool(device)
-        self.pairs = 0
-        self.coupling = Coupling()
-        self.coupling.starts = device.zeros(n + 1, wp.int32)
-        self._resize(0, 0)
-
-    def _resize(self, elements: int, pairs: int) -> None:
-        get = self.pool.get
-        self.elements = kernels.Elements()
-        for name, dtype in (
-            ("f_i", wp.vec3d), ("f_j", wp.vec3d), ("K_ii", wp.mat33d), ("K_ij", wp.mat33d), ("K_jj", wp.mat33d),
-            ("Y_i", wp.vec4d), ("Y_j", wp.vec4d),
-        ):  # fmt: skip
-            setattr(self.elements, name, get(name, elements, dtype))
-        c = self.coupling
-        c.row, c.column = get("row", pairs, wp.int32), get("column", pairs, wp.int32)
-        c.entries = get("entries", 4 * pairs, wp.int32)
-        c.blocks = get("blocks", pairs, wp.float64, (12, 12))
-        self.begin, self.end = get("begin", pairs, wp.int32), get("end", pairs, wp.int32)
-        self.gradients = [get(f"g{k}", pairs, wp.float64, (12,)) for k in range(2)]
-        self.diagonals = [get(f"d{k}", pairs, wp.float64, (12, 12)) for k in range(2)]
-
-    def prepare(self, pairs, pair_count: int, segment, offset, elements: int) -> kernels.Elements:
-        """Find the active pairs; segments (pair_count + 1,) index items, `offset` their elements. Returns the room."""
-        get = self.pool.get
-        marks, slot = get("marks", pair_count + 1, wp.int32), get("slot", pair_count + 1, wp.int32)
-        if elements == 0:
-            self.pairs = 0
-            self.coupling.starts.zero_()
-            return self.elements
-        self.device.launch(blocks.mark_pairs, pair_count, segment, offset, marks, grain=16384)
-        self.pairs = self.device.scan(marks, slot, pair_count)
-        self._resize(elements, self.pairs)
-        c = self.coupling
-        self.device.launch(
-            blocks.keep_pairs,
-            pair_count,
-            pairs,
-            segment,
-            offset,
-            slot,
-            c.row,
-            c.column,
-            self.begin,
-            self.end,
-            grain=16384,
-        )
-        keys = get("keys", 4 * self.pairs, wp.int32)
-        self.device.launch(blocks.incidence_keys, self.pairs, c.row, c.column, self.pairs, keys, c.entries, grain=16384)
-        self.device.sort_pairs(keys, c.entries, 2 * self.pairs)
-        self.device.launch(blocks.incidence_starts, self.n + 1, keys, 2 * self.pairs, c.starts, grain=16384)
-        return self.elements
-
-    def reduce(self, gradient, diagonal) -> None:
-        """Sum the elements to blocks, and add the bodies' shares to gradient (n, 12) and diagonal (n, 12, 12)."""
-        if self.pairs == 0:
-            return
-        gi, gj = self.gradients
-        dii, djj = self.diagonals
-        blocks_ij = self.coupling.blocks
-        self.device.launch(
-            blocks.reduce_pairs,
-            16 * self.pairs,
-            self.elements,
-            self.begin,
-            self.end,
-            gi,
-            gj,
-            dii,
-            blocks_ij,
-            djj,
-            grain=1024,
-        )
-        self.device.launch(
-            blocks.gather_bodies,
-            12 * self.n, self.coupling.starts, self.coupling.entries, gi, gj, dii, djj, gradient, diagonal,
-        )  # fmt: skip
-
-
-class Contacts:
-    """Barrier energy of all candidates at two poses: the current one and a trial."""
-
-    def __init__(self, model: Model, device: Device):
+    def __init__(self, model: Model, device: Device, done: wp.array | None = None):
         settings = model.settings
         self.device, self.pool = device, Pool(device)
         self.n = len(model.bodies)
+        self.done = device.zeros(self.n, wp.int32) if done is None else done
         self.candidates = Candidates(model, device)
         self.law = kernels.ContactLaw()
         self.law.kind = BARRIERS[settings.barrier]
@@ -122,7 +41,8 @@ class Contacts:
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.reduction = Reduction(device, self.n)
-        self.element_count = 0
+        self.anew, self.reach = kernels.Reach(), kernels.Reach()
+        self.reach.known = 1
 
     @property
     def surfaces(self):
@@ -134,44 +54,41 @@ class Contacts:
         self.device.write(self.law.kappa, np.array([kappa]))
 
     def times_of_impact(self, path: Path, island, limit, out) -> None:
-        """Per body, the smallest safe alpha over the candidates it emits, at most the limit of its island."""
+        """Per body, the smallest safe alpha over the candidates it emits, at most the limit of its island.
+
+        Slot "current" holds the gaps at the start of the path.
+        """
         c = self.candidates
         toi = self.pool.get("toi", c.count, wp.float64)
+        approach = self.pool.get("approach", c.pair_count, wp.float64)
+        self.device.launch(kernels.pair_approaches, c.pair_count, c.pairs, self.done, path, approach, grain=4096)
         self.device.launch(
             times_of_impact,
-            c.count, self.surfaces, path, c.pairs, c.items, self.law.minimum, island, limit, self.arrays("current")[2], toi,
-            grain=512,
+            c.count, self.surfaces, path, c.pairs, c.items, self.law.minimum, island, limit, approach,
+            self.arrays("current")[1], toi, grain=512,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def arrays(self, slot: str):
-        """Energy, element number and gap of every candidate, for slot "current" or "trial"."""
-        count = self.candidates.count + 1
-        get = self.pool.get
-        return (
-            get(f"energy_{slot}", count, wp.float64),
-            get(f"elements_{slot}", count, wp.int32),
-            get(f"gap_{slot}", count, wp.float64),
-        )
+        """Energy and gap of every candidate, for slot "current" or "trial"."""
+        count = self.candidates.count
+        return self.pool.get(f"energy_{slot}", count, wp.float64), self.pool.get(f"gap_{slot}", count, wp.float64)
 
     def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
-        """Energies, element numbers and gaps at a pose; `along` = (path, island, alpha) says how it was reached from
-        the one in slot "current", which settles distant candidates by a bound."""
-        c, reach = self.candidates, kernels.Reach()
+        """Energies and gaps at a pose.
+
+        `along` = (island, alpha) says that it lies on the path of the last `times_of_impact`, which settles distant
+        candidates by a bound, and those of bodies that are done by what slot "current" holds.
+        """
+        c, reach = self.candidates, self.anew if along is None else self.reach
         if along is not None:
-            reach.known = 1
-            reach.path, reach.island, reach.alpha = along
-            reach.gap = self.arrays("current")[2]
+            reach.island, reach.alpha = along
+            reach.approach = self.pool.get("approach", c.pair_count, wp.float64)
+            reach.energy, reach.gap = self.arrays("current")
         self.device.launch(
             kernels.contact_energies,
             c.count, self.surfaces, self.law, pose, c.pairs, c.items, reach, *self.arrays(slot), grain=512,
         )  # fmt: skip
-
-    def level(self) -> None:
-        """Make slot "trial" hold what slot "current" holds."""
-        if self.candidates.count:
-            for trial, current in zip(self.arrays("trial"), self.arrays("current"), strict=True):
-                wp.copy(trial, current, count=self.candidates.count)
 
     def smallest_gap(self, slot: str = "current") -> float:
         """Smallest gap beyond the separation over all candidates [m]; infinity without any."""
@@ -182,21 +99,33 @@ class Contacts:
     def body_gaps(self, slot: str = "current") -> wp.array:
         """(n,) smallest gap [m] beyond the separation over the candidates that a body emits; infinity without any."""
         out, c = self.pool.get("gap_body", self.n, wp.float64), self.candidates
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[2], out, float("inf"))
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
 
+    def active(self) -> np.ndarray:
+        """(count,) whether each candidate is active in slot "current"."""
+        return self.device.read(self.arrays("current")[1], self.candidates.count) < self.law.d_hat
+
+    def touching(self) -> np.ndarray:
+        """(n,) 1 for bodies with an active candidate in slot "current"."""
+        flags, c = np.zeros(self.n, dtype=np.int32), self.candidates
+        if c.pair_count:
+            active = self.reduction.active_pairs(c.pair_count, c.segment, self.arrays("current")[1], self.law.d_hat)
+            flags[c.pair_list()[active].ravel()] = 1
+        return flags
+
     def linearize(self, pose: Pose) -> None:
-        """Elements of the active candidates at the current pose, whose energies were evaluated in slot "current"."""
-        c = self.candidates
-        counts = self.arrays("current")[1]
-        offset = self.pool.get("offset", c.count + 1, wp.int32)
-        self.element_count = self.device.scan(counts, offset, c.count)
-        elements = self.reduction.prepare(c.pairs, c.pair_count, c.segment, offset, self.element_count)
-        if self.element_count:
-            self.device.launch(
-                kernels.contact_elements,
-                c.count, self.surfaces, self.law, pose, c.pairs, c.items, offset, elements, grain=1024,
-            )  # fmt: skip
+        """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
+        c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
+        r.prepare(c.pairs, c.pair_count, self.done, c.segment, gap, self.law.d_hat)
+        self.device.launch(
+            contact_blocks,
+            r.run_count, self.surfaces, self.law, pose, c.pairs, c.items, gap, r.runs, r.sums, grain=4,
+        )  # fmt: skip
+
+    def reduce(self, gradient, diagonal) -> None:
+        """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
+        self.reduction.reduce(self.done, gradient, diagonal)
 
 
 class Friction:
@@ -209,19 +138,27 @@ class Friction:
         self.reduction = Reduction(device, len(model.bodies))
         self.lagged = friction.Lagged()
         self.count = self.pair_count = 0
+        self.pairs = self.segment = None
+        self.nobody = device.zeros(len(model.bodies), wp.int32)
 
     def lag(self, pose: Pose) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies."""
-        self.count = 0
+        self.count = self.pair_count = 0
         c = self.contacts.candidates
-        if not self.enabled or c.count == 0:
-            return
+        if self.enabled and c.count:
+            self._freeze(pose)
+        # every lagged contact counts: a load is finite
+        self.reduction.prepare(self.pairs, self.pair_count, self.nobody, self.segment, self.lagged.load, float("inf"))
+
+    def _freeze(self, pose: Pose) -> None:
+        c = self.contacts.candidates
         device, get, surfaces = self.device, self.pool.get, self.contacts.surfaces
         marks, offset = get("marks", c.count + 1, wp.int32), get("offset", c.count + 1, wp.int32)
-        numbers = self.contacts.arrays("current")[1]
+        gap = self.contacts.arrays("current")[1]
         device.launch(
-            friction.rubbing, c.count, self.mu, surfaces.material, c.pairs, c.items, surfaces, pose, numbers, marks
-        )
+            friction.rubbing,
+            c.count, self.mu, surfaces.material, c.pairs, c.items, surfaces, pose, gap, self.contacts.law.d_hat, marks,
+        )  # fmt: skip
         self.count = device.scan(marks, offset, c.count)
         lagged = self.lagged
         lagged.pair = get("pair", self.count, wp.vec2i)
@@ -237,11 +174,9 @@ class Friction:
         self.pairs = get("pairs", c.pair_count, wp.vec2i)
         self.segment = get("segment", c.pair_count + 1, wp.int32)
         self.group = get("group", self.contacts.n + 1, wp.int32)
-        self.unit = get("unit", self.count + 1, wp.int32)
         wp.copy(self.pairs, c.pairs, count=c.pair_count)
         wp.copy(self.group, c.group, count=self.contacts.n + 1)
         device.launch(friction.gather_offsets, c.pair_count + 1, c.segment, offset, self.segment)
-        device.launch(friction.count_up, self.count + 1, self.unit)
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) among which contacts were frozen."""
@@ -256,12 +191,16 @@ class Friction:
         return out
 
     def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
-        """Elements of the lagged contacts."""
-        if self.count == 0:
-            self.reduction.prepare(None, 0, None, None, 0)
-            return
-        elements = self.reduction.prepare(self.pairs, self.pair_count, self.segment, self.unit, self.count)
-        self.device.launch(friction.friction_elements, self.count, self.lagged, eps, pose, rest, elements)
+        """Sums over the lagged contacts."""
+        r = self.reduction
+        self.device.launch(
+            friction.friction_blocks,
+            r.run_count, self.lagged, eps, pose, rest, self.contacts.done, r.runs, r.sums, grain=8,
+        )  # fmt: skip
+
+    def reduce(self, gradient, diagonal) -> None:
+        """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
+        self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def work(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> float:
         """Work of friction on the motion from `now` to `pose`, times c h^2."""

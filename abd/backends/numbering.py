@@ -53,7 +53,9 @@ class Numbering:
         Returns:
             whether any island changed.
         """
-        if self._known is not None and all(np.array_equal(a, b) for a, b in zip(self._known, (mobile, pairs), strict=True)):
+        if self._known is not None and all(
+            np.array_equal(a, b) for a, b in zip(self._known, (mobile, pairs), strict=True)
+        ):
             return False
         self._known = mobile.copy(), pairs.copy()
         edges = np.concatenate([self.ties, pairs])
@@ -63,7 +65,9 @@ class Numbering:
         idle[self.ties[:, 0]] = False
         labels[idle] = labels[np.argmin(idle)] if not idle.all() else 0
         host = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-        if np.array_equal(host, self.host) and np.array_equal(np.unique(host[pairs[:, 0]]), np.flatnonzero(self.paired)):
+        if np.array_equal(host, self.host) and np.array_equal(
+            np.unique(host[pairs[:, 0]]), np.flatnonzero(self.paired)
+        ):
             return False
         self._assign(host, pairs[:, 0])
         return True

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.linalg
 
 from abd.backends.body_data import BodyData, body_boxes
+from abd.backends.numbering import Numbering
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
-from abd.backends.numbering import Numbering
 from abd.backends.numpy_joints import NumpyJoints
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
@@ -283,9 +283,7 @@ class NumpyBackend:
 
     def evaluate(self) -> None:
         """Energies at the current iterate."""
-        self.owners = np.concatenate(
-            [self.everybody, self.joints.owners, self.contacts.owners, self.friction.owners]
-        )
+        self.owners = np.concatenate([self.everybody, self.joints.owners, self.contacts.owners, self.friction.owners])
         self.terms = self._terms(self.q)
 
     def _terms(self, q: np.ndarray) -> np.ndarray:

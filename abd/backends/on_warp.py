@@ -35,7 +35,7 @@ class WarpBackend(ReadOuts):
         self.islands = Islands(d, n)
         self.constants = BodyData.of(model)
         self.body = upload_bodies(self.constants, d)
-        self.contacts = Contacts(model, d)
+        self.contacts = Contacts(model, d, self.islands.done)
         self.friction = Friction(model, d, self.contacts)
         self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
@@ -187,13 +187,10 @@ class WarpBackend(ReadOuts):
 
     def settle(self, islands: np.ndarray) -> None:
         """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change or
-        everything is evaluated again.
-
-        Kernels may skip them: both slots of energies hold the same for them.
+        everything is evaluated again; kernels may skip them.
         """
-        if self.islands.count > 1 and self.islands.settle(islands) and islands.any():
-            self._know_contacts()
-            self.contacts.level()
+        if self.islands.count > 1:
+            self.islands.settle(islands)
 
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies exactly to their goals."""
@@ -273,7 +270,7 @@ class WarpBackend(ReadOuts):
         self.device.write(scalars, alpha)
         self.device.launch(affine.advance, self.n, self.path, self.islands.island, scalars, self.trial)
         self._know_contacts()
-        self.contacts.evaluate(self.trial, "trial", (self.path, self.islands.island, scalars))
+        self.contacts.evaluate(self.trial, "trial", (self.islands.island, scalars))
         self._evaluate(self.trial, "trial")
         return self._differences()
 
@@ -283,7 +280,7 @@ class WarpBackend(ReadOuts):
         swap = self.values
         swap["current"], swap["trial"] = swap["trial"], swap["current"]
         for pool, names in (
-            (self.contacts.pool, ("energy", "elements", "gap")),
+            (self.contacts.pool, ("energy", "gap")),
             (self.friction.pool, ("energy",)),
         ):
             for name in names:
@@ -351,13 +348,13 @@ class WarpBackend(ReadOuts):
         )  # fmt: skip
         self.joints.add_to(self.pose, self.gradient, self.diagonal, self.islands.done)
         self.friction.linearize(self.pose, self.rest, self.eps)
-        self.friction.reduction.reduce(self.gradient, self.diagonal)
+        self.friction.reduce(self.gradient, self.diagonal)
 
     def _assemble_contacts(self) -> None:
         self._know_contacts()
         wp.copy(self.before_contacts, self.gradient)
         self.contacts.linearize(self.pose)
-        self.contacts.reduction.reduce(self.gradient, self.diagonal)
+        self.contacts.reduce(self.gradient, self.diagonal)
         self.device.launch(
             bodies.stiffen_rotations,
             self.n, self.body, self.step, self.pose, self.islands.done, self.before_contacts, self.gradient, self.diagonal,
@@ -376,7 +373,7 @@ class WarpBackend(ReadOuts):
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
         other = self.device.read(self.gradient)
         self._assemble_contacts()
-        if self.contacts.element_count == 0:
+        if self.contacts.reduction.pairs == 0:
             return 0.0, 0.0
         share = (self.device.read(self.gradient) - other) / (self.kappa * self.step.ch2)
         return float(np.sum(other * share)), float(np.sum(share * share))

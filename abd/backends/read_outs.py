@@ -33,19 +33,12 @@ class ReadOuts:
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
         self._know_contacts()
-        count = self.contacts.candidates.count
-        return int(np.count_nonzero(self.device.read(self.contacts.arrays("current")[1], count))) if count else 0
+        return int(np.count_nonzero(self.contacts.active())) if self.contacts.candidates.count else 0
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
         self._know_contacts()
-        flags, candidates = np.zeros(self.n, dtype=np.int32), self.contacts.candidates
-        if candidates.count:
-            numbers = self.device.read(self.contacts.arrays("current")[1], candidates.count)
-            segment = self.device.read(candidates.segment, candidates.pair_count + 1)
-            pair = np.searchsorted(segment, np.flatnonzero(numbers), side="right") - 1
-            flags[candidates.pair_list()[pair]] = 1
-        return flags
+        return self.contacts.touching()
 
     def residual_force(self) -> float:
         """Largest force left on a body's centre of mass at the last linearisation [N]."""

@@ -9,7 +9,7 @@ from abd.model import Joint
 
 def point(joint: Joint) -> Row:
     """``c_j - c_i`` [m]."""
-    return point_row(joint.parent_frame[:3, 3], joint.child_frame[:3, 3])
+    return point_row(joint.parent_frame[..., :3, 3], joint.child_frame[..., :3, 3])
 
 
 def directions(joint: Joint, axes: str) -> list[Row]:
@@ -18,4 +18,4 @@ def directions(joint: Joint, axes: str) -> list[Row]:
     The energy of one axis has no slope where the two axes point in opposite directions; it is largest there.
     """
     columns = [NAMES.index(axis) for axis in axes]
-    return [direction_row(joint.parent_frame[:3, k], joint.child_frame[:3, k]) for k in columns]
+    return [direction_row(joint.parent_frame[..., :3, k], joint.child_frame[..., :3, k]) for k in columns]

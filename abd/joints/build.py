@@ -8,12 +8,14 @@ from functools import partial
 
 import numpy as np
 
+from abd.joint_list import JointList
 from abd.joints import TYPES
 from abd.joints.laws import Law
-from abd.joints.link_graph import joined_components
+from abd.joints.link_graph import joined_bodies, joined_components
 from abd.joints.measured_rows import Piece, collect, factor, of_term
 from abd.joints.measures import Measure
 from abd.joints.rows import EXACT_RATIO, compile_rows
+from abd.joints.stacks import stacks
 from abd.joints.system import Acting, JointSystem, Role
 from abd.joints.table import tabulate
 from abd.model import CoordinateSettings, Coupling, Drive, Joint, Kind, Model
@@ -30,7 +32,8 @@ DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
 def build_system(model: Model) -> JointSystem:
     """The system of a model's joints."""
     builder = _Builder(model)
-    for k, joint in enumerate(model.joints):
+    for k in _with_measured_rows(builder.joints):
+        joint = builder.joints[k]
         builder.constrain(k, joint)
         for settings in joint.coordinates:
             builder.act_on(k, joint, settings)
@@ -47,7 +50,7 @@ def component_masses(model: Model) -> np.ndarray:
     """
     n, mass, label = len(model.bodies), model.bodies.mass, joined_components(model)
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
-    ends = np.array([(joint.parent, joint.child) for joint in model.joints])
+    ends = joined_bodies(model)
     largest = np.zeros(n)
     np.maximum.at(largest, label, mass)
     growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
@@ -58,8 +61,8 @@ def component_masses(model: Model) -> np.ndarray:
 
 class _Builder:
     def __init__(self, model: Model):
-        self.model = model
-        self.masses = component_masses(model) if model.joints else np.zeros(0)
+        self.model, self.joints = model, JointList.of(model.joints)
+        self.masses = component_masses(model) if len(self.joints) else np.zeros(0)
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}
@@ -205,7 +208,7 @@ class _Builder:
         for term in coupling.terms:
             measure, _ = self._coordinate(term.joint, term.coordinate)
             terms.append((measure, of_term(term, -coupling.scale)))
-        joint = self.model.joints[coupling.joint]
+        joint = self.joints[coupling.joint]
         ruled = replace(joint, enforcement=coupling.enforcement, strength_ratio=coupling.strength_ratio)
         if coupling.enforcement == "compliant" and coupling.compliance > 0.0:
             self._add(
@@ -215,7 +218,7 @@ class _Builder:
         else:
             self._stiff(coupling.joint, ruled, terms, Role.COUPLING, coupling.name, rotary)
         coupled = (coupling.joint, *(term.joint for term in coupling.terms))
-        active = coupling.active and all(self.model.joints[one].active for one in coupled)
+        active = coupling.active and all(self.joints[one].active for one in coupled)
         self.acting[-1].update(coupling=k, active=active)
 
     # parts -------------------------------------------------------------------------------------------------------
@@ -227,7 +230,7 @@ class _Builder:
 
     def _shared(self, k: int, measure: Measure) -> int:
         """Index of a measure; a coordinate's counts its turns with the coordinate."""
-        joint = self.model.joints[k]
+        joint = self.joints[k]
         for own in TYPES[joint.type].coordinates(joint):
             same = own.kind == measure.kind and own.scale == measure.scale and own.offset == measure.offset
             if same and np.array_equal(own.numbers, measure.numbers):
@@ -236,7 +239,7 @@ class _Builder:
 
     def _coordinate(self, k: int, name: str) -> tuple[int, bool]:
         """Index of a coordinate's measure, which all that acts on it share, and whether it is an angle."""
-        joint = self.model.joints[k]
+        joint = self.joints[k]
         measure = next(one for one in TYPES[joint.type].coordinates(joint) if one.name == name)
         if (k, name) not in self.known:
             initial = next((s.initial for s in joint.coordinates if s.name == name), 0.0)
@@ -261,7 +264,7 @@ class _Builder:
 
     def _add(self, terms, role, law, k, name, rotary, target_of=None, rate_of=None, **keys) -> None:
         row = {
-            "coupling": -1, "active": self.model.joints[k].active, "exact": False, "mass_stiffness": 0.0,
+            "coupling": -1, "active": self.joints[k].active, "exact": False, "mass_stiffness": 0.0,
             "stiffness": 0.0, "damping": 0.0, "effort": np.inf, "bound": 0.0, "sign": 1.0, "distance": 1.0,
             "target": 0.0, "rate": 0.0, "follows": False,
         }  # fmt: skip
@@ -297,13 +300,24 @@ class _Builder:
             },
         )  # fmt: skip
         return JointSystem(
-            linear=compile_rows(self.model.joints, self.masses),
-            table=tabulate(self.model.joints, self.entries),
+            linear=compile_rows(self.joints, self.masses),
+            table=tabulate(self.joints, self.entries),
             rows=collect(self.rows),
             acting=acting,
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
         )
+
+
+def _with_measured_rows(joints: JointList) -> list[int]:
+    """Joints that have more than linear rows, or settings of their coordinates, in order."""
+    return sorted(k for stack in stacks(joints) if not _only_linear(stack.first) for k in stack.index.tolist())
+
+
+def _only_linear(joint: Joint) -> bool:
+    module = TYPES[joint.type]
+    others = hasattr(module, "combined") or getattr(module, "FOLLOWS_POSE", False)
+    return not (joint.enforcement == "compliant" or joint.coordinates or others or _measured(joint))
 
 
 def yielding(joint: Joint) -> list[Measure]:

@@ -24,7 +24,8 @@ def rows(joint: Joint) -> list[Row]:
     result = []
     for side in (-1.0, 1.0):
         points = [
-            frame[:3, 3] + side * joint.length * frame[:3, 2] for frame in (joint.parent_frame, joint.child_frame)
+            frame[..., :3, 3] + side * joint.length * frame[..., :3, 2]
+            for frame in (joint.parent_frame, joint.child_frame)
         ]
         result.append(point_row(*points))
     return result

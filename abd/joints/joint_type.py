@@ -31,7 +31,8 @@ class JointType(Protocol):
     """Constitution number of the published penalty, 0 for types without one."""
 
     def rows(self, joint: Joint) -> list[Row]:
-        """Constraint rows that are linear in both states."""
+        """Constraint rows that are linear in both states; of many joints at once where frames are (k, 4, 4) and the
+        length is (k, 1) (`abd.joints.stacks`)."""
 
     def measured(self, joint: Joint) -> list[Measure]:
         """The other constraint rows, and the gaps (`unilateral`) that must not become negative."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joint_list import JointList
 from abd.model import Kind, Model
 
 
@@ -75,9 +76,15 @@ def connected_labels(size: int, pairs: np.ndarray) -> np.ndarray:
     return connected_components(links, directed=False)[1]
 
 
+def joined_bodies(model: Model) -> np.ndarray:
+    """(j, 2) parent and child of every joint, -1 for the world."""
+    joints = JointList.of(model.joints)
+    return np.stack([joints.column("parent"), joints.column("child")], axis=1)
+
+
 def joined_components(model: Model) -> np.ndarray:
     """(n,) number of every body's group of dynamic bodies connected by joints; supports do not connect."""
-    ends = np.array([(joint.parent, joint.child) for joint in model.joints], dtype=int).reshape(-1, 2)
+    ends = joined_bodies(model)
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
     return connected_labels(len(model.bodies), ends[dynamic[ends].all(axis=1)])
 

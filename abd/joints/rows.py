@@ -8,10 +8,13 @@ for a direction u. Joined to the world, the parent's term is the constant point 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joint_list import JointList
+from abd.joints.stacks import Stack, stacks
 from abd.model import WORLD, Joint
 
 EXACT_RATIO = 1e3
@@ -21,7 +24,8 @@ left after one iteration is the inverse of it; more would lengthen the arc's way
 
 @dataclass(frozen=True)
 class Row:
-    """4-vectors of one residual; ``is_point`` tells metres from unit directions, `mask` which world components count."""
+    """4-vectors (4,) of one residual, or (k, 4) of k joints of one kind; ``is_point`` tells metres from unit directions,
+    `mask` which world components count."""
 
     parent: np.ndarray
     child: np.ndarray
@@ -31,12 +35,19 @@ class Row:
 
 def point_row(parent_point: np.ndarray, child_point: np.ndarray) -> Row:
     """The two points coincide."""
-    return Row(np.append(1.0, parent_point), np.append(1.0, child_point), True)
+    return Row(_with(1.0, parent_point), _with(1.0, child_point), True)
 
 
 def direction_row(parent_direction: np.ndarray, child_direction: np.ndarray) -> Row:
     """The two directions coincide."""
-    return Row(np.append(0.0, parent_direction), np.append(0.0, child_direction), False)
+    return Row(_with(0.0, parent_direction), _with(0.0, child_direction), False)
+
+
+def _with(first: float, vector: np.ndarray) -> np.ndarray:
+    """(..., 4) vectors (..., 3) behind a number."""
+    out = np.full((*vector.shape[:-1], 4), first)
+    out[..., 1:] = vector
+    return out
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,7 @@ class Rows:
         return len(self.joint)
 
 
-def compile_rows(joints: list[Joint], mass: np.ndarray | None = None) -> Rows:
+def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None) -> Rows:
     """Rows of a scene's joints that are not compliant, in the order of the joints; of exact ones their points alone.
 
     Args:
@@ -73,32 +84,44 @@ def compile_rows(joints: list[Joint], mass: np.ndarray | None = None) -> Rows:
     from abd.joints import TYPES
 
     found = [
-        (k, joint, row)
-        for k, joint in enumerate(joints)
-        if joint.enforcement != "compliant"
-        for row in TYPES[joint.type].rows(joint)
-        if row.is_point or joint.enforcement == "penalty"
+        (stack, row)
+        for stack in stacks(JointList.of(joints))
+        if stack.first.enforcement != "compliant"
+        for row in TYPES[stack.first.type].rows(stack.stacked)
+        if row.is_point or stack.first.enforcement == "penalty"
     ]
+
+    def column(value, dtype, *shape: int) -> np.ndarray:
+        parts = [np.broadcast_to(value(stack, row), (len(stack.index), *shape)) for stack, row in found]
+        return np.concatenate(parts, dtype=dtype)[order] if parts else np.zeros((0, *shape), dtype=dtype)
+
+    order = slice(None)
+    joint = column(lambda stack, row: stack.index, np.int32)
+    if (np.diff(joint) < 0).any():
+        order = np.argsort(joint, kind="stable")
+        joint = joint[order]
     return Rows(
-        joint=np.array([k for k, _, _ in found], dtype=np.int32),
-        parent=np.array([j.parent for _, j, _ in found], dtype=np.int32),
-        child=np.array([j.child for _, j, _ in found], dtype=np.int32),
-        Yp=np.array([r.parent for _, _, r in found]).reshape(-1, 4),
-        Yc=np.array([r.child for _, _, r in found]).reshape(-1, 4),
-        K=np.array([_stiffness(j, r, mass if mass is None else mass[k]) for k, j, r in found]).reshape(-1, 3),
-        mask=np.array([r.mask for _, _, r in found], dtype=float).reshape(-1, 3),
-        is_point=np.array([r.is_point for _, _, r in found], dtype=bool),
-        exact=np.array([j.enforcement == "exact" for _, j, _ in found], dtype=bool),
+        joint=joint,
+        parent=column(lambda stack, row: stack.parent, np.int32),
+        child=column(lambda stack, row: stack.child, np.int32),
+        Yp=column(lambda stack, row: row.parent, float, 4),
+        Yc=column(lambda stack, row: row.child, float, 4),
+        K=column(lambda stack, row: _stiffness(stack, row, mass), float, 3),
+        mask=column(lambda stack, row: row.mask, float, 3),
+        is_point=column(lambda stack, row: row.is_point, bool),
+        exact=column(lambda stack, row: stack.first.enforcement == "exact", bool),
     )
 
 
-def _stiffness(joint: Joint, row: Row, mass: float | None) -> np.ndarray:
-    """K of a row's components; directions of types without a uid act at the joint's length."""
+def _stiffness(stack: Stack, row: Row, mass: np.ndarray | None) -> np.ndarray:
+    """(k, 3) K of a row's components; directions of types without a uid act at the joint's length."""
+    joint = stack.first
     if not joint.active:
-        return np.zeros(3)
+        return np.zeros((len(stack.index), 3))
     exact = joint.enforcement == "exact" and mass is not None
-    K = EXACT_RATIO * mass if exact else joint.strength_ratio * joint.stiffness_mass
-    return K * np.asarray(row.mask) * (1.0 if row.is_point or joint.uid else joint.length**2)
+    K = EXACT_RATIO * mass[stack.index] if exact else stack.strength_ratio * stack.stiffness_mass
+    arm = 1.0 if row.is_point or joint.uid else stack.length[:, None] ** 2
+    return K[:, None] * np.asarray(row.mask) * arm
 
 
 def residual(rows: Rows, q: np.ndarray) -> np.ndarray:
@@ -132,16 +155,15 @@ def pull_back(rows: Rows, f: np.ndarray, bodies: int) -> np.ndarray:
 def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Constant Hessian: diagonal blocks (n, 12, 12), pairs (k, 2) with parent and child distinct, blocks (k, 12, 12)
     of row parent, column child, the lower body index first; rows of one pair are added up."""
-    diagonal = np.zeros((bodies, 12, 12))
-    np.add.at(diagonal, rows.child, _blocks(rows.K, rows.Yc, rows.Yc))
     inner = rows.parent != WORLD
-    np.add.at(diagonal, rows.parent[inner], _blocks(rows.K[inner], rows.Yp[inner], rows.Yp[inner]))
     parent, child, K = rows.parent[inner].astype(np.int64), rows.child[inner].astype(np.int64), rows.K[inner]
+    Yp, Yc = rows.Yp[inner], rows.Yc[inner]
+    own = np.concatenate([rows.Yc, Yp])
+    diagonal = _summed(np.concatenate([rows.child, parent]), np.concatenate([rows.K, K]), own, own, bodies)
     upwards = (parent < child)[:, None]
-    low, high = np.where(upwards, rows.Yp[inner], rows.Yc[inner]), np.where(upwards, rows.Yc[inner], rows.Yp[inner])
+    low, high = np.where(upwards, Yp, Yc), np.where(upwards, Yc, Yp)
     keys, slot = np.unique(np.minimum(parent, child) * bodies + np.maximum(parent, child), return_inverse=True)
-    blocks = np.zeros((len(keys), 12, 12))
-    np.subtract.at(blocks, slot, _blocks(K, low, high))
+    blocks = _summed(slot, -K, low, high, len(keys))
     return diagonal, np.stack([keys // bodies, keys % bodies], axis=1).astype(np.int32), blocks
 
 
@@ -149,10 +171,15 @@ _ORDER = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in r
 """(3, 4) where entry (r, a) of Q stands in q."""
 
 
-def _blocks(K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray) -> np.ndarray:
-    """12x12 blocks ``diag(K) (x) Ya Yb^T`` (m, 12, 12) in q order."""
-    out = np.zeros((len(K), 12, 12))
-    outer = Ya[:, :, None] * Yb[:, None, :]
-    for r in range(3):
-        out[:, _ORDER[r][:, None], _ORDER[r]] = K[:, r, None, None] * outer
+def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, count: int) -> np.ndarray:
+    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order, those of one slot (m,) added up in their order.
+
+    Only three of sixteen entries are not zero; one at a time, no array is larger than the result.
+    """
+    out = np.zeros((count, 12, 12))
+    for a in range(4):
+        for b in range(4):
+            product = Ya[:, a] * Yb[:, b]
+            for r in range(3):
+                out[:, _ORDER[r, a], _ORDER[r, b]] = np.bincount(slot, K[:, r] * product, minlength=count)
     return out

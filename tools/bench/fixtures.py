@@ -1,8 +1,9 @@
 """Run the scenes of others and certify every frame: `python tools/bench/fixtures.py [--device cpu] [--steps 100]`.
 
-Takes the rigid-ipc and affine-body-dynamics scenes of a fixtures folder (by default `shared/fixtures` beside the
-checkout), runs each in a process of its own through `abd run`, certifies the trajectory with `tools/certify.py`, and
-writes a JSON file and a table: bodies, contacts, Newton iterations, milliseconds per step, peak memory, verdict.
+Takes the rigid-ipc and affine-body-dynamics scenes of a fixtures folder (`families.others` says which), runs each in a
+process of its own through `abd run`, certifies the trajectory with `tools/certify.py`, and writes a JSON file and a
+table: bodies, contacts, Newton iterations, milliseconds per step, peak memory, verdict. Times are those that `abd run`
+wrote into the trajectory; `run.py` measures cost against size.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-TOOLS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from certify import certify  # noqa: E402
+from families.others import FIXTURES  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 FAMILIES = ("rigid-ipc/scenes", "affine-body-dynamics/scenes")
@@ -105,7 +107,7 @@ def table(rows: list[dict]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fixtures", type=Path, default=TOOLS.parent.parent / "shared" / "fixtures")
+    parser.add_argument("--fixtures", type=Path, default=FIXTURES)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--every", type=int, default=1, help="certify every K-th frame")

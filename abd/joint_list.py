@@ -1,0 +1,123 @@
+"""The joints of a model: single ones, and copies of one joint of which there may be a million."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+
+from abd.model import WORLD, Joint
+from abd.names import CopyNames, Names
+
+
+@dataclass(frozen=True)
+class JointCopies:
+    """k joints that differ in their names, their bodies, and where they stand in the world if that is their parent.
+
+    Attributes:
+        first: the joint that all others are copies of; its name, bodies and `parent_frame` are those of the first one.
+        names: of all; parent, child: (k,) int32 bodies; all parents are the world, or none is.
+        shift: (k, 3) [m] from the first one's frame in the world to the others'; zero where bodies carry the frames.
+    """
+
+    first: Joint
+    names: CopyNames
+    parent: np.ndarray
+    child: np.ndarray
+    shift: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.child)
+
+    def joint(self, k: int) -> Joint:
+        """One of the joints."""
+        frame = self.first.parent_frame.copy()
+        frame[:3, 3] += self.shift[k]
+        bodies = {"parent": int(self.parent[k]), "child": int(self.child[k])}
+        return replace(self.first, name=self.names[k], parent_frame=frame, **bodies)
+
+    def column(self, name: str) -> np.ndarray:
+        """(k, ...) one attribute of all, as in `JointList.column`."""
+        if name in ("parent", "child"):
+            return getattr(self, name)
+        value = np.asarray(getattr(self.first, name))
+        if name != "parent_frame" or self.first.parent != WORLD:
+            return np.broadcast_to(value, (len(self), *value.shape))
+        frames = np.tile(value, (len(self), 1, 1))
+        frames[:, :3, 3] += self.shift
+        return frames
+
+
+class JointList(Sequence):
+    """The joints of a model in order; one of them can be put in the place of another.
+
+    Args:
+        parts: single joints, and `JointCopies`.
+    """
+
+    def __init__(self, parts: Iterable[Joint | JointCopies] = ()):
+        self.parts = tuple(parts)
+        self.starts = list(accumulate((1 if isinstance(p, Joint) else len(p) for p in self.parts), initial=0))
+        self.replaced: dict[int, Joint] = {}
+
+    @classmethod
+    def of(cls, joints: Sequence[Joint]) -> JointList:
+        """The list itself, or one of these joints."""
+        return joints if isinstance(joints, cls) else cls(joints)
+
+    def copy(self) -> JointList:
+        """A list of its own with the same joints."""
+        out = JointList(self.parts)
+        out.replaced = dict(self.replaced)
+        return out
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        if not -len(self) <= k < len(self):
+            raise IndexError(k)
+        k = int(k) % len(self)
+        if k in self.replaced:
+            return self.replaced[k]
+        place = bisect_right(self.starts, k) - 1
+        part = self.parts[place]
+        return part if isinstance(part, Joint) else part.joint(k - self.starts[place])
+
+    def __setitem__(self, k: int, joint: Joint) -> None:
+        """Put a joint of the same name in the place of another one."""
+        self.replaced[int(k) % len(self)] = joint
+
+    @property
+    def names(self) -> Names:
+        """Names of all."""
+        return Names([part.name if isinstance(part, Joint) else part.names for part in self.parts])
+
+    def column(self, name: str) -> np.ndarray:
+        """(j, ...) one attribute of all joints: a number, a text or a frame."""
+        columns, single = [], []
+        for part in self.parts:
+            if isinstance(part, Joint):
+                single.append(getattr(part, name))
+                continue
+            if single:
+                columns.append(np.asarray(single))
+                single = []
+            columns.append(part.column(name))
+        if single:
+            columns.append(np.asarray(single))
+        if not columns:
+            return np.zeros((0, 4, 4)) if name.endswith("frame") else np.zeros(0, dtype=int)
+        out = np.concatenate(columns)
+        for k, joint in self.replaced.items():
+            out[k] = getattr(joint, name)
+        return out
+
+    def changed_since(self, start: JointList) -> list[int]:
+        """Indices of the joints that may differ from those of a list that this one was copied from."""
+        return sorted(self.replaced.keys() | start.replaced.keys())

@@ -1,0 +1,110 @@
+"""Unique names of many things, those of copies made only when somebody asks for them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, product
+
+
+@dataclass(frozen=True)
+class CopyNames(Sequence):
+    """Names ``name_i_j_k`` of the copies of one thing on a grid, k fastest.
+
+    Attributes:
+        name: of the original; count: number of copies along the three directions of the grid.
+    """
+
+    name: str
+    count: tuple[int, int, int]
+
+    def __len__(self) -> int:
+        nx, ny, nz = self.count
+        return nx * ny * nz
+
+    def __getitem__(self, k: int) -> str:
+        if not -len(self) <= k < len(self):
+            raise IndexError(k)
+        i, j, k = self.place(k % len(self))
+        return f"{self.name}_{i}_{j}_{k}"
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self.name}_{i}_{j}_{k}" for i, j, k in product(*map(range, self.count)))
+
+    def place(self, number: int) -> tuple[int, int, int]:
+        """Place on the grid of a copy that is given by its number."""
+        _, ny, nz = self.count
+        return int(number // (ny * nz)), int(number // nz % ny), int(number % nz)
+
+    def number(self, place: tuple[int, int, int]) -> int | None:
+        """Number of the copy at a place of the grid; None beyond its ends."""
+        if not all(0 <= at < count for at, count in zip(place, self.count, strict=True)):
+            return None
+        (i, j, k), (_, ny, nz) = place, self.count
+        return (i * ny + j) * nz + k
+
+
+def copy_place(name: str) -> tuple[str, tuple[int, int, int]] | None:
+    """Name of the original and place on the grid that a name such as ``link_0_12_3`` says; None for any other name."""
+    original, *numbers = name.rsplit("_", 3)
+    if len(numbers) < 3 or not all(text.isdecimal() and str(int(text)) == text for text in numbers):
+        return None
+    return original, tuple(int(text) for text in numbers)
+
+
+class Names(Sequence):
+    """Unique names in order.
+
+    Args:
+        parts: single names, and `CopyNames`.
+    """
+
+    def __init__(self, parts: Sequence[str | CopyNames]):
+        self.parts = tuple(parts)
+        self._starts = list(accumulate((_size(part) for part in self.parts), initial=0))
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __getitem__(self, k: int) -> str:
+        if not -len(self) <= k < len(self):
+            raise IndexError(k)
+        k = int(k) % len(self)
+        part = bisect_right(self._starts, k) - 1
+        found = self.parts[part]
+        return found if isinstance(found, str) else found[k - self._starts[part]]
+
+    def __iter__(self) -> Iterator[str]:
+        for part in self.parts:
+            if isinstance(part, str):
+                yield part
+            else:
+                yield from part
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.find(name) is not None
+
+    def find(self, name: str) -> int | None:
+        """Number of a name; None if there is no such one."""
+        if name in self._single:
+            return self._single[name]
+        place = copy_place(name)
+        if place is None or place[0] not in self._copied:
+            return None
+        part = self._copied[place[0]]
+        number = self.parts[part].number(place[1])
+        return None if number is None else self._starts[part] + number
+
+    @cached_property
+    def _single(self) -> dict[str, int]:
+        return {part: self._starts[k] for k, part in enumerate(self.parts) if isinstance(part, str)}
+
+    @cached_property
+    def _copied(self) -> dict[str, int]:
+        return {part.name: k for k, part in enumerate(self.parts) if not isinstance(part, str)}
+
+
+def _size(part: str | CopyNames) -> int:
+    return 1 if isinstance(part, str) else len(part)

@@ -1,0 +1,105 @@
+"""Where a step's time goes: stages and kernels, against the measured ceilings of the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+
+from abd.simulation import Simulation
+
+SHOWN = 25
+"""Kernels in the printed table, the longest."""
+
+
+def ceilings_of(simulation: Simulation) -> dict | None:
+    """Copy bandwidth [bytes/s] and float64 operations per second, measured now; None on `numpy`, which has no kernels."""
+    if simulation.device == "numpy":
+        return None
+    from abd.backends.ceilings import measure_ceilings
+
+    found = measure_ceilings(simulation.backend.device)
+    return {"copy_bytes_per_second": found.copy, "flops_per_second": found.flops}
+
+
+def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dict:
+    """Advance by `steps` steps and return what ran, per step: ``{"steps", "ms", "stages", "kernels", "ceilings"}``.
+
+    A kernel has ``name, calls, items, ms, bytes, flops`` per step; `flops` is None where operations are not counted.
+    Milliseconds of the step include the watching, those of stages too; those of kernels do not.
+    """
+    stages: dict[str, float] = {}
+    kernels: list[dict] = []
+    begin = perf_counter()
+    if ceilings is None:
+        _advance(simulation, steps, stages)
+    else:
+        from abd.backends.launches import Launches
+
+        launches = Launches(simulation.backend.device)
+        with launches:
+            _advance(simulation, steps, stages)
+        kernels = [
+            {
+                "name": work.name,
+                "calls": work.calls / steps,
+                "items": work.items / steps,
+                "ms": 1e3 * work.seconds / steps,
+                "bytes": work.bytes / steps,
+                "flops": None if work.flops is None else work.flops / steps,
+            }
+            for work in launches.works()
+        ]
+    milliseconds = 1e3 * (perf_counter() - begin) / steps
+    return {
+        "steps": steps,
+        "ms": milliseconds,
+        "stages": {name: 1e3 * seconds / steps for name, seconds in stages.items()},
+        "kernels": kernels,
+        "ceilings": dict(ceilings) if ceilings else None,
+    }
+
+
+def _advance(simulation: Simulation, steps: int, stages: dict[str, float]) -> None:
+    for _ in range(steps):
+        for name, seconds in simulation.step().stages.items():
+            stages[name] = stages.get(name, 0.0) + seconds
+
+
+def text(profile: Mapping, shown: int = SHOWN) -> str:
+    """The tables of stages and kernels."""
+    staged = sum(profile["stages"].values())
+    rest = profile["ms"] - staged
+    lines = [f"  stages, ms per step, watched, {profile['steps']} steps"]
+    lines += [f"    {name:<14}{ms:9.3f}" for name, ms in profile["stages"].items()]
+    lines += [f"    {'rest':<14}{rest:9.3f}", f"    {'all':<14}{profile['ms']:9.3f}"]
+    if profile["ceilings"]:
+        lines += _kernel_lines(profile["kernels"], profile["ms"], profile["ceilings"], shown)
+    return "\n".join(lines)
+
+
+def _kernel_lines(kernels: Sequence[Mapping], step: float, ceilings: Mapping, shown: int) -> list[str]:
+    copy, flops = ceilings["copy_bytes_per_second"], ceilings["flops_per_second"]
+    launched = sum(kernel["ms"] for kernel in kernels)
+    lines = [
+        f"  kernels per step; ceilings measured now: copy {1e-9 * copy:.3g} GB/s, float64 {1e-9 * flops:.3g} Gflop/s",
+        "  bytes: every array among a kernel's arguments once; operations: where a kernel's count is known",
+        f"    {'':<34}{'calls':>8}{'items':>10}{'ms':>9}{'MB':>9}{'GB/s':>8}{'of copy':>8}{'Gflop/s':>9}{'of peak':>8}",
+    ]
+    for kernel in kernels[:shown]:
+        seconds = 1e-3 * kernel["ms"]
+        rate = kernel["bytes"] / seconds if seconds else 0.0
+        line = (
+            f"    {kernel['name']:<34}{kernel['calls']:8.1f}{kernel['items']:10.0f}{kernel['ms']:9.3f}"
+            f"{1e-6 * kernel['bytes']:9.3f}{1e-9 * rate:8.2f}{rate / copy:8.1%}"
+        )
+        if kernel["flops"] is not None and seconds:
+            line += f"{1e-9 * kernel['flops'] / seconds:9.2f}{kernel['flops'] / seconds / flops:8.1%}"
+        lines.append(line)
+    if len(kernels) > shown:
+        left = kernels[shown:]
+        lines.append(
+            f"    {f'{len(left)} more':<34}{sum(kernel['calls'] for kernel in left):8.1f}"
+            f"{sum(kernel['items'] for kernel in left):10.0f}{sum(kernel['ms'] for kernel in left):9.3f}"
+        )
+    lines.append(f"    {'outside of these':<34}{'':18}{step - launched:9.3f}")
+    return lines

@@ -1,0 +1,115 @@
+"""Gradient and blocks of the contact potential, summed over the candidates of body pairs.
+
+With the distance d and unit normal n, the block of a contact is the Gauss-Newton one, ``max(0, E_dd) n n^T`` between its
+closest points, plus a bound of the positive part of ``dE/dd`` times the curvature of d where it matters (`turning`). A
+nearly parallel edge pair adds ``kappa b m' 2 J^T J`` for its mollifier, with J the Jacobian of ea x eb.
+"""
+
+import warp as wp
+
+from cuda_kernels.affine import ONE, TWO, ZERO, Pose, identity3
+from cuda_kernels.barrier import barrier
+from cuda_kernels.blocks import PairSums, Runs, add_between, add_block, clear_sums, spread
+from cuda_kernels.contact import PARALLEL, ContactLaw, Mollifier, Turning, homogeneous, mollifier, turning
+from cuda_kernels.surfaces import (
+    EDGE_OF_I,
+    EDGES,
+    FACE_OF_I,
+    VERTEX_PLANE,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.func
+def add_turning(out: PairSums, t: wp.int32, feature: wp.int32, turn: Turning, n: wp.vec3d):
+    """``normal n n^T`` through (0, E), for the edges that tip out of the tangent plane."""
+    N = turn.normal * wp.outer(n, n)
+    Y0 = homogeneous(turn.E0, ZERO)
+    Y1 = homogeneous(turn.E1, ZERO)
+    if feature == EDGES:
+        N = N / wp.max(ONE - turn.cosine * turn.cosine, wp.float64(PARALLEL))
+        add_block(out.H_ii, t, N, Y0, Y0)
+        add_block(out.H_ij, t, -turn.cosine * N, Y0, Y1)
+        add_block(out.H_jj, t, N, Y1, Y1)
+        return
+    if feature == EDGE_OF_I or feature == FACE_OF_I:
+        add_block(out.H_ii, t, N, Y0, Y0)
+        if turn.count == 2:
+            add_block(out.H_ii, t, N, Y1, Y1)
+    else:
+        add_block(out.H_jj, t, N, Y0, Y0)
+        if turn.count == 2:
+            add_block(out.H_jj, t, N, Y1, Y1)
+
+
+@wp.func
+def add_mollifier(out: PairSums, t: wp.int32, m: Mollifier, slope: wp.float64):
+    """The mollifier's force and ``slope 2 J^T J``; slope = kappa b dm/dc."""
+    aa = wp.dot(m.ea, m.ea)
+    ab = wp.dot(m.ea, m.eb)
+    bb = wp.dot(m.eb, m.eb)
+    q = TWO * slope
+    Ya = homogeneous(m.Ea, ZERO)
+    Yb = homogeneous(m.Eb, ZERO)
+    out.g_i[t] = out.g_i[t] + spread(q * (bb * m.ea - ab * m.eb), Ya)
+    out.g_j[t] = out.g_j[t] + spread(q * (aa * m.eb - ab * m.ea), Yb)
+    add_block(out.H_ii, t, q * (bb * identity3() - wp.outer(m.eb, m.eb)), Ya, Ya)
+    add_block(out.H_ij, t, q * (wp.outer(m.ea, m.eb) - ab * identity3()), Ya, Yb)
+    add_block(out.H_jj, t, q * (aa * identity3() - wp.outer(m.ea, m.ea)), Yb, Yb)
+
+
+@wp.kernel
+def contact_blocks(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    gap: wp.array(dtype=wp.float64),
+    runs: Runs,
+    out: PairSums,
+):
+    """Sums over the active candidates of every run, those with a gap in (0, d_hat)."""
+    t = wp.tid() + first
+    clear_sums(out, t)
+    k = runs.pair[t]
+    i = pairs[k][0]
+    j = pairs[k][1]
+    pi = pose.p[i]
+    Ai = pose.A[i]
+    pj = pose.p[j]
+    Aj = pose.A[j]
+    xi = separation(s, i, j, law.minimum)
+    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+    least = wp.min(law.inertia[i], law.inertia[j])
+    for e in range(runs.begin[t], runs.end[t]):
+        if gap[e] < law.d_hat and gap[e] > ZERO:
+            c = candidates[e]
+            prim = primitives(s, i, j, c[1], c[2], c[3])
+            near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
+            D = wp.dot(near.r, near.r)
+            d = wp.sqrt(D)
+            m = mollifier(c[1], prim, Ai, Aj)
+            b = barrier(law.kind, D, law.d_hat, xi)
+            n = near.r / d
+            g = kappa * m.m * TWO * d * b[1]
+            K = wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1])) * wp.outer(n, n)
+            if m.active == 0:
+                turn = turning(near, -g, least, n, Ai, Aj)
+                if turn.count > 0:
+                    K = K + turn.tangential
+                    add_turning(out, t, near.feature, turn, n)
+            else:
+                add_mollifier(out, t, m, kappa * b[0] * m.dm)
+            Y_i = homogeneous(near.Xi, ONE)
+            if c[1] == VERTEX_PLANE:
+                out.g_i[t] = out.g_i[t] + spread(g * n, Y_i)
+                add_block(out.H_ii, t, K, Y_i, Y_i)
+            else:
+                add_between(out, t, g * n, K, Y_i, homogeneous(near.Xj, ONE))
