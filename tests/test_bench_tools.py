@@ -1,0 +1,124 @@
+"""The benchmark tools: families of scenes, rows, comparison and figures; no times."""
+
+import json
+
+import numpy as np
+import pytest
+from tool import load_tool
+
+run = load_tool("bench/run")
+one_case = load_tool("bench/one_case")
+compare = load_tool("bench/compare")
+plot = load_tool("bench/plot")
+families = run.FAMILIES
+
+
+def built(name: str, size: float) -> dict:
+    """Scenes of a family, skipped where they need a fixtures folder that is not there."""
+    try:
+        return {variant: build() for variant, build in families[name].build(size).items()}
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize("name", sorted(set(families) - {"wrecking_ball"}))
+def test_every_family_makes_scenes_that_can_run(name):
+    from abd.check import initial_intersections
+
+    family = families[name]
+    scenes = built(name, family.quick[0])
+    for title, (above, below) in family.ratios.items():
+        assert title and {above, *below} <= set(scenes)
+    for scene in scenes.values():
+        assert initial_intersections(scene.compile()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "bodies", "joints"), [("chain", 5, 5, 5), ("ladder", 4, 12, 16), ("net", 3, 21, 30)]
+)
+def test_mechanisms_have_the_links_and_hinges_they_say(name, size, bodies, joints):
+    """n bars and hinges of their own; all anchors on both of the bodies they join: a step leaves the joints closed."""
+    rows = one_case.case(families[name], size, "cpu", 2)
+    for row in rows:
+        if "ratio" not in row:
+            assert (row["bodies"], row["joints"], row["steps"]) == (bodies, joints, 2)
+            assert row["joint_error"][0] < (1e-9 if row["variant"] != "penalty" else 1e-4)
+            assert row["reached"] <= row["tolerance"] and row["failure"] == ""
+            assert {"family", "unit", "size", "variant", "device", "built_seconds", "ms", "memory"} <= set(row)
+    assert [row["of"] for row in rows if "ratio" in row] == list(families[name].ratios)
+
+
+@pytest.mark.parametrize("side", [4, 8])
+def test_nets_of_rings_follow_the_rule_of_the_files(side):
+    others = load_tool("bench/families/others")
+    made = built("chain_net", side)[""]
+    file = others.fixture(f"rigid-ipc/scenes/chain/chain-net/chain-net-{side}x{side}.json")
+
+    def rings(scene):
+        model = scene.compile().bodies
+        return sorted(map(tuple, np.column_stack([model.kind, model.q]).round(9).tolist()))
+
+    assert rings(made) == rings(file)
+
+
+def test_sixteen_rings_on_a_side_are_672_bodies():
+    assert len(built("chain_net", 16)[""].spec.body) == 672
+
+
+def row(time: float, size=10.0, **more) -> dict:
+    """Of a case."""
+    known = {"family": "chain", "unit": "links", "size": size, "variant": "exact", "device": "cpu", "bodies": size}
+    times = {"ms_solving": time, "ms_solving_of_repeats": [0.9 * time, time, 1.1 * time], "ms_per_newton": time}
+    about = {"joints": 1, "newton": 2.0, "linear": 4.0, "tolerance": 1e-3, "reached": 5e-4, "memory": 100.0}
+    return {**known, **times, **about, "contacts": 0.0, "failure": "", **more}
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [
+        (row(10.0), ""),
+        (row(11.0), ""),
+        (row(20.0), "slower"),
+        (row(20.0, ms_solving_of_repeats=[10.5, 20.0, 30.0]), ""),
+        (row(5.0), "faster"),
+        (row(10.0, reached=2e-3), "looser: 0.002 m/s of 0.001"),
+        (row(1.0, failure="not_converged"), "fails: not_converged"),
+    ],
+)
+def test_a_regression_is_told_from_noise(after, verdict):
+    (found,) = compare.compared([row(10.0)], [after], 1.15)
+    assert found["verdict"] == verdict and found["name"] == "chain 10 exact cpu"
+    if "ratio" in found:
+        assert found["ratio"] == after["ms_solving"] / 10.0 and "geometric mean of 1" in compare.text([found])
+    assert compare.compared([row(10.0)], [row(10.0, size=20.0)], 1.15) == []
+
+
+def test_repeats_become_one_row():
+    """Medians of times, the worst of what was reached."""
+    repeats = [[row(time, reached=reached, ms=time)] for time, reached in ((3.0, 1e-5), (1.0, 1e-4), (2.0, 1e-6))]
+    (found,) = run.merged(repeats)
+    assert found["ms"] == 2.0 and found["ms_of_repeats"] == [3.0, 1.0, 2.0] and found["reached"] == 1e-4
+    assert "2" in run.text([found]) and run.told_of(found) == "exact 2 ms/step"
+
+
+def test_a_case_that_cannot_run_says_why():
+    (found,) = run.run_case(("chain", 2.0, "abacus"), 1, [], 60.0)
+    assert "abacus" in found["failure"] and found["family"] == "chain"
+    assert "stopped after 0 steps" in run.text([found])
+
+
+def test_figures_and_exponents(tmp_path, monkeypatch):
+    sizes = np.array([10.0, 100.0, 1000.0, 10_000.0])
+    assert plot.exponent(sizes, 1e-3 * sizes**1.1) == pytest.approx(1.1)
+    assert plot.exponent(sizes[:2], sizes[:2]) is None
+    rows = [row(0.01 * size, size=size) for size in sizes]
+    rows += [row(1.0, size=kappa, family="top", unit=plot.KAPPA, joints=0) for kappa in (1e8, 1e11)]
+    rows.append({**rows[0], "of": "exact over penalty", "ratio": 1.1, "ms_per_newton": None})
+    facts = {"device": "cpu", "cores": 2, "processor": "one", "date": "today"}
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"facts": facts, "rows": rows}))
+    assert list(plot.lines_of(rows)) == ["chain exact", "top exact"]
+    monkeypatch.setattr("sys.argv", ["plot.py", str(results)])
+    assert plot.main() == 0
+    for name in ("cost", "kappa"):
+        assert (tmp_path / f"results-{name}.png").read_bytes().startswith(b"\x89PNG")
