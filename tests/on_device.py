@@ -21,6 +21,12 @@ def random_states(count: int, seed: int, strain: float = 0.05) -> np.ndarray:
     return state(rng.normal(size=(count, 3)), (np.eye(3) + strain * rng.normal(size=(count, 3, 3))) @ turns)
 
 
+def flags(count: int, *chosen: int):
+    """(count,) int32 on the device and bool on the host, true for the chosen ones."""
+    host = np.isin(np.arange(count), chosen)
+    return DEVICE.upload(host.astype(np.int32), wp.int32), host
+
+
 def pose_of(q: np.ndarray):
     """The state q (n, 12) on the device."""
     pose = new_pose(DEVICE, len(q))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 from joint_tables import system_of
-from on_device import DEVICE, assert_close, pose_of, random_states
+from on_device import DEVICE, assert_close, flags, pose_of, random_states
 
 from abd.backends.joints import Joints
 from abd.backends.numpy_bodies import maps
@@ -54,7 +54,7 @@ class JointKernels:
 
     def gradient(self, q: np.ndarray) -> np.ndarray:
         out, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
-        self.device.add_to(pose_of(q), out, diagonal)
+        self.device.add_to(pose_of(q), out, diagonal, flags(N)[0])
         assert np.all(DEVICE.read(diagonal) == 0.0)
         return DEVICE.read(out)
 
@@ -76,11 +76,12 @@ def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
     np.maximum.at(expected, defined.owners, defined.errors(q))
     assert_close(DEVICE.read(errors), expected)
     missing = DEVICE.zeros((N, 12), wp.float64)
-    kernels.device.add_missing(pose_of(q), missing)
+    aside, left = flags(N, 1, 5, 6)
+    kernels.device.add_missing(pose_of(q), aside, missing)
     linear, measured, J = defined.predicted(q, np.zeros((N, 12)))
-    assert_close(DEVICE.read(missing), defined.missing(linear, measured, J))
-    defined.take_over(linear, measured, whole=True)
-    kernels.device.take_over(pose_of(q), whole=True)
+    assert_close(DEVICE.read(missing), np.where(left[:, None], 0.0, defined.missing(linear, measured, J)))
+    defined.take_over(linear, measured, whole=True, aside=left)
+    kernels.device.take_over(pose_of(q), True, aside)
     assert_close(kernels.device.read()[1], defined.shift)
     assert 0 < rows.exact.sum() < len(rows)
     assert np.array_equal(defined.shift[~rows.exact], kernels.shift[~rows.exact])

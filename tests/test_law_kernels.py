@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 from joint_tables import N, kept, some_table, system_of
-from on_device import DEVICE, assert_close, pose_of, random_states
+from on_device import DEVICE, assert_close, flags, pose_of, random_states
 
 from abd.backends.joints import Joints
 from abd.backends.numpy_joints import NumpyJoints
@@ -80,7 +80,7 @@ class Both:
     def linearized(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient (n, 12) and blocks (n, n, 12, 12) by the kernels."""
         gradient, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
-        self.device.add_to(pose_of(q), gradient, diagonal)
+        self.device.add_to(pose_of(q), gradient, diagonal, flags(N)[0])
         c, blocks = self.device.coupling, np.zeros((N, N, 12, 12))
         i, j, between = DEVICE.read(c.row), DEVICE.read(c.column), DEVICE.read(c.blocks)
         blocks[np.arange(N), np.arange(N)] = DEVICE.read(diagonal)
@@ -197,13 +197,15 @@ def test_multipliers_take_over_what_the_linear_model_leaves():
     both.linearized(both.q)
     worst, missing = DEVICE.zeros(N, wp.float64), DEVICE.zeros((N, 12), wp.float64)
     both.device.predicted_errors(pose_of(both.q + direction), on_device, worst)
-    both.device.add_missing(pose_of(both.q + direction), missing)
+    aside, left = flags(N, 2, 3)
+    both.device.add_missing(pose_of(both.q + direction), aside, missing)
     unlimited = np.where((both.p[:, 6] > 0.0) & (both.law == Law.QUADRATIC), np.abs(measured) / 1e-3, 0.0)
     np.testing.assert_allclose(DEVICE.read(worst), both.folded(unlimited, 0.0, np.maximum), rtol=1e-10)
-    assert DEVICE.read(worst).max() == pytest.approx(both.defined.worst(measured), rel=1e-10)
-    assert_close(DEVICE.read(missing), both.defined.missing(linear, measured, J), 1e-11)
-    both.defined.take_over(linear, measured, whole=True)
-    both.device.take_over(pose_of(both.q + direction), whole=True)
+    assert DEVICE.read(worst)[~left].max() == pytest.approx(both.defined.worst(linear, measured, left), rel=1e-10)
+    assert_close(DEVICE.read(missing)[~left], both.defined.missing(linear, measured, J)[~left], 1e-11)
+    assert not DEVICE.read(missing)[left].any()
+    both.defined.take_over(linear, measured, whole=True, aside=left)
+    both.device.take_over(pose_of(both.q + direction), True, aside)
     moved = both.defined.p[:, 1] != both.p[:, 1]
     assert moved.sum() > 15
     reached, _ = both.device.read()
