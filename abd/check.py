@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joint_list import JointList
 from abd.model import Kind, Model
 
 
@@ -38,7 +39,7 @@ def summary(model: Model) -> list[str]:
         f"mass: {_masses(model)}",
     ]
     if model.joints:
-        types = Counter(joint.type for joint in model.joints)
+        types = Counter(JointList.of(model.joints).column("type").tolist())
         lines.append(f"joints: {', '.join(f'{types[name]} {name}' for name in sorted(types))}")
     if model.couplings:
         lines.append(f"couplings: {len(model.couplings)}")
@@ -80,6 +81,6 @@ def _masses(model: Model) -> str:
     if len(mass) == 0:
         return "no dynamic body"
     lightest, heaviest = int(np.argmin(mass)), int(np.argmax(mass))
-    names = [model.bodies.names[k] for k in np.flatnonzero(model.bodies.kind == Kind.DYNAMIC)]
-    text = f"{mass.sum():.6g} kg in all, from {mass[lightest]:.4g} kg ({names[lightest]})"
-    return f"{text} to {mass[heaviest]:.4g} kg ({names[heaviest]})"
+    dynamic, names = np.flatnonzero(model.bodies.kind == Kind.DYNAMIC), model.bodies.names
+    text = f"{mass.sum():.6g} kg in all, from {mass[lightest]:.4g} kg ({names[dynamic[lightest]]})"
+    return f"{text} to {mass[heaviest]:.4g} kg ({names[dynamic[heaviest]]})"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.errors import SceneError
+from abd.joint_list import JointList
 from abd.joints.build import build_system
 from abd.joints.change import (
     as_function,
@@ -22,6 +23,7 @@ from abd.joints.change import (
 )
 from abd.joints.coordinate_setter import CoordinateSetter
 from abd.joints.redundancy import CLOSED, open_by
+from abd.joints.stacks import stacks
 from abd.joints.system import Role
 from abd.model import CoordinateSettings, Drive, Joint, Model
 
@@ -45,16 +47,18 @@ class JointControl:
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
-        self._start = list(simulation.model.joints)
+        joints, reader = simulation.model.joints, simulation.reader
+        self._start = joints.copy()
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
-        joints = simulation.model.joints
-        self._breakable = np.flatnonzero([min(one.break_force, one.break_torque) < np.inf for one in joints])
-        self._velocity_limit = np.full(len(simulation.reader.names), np.inf)
-        for k, joint in enumerate(joints):
-            for one in joint.coordinates:
-                place = simulation.reader.of(k).start + simulation.reader.names[simulation.reader.of(k)].index(one.name)
-                self._velocity_limit[place] = one.velocity_limit
+        self._breakable = np.flatnonzero(
+            np.minimum(joints.column("break_force"), joints.column("break_torque")) < np.inf
+        )
+        self._velocity_limit = np.full(len(reader.names), np.inf)
+        for stack in stacks(joints):
+            names = reader.names[reader.of(stack.index[0])]
+            for one in stack.first.coordinates:
+                self._velocity_limit[reader.starts[stack.index] + names.index(one.name)] = one.velocity_limit
 
     # changes ------------------------------------------------------------------------------------------------------
 
@@ -212,11 +216,8 @@ class JointControl:
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         joints = changed(self._start, saved["changes"])
-        same = [(one.active, one.coordinates) for one in joints] == [
-            (one.active, one.coordinates) for one in sim.model.joints
-        ]
-        if not same:
-            sim.model.joints[:] = joints
+        if any(_differ(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
+            sim.model.joints.take_over(joints)
             sim.backend.set_joints(build_system(sim.model))
 
     # parts --------------------------------------------------------------------------------------------------------
@@ -257,4 +258,9 @@ class JointControl:
 
 def own_joints(model: Model) -> Model:
     """The model with a list of joints of its own, which a simulation may change."""
-    return replace(model, joints=list(model.joints))
+    return replace(model, joints=JointList.of(model.joints).copy())
+
+
+def _differ(one: Joint, other: Joint) -> bool:
+    """Whether two joints differ in what can be changed while running."""
+    return (one.active, one.coordinates) != (other.active, other.coordinates)

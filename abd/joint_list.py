@@ -118,6 +118,21 @@ class JointList(Sequence):
             out[k] = getattr(joint, name)
         return out
 
+    @property
+    def bodies(self) -> np.ndarray:
+        """(j, 2) parent and child of every joint, -1 for the world."""
+        return np.stack([self.column("parent"), self.column("child")], axis=1)
+
+    @property
+    def apart(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that cannot touch because a joint joins them."""
+        bodies, collide = self.bodies, self.column("collide").astype(bool)
+        return bodies[~collide & (bodies[:, 0] != WORLD)]
+
+    def take_over(self, other: JointList) -> None:
+        """Become equal to a list that was copied from this one, or that this one was copied from."""
+        self.replaced = dict(other.replaced)
+
     def changed_since(self, start: JointList) -> list[int]:
         """Indices of the joints that may differ from those of a list that this one was copied from."""
         return sorted(self.replaced.keys() | start.replaced.keys())

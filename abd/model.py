@@ -8,7 +8,7 @@ State of a body: ``q = (p, a1, a2, a3)``, rows of the affine map; a point X (int
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -61,7 +61,7 @@ class Bodies:
     """All bodies; n of them.
 
     Attributes:
-        names: unique names.
+        names: unique names, a list or `abd.names.Names`.
         kind: (n,) int32 of `Kind`.
         mesh: (n,) int32 index into `Model.meshes`, -1 where the body has no surface (proxy bodies, half-spaces).
         plane: (n, 4) unit normal and offset of a half-space ``normal . x >= offset`` [m]; NaN for ordinary bodies.
@@ -82,7 +82,7 @@ class Bodies:
         radius: (n,) thickness of codimensional surfaces [m], added to the separation of every pair.
     """
 
-    names: list[str]
+    names: Sequence[str]
     kind: np.ndarray
     mesh: np.ndarray
     plane: np.ndarray
@@ -334,7 +334,8 @@ class Model:
     name: str
     bodies: Bodies
     meshes: list[Mesh]
-    joints: list[Joint]
+    joints: Sequence[Joint]
+    """A list, or `abd.joint_list.JointList`."""
     materials: Materials
     settings: Settings
     motions: dict[int, Callable[[float], np.ndarray]]

@@ -10,7 +10,7 @@ from itertools import accumulate, product
 
 
 @dataclass(frozen=True)
-class CopyNames(Sequence):
+class CopyNames(Sequence[str]):
     """Names ``name_i_j_k`` of the copies of one thing on a grid, k fastest.
 
     Attributes:
@@ -54,7 +54,7 @@ def copy_place(name: str) -> tuple[str, tuple[int, int, int]] | None:
     return original, tuple(int(text) for text in numbers)
 
 
-class Names(Sequence):
+class Names(Sequence[str]):
     """Unique names in order.
 
     Args:
@@ -65,10 +65,17 @@ class Names(Sequence):
         self.parts = tuple(parts)
         self._starts = list(accumulate((_size(part) for part in self.parts), initial=0))
 
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Names:
+        """The names themselves, or a list of single ones."""
+        return names if isinstance(names, cls) else cls(names)
+
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def __getitem__(self, k: int) -> str:
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
         if not -len(self) <= k < len(self):
             raise IndexError(k)
         k = int(k) % len(self)
@@ -82,6 +89,11 @@ class Names(Sequence):
                 yield part
             else:
                 yield from part
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.find(name) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from abd.model import Model
 from abd.sensors import Sensor, sensor
 from abd.solver.step import Stepper
 from abd.state import State
+from abd.views import ByName
 
 
 @dataclass
@@ -107,9 +109,9 @@ class Simulation:
         self._readings: Readings | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
-        self.bodies = {name: BodyView(self, k) for k, name in enumerate(bodies.names)}
-        self.joints = {joint.name: JointView(self, k) for k, joint in enumerate(self.model.joints)}
-        self.couplings = {one.name: CouplingView(self, k) for k, one in enumerate(self.model.couplings)}
+        self.bodies = ByName(bodies.names, partial(BodyView, self))
+        self.joints = ByName(self.model.joints.names, partial(JointView, self))
+        self.couplings = ByName([one.name for one in self.model.couplings], partial(CouplingView, self))
 
     @property
     def time(self) -> float:

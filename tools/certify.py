@@ -99,9 +99,11 @@ class Scene:
             float(file["solver"].attrs[name]) for name in ("tolerance", "d_hat", "minimum_separation")
         )
         index = {name: k for k, name in enumerate(self.names)}
-        joints = [joint.attrs for joint in file["joints"].values()]
-        apart = [[index.get(name, -1) for name in joint["bodies"]] for joint in joints if not joint["collide"]]
-        pairs = np.sort(np.array([pair for pair in apart if min(pair) >= 0], dtype=np.int64).reshape(-1, 2), axis=1)
+        joints = [joint for joint in file["joints"].values() if not joint.attrs["collide"]]
+        copies = [joint["bodies"][...] for joint in joints if "bodies" in joint]
+        single = [[index.get(name, -1) for name in joint.attrs["bodies"]] for joint in joints if "bodies" not in joint]
+        apart = np.concatenate([np.array(single, dtype=np.int64).reshape(-1, 2), *copies])
+        pairs = np.sort(apart[apart.min(axis=1) >= 0], axis=1)
         self.joined_pairs = np.unique(pairs, axis=0)
         self.joined = self.joined_pairs @ [len(self.names), 1]
         self.surfaces = [Surface(file["meshes"][str(k)]) for k in range(len(file["meshes"]))]

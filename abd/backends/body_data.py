@@ -77,14 +77,13 @@ class BodyData:
 def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Boxes of all bodies in their internal frames, (n, 3) each [m]; without a surface, their radii of gyration."""
     bodies = model.bodies
-    lower, upper = np.zeros((len(bodies), 3)), np.zeros((len(bodies), 3))
-    boxes = [(mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)) for mesh in model.meshes]
-    for b, mesh in enumerate(bodies.mesh):
-        if mesh >= 0:
-            lower[b], upper[b] = boxes[mesh]
-        elif bodies.mass[b] > 0:
-            upper[b] = np.sqrt(bodies.moment[b] / bodies.mass[b])
-            lower[b] = -upper[b]
+    mass = np.where(bodies.mass > 0.0, bodies.mass, np.inf)
+    upper = np.sqrt(bodies.moment / mass[:, None])
+    lower = -upper
+    meshed = bodies.mesh >= 0
+    for side, extreme in ((lower, np.min), (upper, np.max)):
+        of_meshes = np.array([extreme(mesh.vertices, axis=0) for mesh in model.meshes]).reshape(-1, 3)
+        side[meshed] = of_meshes[bodies.mesh[meshed]]
     return lower, upper
 
 

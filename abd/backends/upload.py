@@ -9,6 +9,7 @@ import warp as wp
 
 from abd.backends.body_data import BodyData
 from abd.backends.device import Device
+from abd.joint_list import JointList
 from abd.model import Model
 from cuda_kernels import bodies as body_kernels
 from cuda_kernels.affine import Path, Pose
@@ -112,8 +113,8 @@ def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
-    joined = {(min(j.parent, j.child), max(j.parent, j.child)) for j in model.joints if not j.collide and j.parent >= 0}
-    keys = np.array(sorted(a * n + b for a, b in joined), dtype=np.int64)
+    joined = JointList.of(model.joints).apart.astype(np.int64)
+    keys = np.unique(joined.min(axis=1) * n + joined.max(axis=1))
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     filters = Filters()
     filters.kind = device.upload(bodies.kind, wp.int32)

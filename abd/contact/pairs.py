@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.model import WORLD, Kind, Model
+from abd.joint_list import JointList
+from abd.model import Kind, Model
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,8 @@ def body_pairs(model: Model) -> Pairs:
         & np.asarray(materials.enabled, dtype=bool)[bodies.material[:, None], bodies.material]
     )
     np.fill_diagonal(allowed, False)
-    for joint in model.joints:
-        if not joint.collide and joint.parent != WORLD:
-            allowed[joint.parent, joint.child] = allowed[joint.child, joint.parent] = False
+    joined = JointList.of(model.joints).apart
+    allowed[joined[:, 0], joined[:, 1]] = allowed[joined[:, 1], joined[:, 0]] = False
     i, j = np.nonzero(allowed)
     materials_of = bodies.material[i], bodies.material[j]
     return Pairs(

@@ -8,8 +8,10 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 
+from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.model import Joint, Model
+from abd.names import Names
 
 _INSTANTS = 2.0 ** np.arange(-4, 12)
 """Instants at which a prescribed motion is looked at, in time steps of the scene."""
@@ -25,12 +27,16 @@ def model_digest(model: Model) -> str:
     instants = _INSTANTS * model.settings.dt
     digest = hashlib.sha256()
     bodies = {entry.name: getattr(model.bodies, entry.name) for entry in fields(model.bodies)}
+    bodies["names"] = list(Names.of(model.bodies.names).parts)
     _take(digest, "bodies", bodies)
     for mesh in model.meshes:
         _take(digest, "mesh", [mesh.vertices, mesh.triangles, mesh.edges, mesh.codim_edges, mesh.points])
-    for joint in model.joints:
+    for part in JointList.of(model.joints).parts:
+        joint = part.first if isinstance(part, JointCopies) else part
         _take(digest, "joint", _without_functions(joint, instants))
         _take(digest, "joint type", _functions_of_type(joint))
+        if part is not joint:
+            _take(digest, "copies", replace(part, first=None))
     for coupling in model.couplings:
         _take(digest, "coupling", coupling)
     _take(digest, "materials", {entry.name: getattr(model.materials, entry.name) for entry in fields(model.materials)})

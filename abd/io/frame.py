@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from abd.io.layout import joint_path, sensor_path
+from abd.io.layout import part_path, sensor_path
+from abd.joint_list import JointList
+from abd.model import Joint
 
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
 
@@ -55,7 +57,7 @@ class FrameReader:
     def __init__(self, sim):
         self.sim = sim
         self.sensors = dict(getattr(sim, "sensors", {}))
-        self.paths = [joint_path(joint.name) for joint in sim.model.joints]
+        self.joints = JointList.of(sim.model.joints)
 
     def values(self, report, row: SolverRow) -> dict[str, np.ndarray]:
         """Path in the file -> value, for the present state.
@@ -78,11 +80,17 @@ class FrameReader:
         for entry in fields(row):
             values[f"/solver/{entry.name}"] = np.asarray(getattr(row, entry.name))
         read = self.sim.joint_readings()
-        for k, path in enumerate(self.paths):
-            mine = read.reader.of(k)
-            values[f"{path}/coordinates"], values[f"{path}/rates"] = read.coordinates[mine], read.rates[mine]
-            values[f"{path}/residual"], values[f"{path}/wrench"] = read.residual[k], read.wrench[k]
-            values[f"{path}/active"] = np.bool_(model.joints[k].active)
+        active = self.joints.column("active").astype(bool)
+        for first, part in zip(self.joints.starts, self.joints.parts, strict=False):
+            path, single = part_path(part), isinstance(part, Joint)
+            last = first + (1 if single else len(part))
+            mine = slice(read.reader.starts[first], read.reader.starts[last])
+            all_of = {"coordinates": read.coordinates[mine], "rates": read.rates[mine]}
+            each = {"residual": read.residual, "wrench": read.wrench, "active": active}
+            all_of |= {name: value[first] if single else value[first:last] for name, value in each.items()}
+            if not single:
+                all_of |= {name: all_of[name].reshape(len(part), -1) for name in ("coordinates", "rates")}
+            values |= {f"{path}/{name}": value for name, value in all_of.items()}
         for name, sensor in self.sensors.items():
             values[sensor_path(name)] = sensor.present()
         return values

@@ -6,14 +6,20 @@ which bodies may touch, and the tolerances that were asked for. Beyond the agree
 the attributes of `/solver`, which a certificate needs, and for viewers the `@parent_frame` and `@child_frame` (4, 4) of a
 joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement` and the attributes of
 `/joints/<name>/{parameters,drawing}`.
+
+Copies of one joint share the group of its name: their values stand side by side, (T, k, ...), with `@count` (3,) for the
+grid of their names, `bodies` (k, 2) as numbers, -1 for the world, and `shift` (k, 3) of `@parent_frame` in the world.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
-from abd.model import WORLD, Kind, Mesh, Model
+from abd.model import WORLD, Joint, Kind, Mesh, Model
 
 FORMAT = "abd trajectory 1"
 
@@ -25,7 +31,7 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     bodies, settings = model.bodies, model.settings
     group = file.create_group("bodies")
     group["name"] = _strings(bodies.names)
-    group["kind"] = _strings([Kind(kind).name.lower() for kind in bodies.kind])
+    group["kind"] = _strings(np.array([kind.name.lower() for kind in Kind], dtype=object)[bodies.kind])
     for name in ("mesh", "mass", "group", "plane", "radius", "world", "material"):
         group[name] = getattr(bodies, name)
     meshes = file.create_group("meshes")
@@ -38,18 +44,34 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     for name in ("dt", "integrator", "tolerance", "d_hat", "minimum_separation"):
         solver.attrs[name] = getattr(settings, name)
     file.create_group("joints")
-    for joint in model.joints:
-        group = file.create_group(joint_path(joint.name))
-        ends = [name_of(model, joint.parent), name_of(model, joint.child)]
-        group.attrs.update({name: getattr(joint, name) for name in ("name", "type", "uid", "collide", "enforcement")})
-        group.attrs["bodies"] = _strings(ends)
-        coordinates = TYPES[joint.type].coordinates(joint)
-        group.attrs["coordinates"] = _strings([one.name for one in coordinates])
-        group.attrs["rotary"] = np.array([one.rotary for one in coordinates], dtype=bool)
-        group.attrs["parent_frame"] = _in_mesh_frame(model, joint.parent, joint.parent_frame)
-        group.attrs["child_frame"] = _in_mesh_frame(model, joint.child, joint.child_frame)
-        for name in ("parameters", "drawing"):
-            _write_attributes(group.create_group(name), getattr(joint, name))
+    for part in JointList.of(model.joints).parts:
+        _write_joint(file, model, part)
+
+
+def _write_joint(file, model: Model, part: Joint | JointCopies) -> None:
+    """The group of one joint, or of all copies of one."""
+    joint = part if isinstance(part, Joint) else part.first
+    group = file.create_group(part_path(part))
+    group.attrs.update({name: getattr(joint, name) for name in ("type", "uid", "collide", "enforcement")})
+    if part is joint:
+        group.attrs["name"] = joint.name
+        group.attrs["bodies"] = _strings([name_of(model, joint.parent), name_of(model, joint.child)])
+    else:
+        group.attrs["name"], group.attrs["count"] = part.names.name, part.names.count
+        group["bodies"] = np.stack([part.parent, part.child], axis=1)
+        group["shift"] = part.shift
+    coordinates = TYPES[joint.type].coordinates(joint)
+    group.attrs["coordinates"] = _strings([one.name for one in coordinates])
+    group.attrs["rotary"] = np.array([one.rotary for one in coordinates], dtype=bool)
+    group.attrs["parent_frame"] = _in_mesh_frame(model, joint.parent, joint.parent_frame)
+    group.attrs["child_frame"] = _in_mesh_frame(model, joint.child, joint.child_frame)
+    for name in ("parameters", "drawing"):
+        _write_attributes(group.create_group(name), getattr(joint, name))
+
+
+def part_path(part: Joint | JointCopies) -> str:
+    """Group of a joint, or of all copies of one."""
+    return joint_path(part.name if isinstance(part, Joint) else part.names.name)
 
 
 def _in_mesh_frame(model: Model, body: int, frame: np.ndarray) -> np.ndarray:
@@ -106,6 +128,6 @@ def _write_mesh(group, mesh: Mesh, frame: np.ndarray) -> None:
     group.attrs["closed"] = mesh.closed
 
 
-def _strings(values: list[str]) -> np.ndarray:
+def _strings(values: Sequence[str] | np.ndarray) -> np.ndarray:
     """Array of text that h5py stores as variable-length UTF-8."""
-    return np.array(values, dtype=object) if values else np.empty(0, dtype="S1")
+    return np.array(list(values), dtype=object) if len(values) else np.empty(0, dtype="S1")

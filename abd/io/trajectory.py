@@ -28,6 +28,8 @@ from abd.io.layout import FORMAT, write_constants
 from abd.model import Model
 
 _CHUNK_BYTES = 1 << 16
+_WAITING_BYTES = 1 << 28
+"""Most that frames may take in memory before they are written."""
 _FLUSH_SHARE = 0.05
 """Part of the wall time that flushing may take; a small scene is flushed at every frame."""
 
@@ -60,6 +62,7 @@ class TrajectoryWriter:
     ):
         self.path = Path(path)
         self._waiting: list[dict[str, np.ndarray]] = []
+        self._waiting_bytes = 0
         begin = perf_counter()
         part = self.path.with_name(self.path.name + ".part")
         with h5py.File(part, "w", locking=False) as file:
@@ -89,6 +92,9 @@ class TrajectoryWriter:
         if values.keys() != self._series.keys():
             raise ValueError(f"frame lacks or adds {sorted(values.keys() ^ self._series.keys())}")
         self._waiting.append(values)
+        self._waiting_bytes += sum(value.nbytes for value in values.values())
+        if self._waiting_bytes > _WAITING_BYTES:
+            self._write()
 
     @property
     def due(self) -> bool:
@@ -98,16 +104,21 @@ class TrajectoryWriter:
     def flush(self, checkpoint: dict) -> None:
         """Bring all frames and the checkpoint of the present state to the file."""
         begin = perf_counter()
-        if self._waiting:
-            for name, dataset in self._series.items():
-                _extend(dataset, np.stack([values[name] for values in self._waiting]))
-            self._waiting.clear()
-            self._file.flush()
+        self._write()
         write_slot(self._file["checkpoint"], checkpoint)
         self._file.attrs.modify("frames", len(self._series["/time"]))
         self._file.flush()
         self._flushed = perf_counter()
         self._cost = self._flushed - begin
+
+    def _write(self) -> None:
+        """Bring the waiting frames to the file, which do not count before the next `flush`."""
+        if self._waiting:
+            for name, dataset in self._series.items():
+                _extend(dataset, np.stack([values[name] for values in self._waiting]))
+            self._waiting.clear()
+            self._waiting_bytes = 0
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file; frames that were not flushed are dropped."""

@@ -11,7 +11,7 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints import TYPES
 from abd.joints.laws import Law
-from abd.joints.link_graph import joined_bodies, joined_components
+from abd.joints.link_graph import joined_components
 from abd.joints.measured_rows import Piece, collect, factor, of_term
 from abd.joints.measures import Measure
 from abd.joints.rows import EXACT_RATIO, compile_rows
@@ -50,7 +50,7 @@ def component_masses(model: Model) -> np.ndarray:
     """
     n, mass, label = len(model.bodies), model.bodies.mass, joined_components(model)
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
-    ends = joined_bodies(model)
+    ends = JointList.of(model.joints).bodies
     largest = np.zeros(n)
     np.maximum.at(largest, label, mass)
     growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))

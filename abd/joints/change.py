@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from abd.errors import AbdError
+from abd.joint_list import JointList
 from abd.joints.forces import Applied
 from abd.joints.system import JointMemory, JointSystem
 from abd.joints.table import MeasureTable
@@ -135,23 +136,28 @@ def _matches(old: list, new: list) -> tuple[np.ndarray, np.ndarray]:
 # changes as plain values ------------------------------------------------------------------------------------------
 
 
-def described(start: list[Joint], now: list[Joint]) -> dict:
-    """What differs between two lists of the same joints, as nested dictionaries of numbers and strings.
+def described(start: JointList, now: JointList) -> dict:
+    """What differs between a list of joints and a copy of it, as nested dictionaries of numbers and strings.
 
     Raises:
         JointChangeError: a drive follows a function that was given while running.
     """
     out = {}
-    for first, joint in zip(start, now, strict=True):
+    for k in now.changed_since(start):
+        first, joint = start[k], now[k]
         if (joint.active, joint.coordinates) != (first.active, first.coordinates):
             given = {one.name: _plain(first, joint, one) for one in joint.coordinates}
             out[joint.name] = {"active": joint.active, "coordinates": given}
     return out
 
 
-def changed(start: list[Joint], changes: dict) -> list[Joint]:
+def changed(start: JointList, changes: dict) -> JointList:
     """The joints that `described` has told about."""
-    return [_changed(joint, changes[joint.name]) if joint.name in changes else joint for joint in start]
+    out, names = start.copy(), start.names
+    for name, change in changes.items():
+        k = names.find(name)
+        out[k] = _changed(start[k], change)
+    return out
 
 
 def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:

@@ -76,15 +76,9 @@ def connected_labels(size: int, pairs: np.ndarray) -> np.ndarray:
     return connected_components(links, directed=False)[1]
 
 
-def joined_bodies(model: Model) -> np.ndarray:
-    """(j, 2) parent and child of every joint, -1 for the world."""
-    joints = JointList.of(model.joints)
-    return np.stack([joints.column("parent"), joints.column("child")], axis=1)
-
-
 def joined_components(model: Model) -> np.ndarray:
     """(n,) number of every body's group of dynamic bodies connected by joints; supports do not connect."""
-    ends = joined_bodies(model)
+    ends = JointList.of(model.joints).bodies
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
     return connected_labels(len(model.bodies), ends[dynamic[ends].all(axis=1)])
 

@@ -122,7 +122,7 @@ def features(D: np.ndarray, C: np.ndarray, d: np.ndarray) -> np.ndarray:
 def evaluate(
     kind: np.ndarray, numbers: np.ndarray, z: np.ndarray, d: np.ndarray, supplied: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Functions f without their scale and offset.
+    """Functions f without their scale and offset, and their slopes.
 
     Args:
         kind: (m,); numbers: (m, 48); z: (m, 16) features; d: (m, 3) displacements.

@@ -11,13 +11,15 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.joints import TYPES, forces
+from abd.joint_list import JointList
+from abd.joints import forces
 from abd.joints.build import build_system
+from abd.joints.coordinate_table import coordinate_table
 from abd.joints.forces import Applied
 from abd.joints.measured_rows import evaluate as row_values
 from abd.joints.rows import residual
 from abd.joints.system import JointMemory, JointSystem, Role
-from abd.joints.table import linearize, tabulate, values
+from abd.joints.table import linearize, values
 from abd.model import Model
 from abd.potentials.arap import polar
 
@@ -35,15 +37,11 @@ class JointReader:
     """
 
     def __init__(self, model: Model):
-        self.joints = model.joints
-        found = [(k, one) for k, joint in enumerate(model.joints) for one in TYPES[joint.type].coordinates(joint)]
-        self.table = tabulate(model.joints, found)
-        self.names = [one.name for _, one in found]
-        self.starts = np.searchsorted(self.table.joint, np.arange(len(model.joints) + 1))
-        initial = {(k, one.name): one.initial for k, joint in enumerate(model.joints) for one in joint.coordinates}
-        self.initial = np.array([initial.get((k, one.name), 0.0) for k, one in found])
-        self.child = np.array([joint.child for joint in model.joints], dtype=int)
-        self.anchor = np.array([joint.child_frame[:3, 3] for joint in model.joints]).reshape(-1, 3)
+        self.joints = JointList.of(model.joints)
+        found = coordinate_table(self.joints)
+        self.table, self.names, self.starts, self.initial = found.table, found.names, found.starts, found.initial
+        self.child = self.joints.column("child").astype(int)
+        self.anchor = self.joints.column("child_frame")[:, :3, 3].copy()
 
     def coordinates(self, q: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
         """(c,) coordinates of a state q (n, 12), angles nearest to `last` (c,), or to the initial values."""
@@ -126,7 +124,7 @@ class Readings:
     @cached_property
     def worst_residual(self) -> np.ndarray:
         """(2,) largest residual of all active joints and couplings [m], [rad]."""
-        active = np.array([joint.active for joint in self.reader.joints], dtype=bool)
+        active = self.reader.joints.column("active").astype(bool)
         worst = np.where(active[:, None], self.residual, 0.0).max(axis=0, initial=0.0)
         a = self.system.acting
         coupled = (a.role == Role.COUPLING) & a.active

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.stacks import Stack, stacks
+from abd.joints.stacks import PerJoint, Stack, stacks
 from abd.model import WORLD, Joint
 
 EXACT_RATIO = 1e3
@@ -90,26 +90,17 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None) -> Row
         for row in TYPES[stack.first.type].rows(stack.stacked)
         if row.is_point or stack.first.enforcement == "penalty"
     ]
-
-    def column(value, dtype, *shape: int) -> np.ndarray:
-        parts = [np.broadcast_to(value(stack, row), (len(stack.index), *shape)) for stack, row in found]
-        return np.concatenate(parts, dtype=dtype)[order] if parts else np.zeros((0, *shape), dtype=dtype)
-
-    order = slice(None)
-    joint = column(lambda stack, row: stack.index, np.int32)
-    if (np.diff(joint) < 0).any():
-        order = np.argsort(joint, kind="stable")
-        joint = joint[order]
+    each = PerJoint(found)
     return Rows(
-        joint=joint,
-        parent=column(lambda stack, row: stack.parent, np.int32),
-        child=column(lambda stack, row: stack.child, np.int32),
-        Yp=column(lambda stack, row: row.parent, float, 4),
-        Yc=column(lambda stack, row: row.child, float, 4),
-        K=column(lambda stack, row: _stiffness(stack, row, mass), float, 3),
-        mask=column(lambda stack, row: row.mask, float, 3),
-        is_point=column(lambda stack, row: row.is_point, bool),
-        exact=column(lambda stack, row: stack.first.enforcement == "exact", bool),
+        joint=each.joint,
+        parent=each.column(lambda stack, _: stack.parent, np.int32),
+        child=each.column(lambda stack, _: stack.child, np.int32),
+        Yp=each.column(lambda _, row: row.parent, float, 4),
+        Yc=each.column(lambda _, row: row.child, float, 4),
+        K=each.column(lambda stack, row: _stiffness(stack, row, mass), float, 3),
+        mask=each.column(lambda _, row: row.mask, float, 3),
+        is_point=each.column(lambda _, row: row.is_point, bool),
+        exact=each.column(lambda stack, _: stack.first.enforcement == "exact", bool),
     )
 
 

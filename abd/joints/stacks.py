@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -83,3 +84,27 @@ def _of_copies(start: int, copies: JointCopies, kept: np.ndarray) -> Stack:
 def _stack(index: np.ndarray, first: Joint, stacked: Joint, column: Callable[[str], np.ndarray]) -> Stack:
     columns = {name: column(name) for name in ("parent", "child", "stiffness_mass", "strength_ratio", "length")}
     return Stack(index=index, first=first, stacked=stacked, **columns)
+
+
+class PerJoint:
+    """Things of one kind that types make of their joints, rows or measures, side by side in the order of the joints.
+
+    Args:
+        found: every thing of a stack with the stack; those of one stack in the order that they have in every joint.
+
+    Attributes:
+        joint: (m,) int32 joint of each.
+    """
+
+    def __init__(self, found: list[tuple[Stack, Any]]):
+        self.found = found
+        self._order = slice(None)
+        joint = self.column(lambda stack, _: stack.index, np.int32)
+        if (np.diff(joint) < 0).any():
+            self._order = np.argsort(joint, kind="stable")
+        self.joint = joint[self._order]
+
+    def column(self, value: Callable[[Stack, Any], Any], dtype, *shape: int) -> np.ndarray:
+        """(m, *shape) of the values of stacks and their things, each one for all joints of a stack or (k, *shape)."""
+        parts = [np.broadcast_to(np.asarray(value(*one)), (len(one[0].index), *shape)) for one in self.found]
+        return np.concatenate(parts, dtype=dtype)[self._order] if parts else np.zeros((0, *shape), dtype=dtype)

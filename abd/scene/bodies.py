@@ -40,6 +40,8 @@ class BodyRecord:
     rotation_axis: np.ndarray = field(default_factory=lambda: np.zeros(3))
     free_rotation: int = 0
     radius: float = 0.0
+    center: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    """From the origin of the mesh frame to that of the internal frame at the start, world axes [m]."""
     motion: Motion | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -110,7 +112,8 @@ def _set_free(
         raise SceneError([Problem(message, value=record.moment.tolist(), remedy=remedy)])
     record.body_frame = inverse_pose(rigid_matrix(axes, matter.center))
     rotation = pose[:3, :3] @ axes
-    record.q = affine_state(rigid_matrix(rotation, pose[:3, :3] @ matter.center + pose[:3, 3]))
+    record.center = pose[:3, :3] @ matter.center
+    record.q = affine_state(rigid_matrix(rotation, record.center + pose[:3, 3]))
 
     for key, fixed in (("velocity", fixed_translation), ("force", fixed_translation), ("torque", fixed_rotation)):
         _note_lost(record, key, np.array(getattr(spec, key)), fixed)

@@ -15,6 +15,7 @@ from abd.scene.joint_schema import WORLD_NAME
 from abd.scene.parameter_checks import check_parameters, check_type
 from abd.scene.schema import SceneSpec
 from abd.scene.suggestions import did_you_mean
+from abd.scene.taken_names import TakenNames
 
 DEFAULT_MATERIAL = "default"
 
@@ -48,7 +49,8 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
     joints: Coordinates = dict.fromkeys(unreadable)
     for joint in spec.joint:
         sound = not list(check_parameters(joint)) and not list(check_type(joint))
-        joints[joint.name] = [measure.name for measure in joint_coordinates(joint)] if sound else None
+        coordinates = [measure.name for measure in joint_coordinates(joint)] if sound else None
+        joints.update(dict.fromkeys(copy_names(joint.name, joint.repeat), coordinates))
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):
         findings += _placed(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
@@ -79,7 +81,7 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
         ("coupling", spec.coupling),
         ("material", spec.material),
     ):
-        seen: dict[str, int] = {}
+        taken = TakenNames()
         for index, item in enumerate(items):
             path = (key, index, "name")
             if "/" in item.name or item.name != item.name.strip() or item.name == ".":
@@ -88,14 +90,15 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
             if key == "body" and item.name == WORLD_NAME:
                 message = "'world' is the world itself: joints could not tell them apart"
                 yield Finding(path, message, item.name, "choose another name")
-            for name in copy_names(item.name, item.repeat) if key == "body" else [item.name]:
-                if name in seen:
-                    earlier = items[seen[name]]
-                    copy = f", a copy of '{earlier.name}'," if earlier.name != name else ""
-                    message = f"'{name}'{copy} is the name of an earlier {key} (number {seen[name] + 1} of the list)"
-                    yield Finding(path, message, item.name, "names are unique")
-                    break
-                seen[name] = index
+            repeat = getattr(item, "repeat", None)
+            clash = taken.take(item.name, repeat, index)
+            if clash is None and key == "joint" and repeat is not None:
+                clash = taken.take(item.name, None, index)  # the group of a trajectory that holds all copies
+            if clash is not None:
+                name, number = clash
+                copy = f", a copy of '{items[number].name}'," if items[number].name != name else ""
+                message = f"'{name}'{copy} is the name of an earlier {key} (number {number + 1} of the list)"
+                yield Finding(path, message, item.name, "names are unique")
 
 
 def _check_materials(spec: SceneSpec, materials: list[str]) -> Iterator[Finding]:

@@ -10,17 +10,20 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.joints.redundancy import CLOSED, check_closure, open_by
 from abd.model import Bodies, Coupling, Joint, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.couplings import compile_coupling, start_notes
-from abd.scene.expand import copy_names, expand_bodies
+from abd.scene.expand import copies, copy_names, copy_of, copy_positions
 from abd.scene.findings import as_problem
+from abd.scene.joint_copies import compile_joint_copies
 from abd.scene.joints import compile_joint
 from abd.scene.matter import MatterSource
-from abd.scene.reader import make_paths_absolute
+from abd.scene.reader import with_absolute_paths
+from abd.scene.records import RecordCopies, Records
 from abd.scene.schema import BodySpec, SceneSpec
 from abd.scene.surfaces import Piece, SurfaceSource
 
@@ -37,21 +40,21 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     Raises:
         SceneError: everything that is wrong, at once: what `check_scene` finds, and what surfaces and motions show.
     """
-    given: SceneSpec = scene if isinstance(scene, SceneSpec) else scene.spec
-    spec = given.model_copy(deep=True)
-    make_paths_absolute(spec, Path(base_directory))
+    spec = with_absolute_paths(scene if isinstance(scene, SceneSpec) else scene.spec, Path(base_directory))
     findings = check_scene(spec)
     problems = [as_problem(finding, spec) for finding in findings]
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
     records = _records(spec, wrong, problems)
-    joints = [] if problems else _joints(spec, records, problems)
+    joints = JointList() if problems else _joints(spec, records, problems)
     if problems:
         raise SceneError(problems)
 
     materials = _materials(spec)
     meshes, mesh_index = _shared_meshes(records)
-    notes = [note for record in records for note in record.notes]
-    notes += [f"surface '{r.piece.surface.name}': {n}" for r in records if r.piece for n in r.piece.surface.notes]
+    notes = [note for record in records.firsts for note in record.notes]
+    notes += [
+        f"surface '{r.piece.surface.name}': {n}" for r in records.firsts if r.piece for n in r.piece.surface.notes
+    ]
     model = Model(
         name=spec.name,
         bodies=_bodies(records, mesh_index, materials),
@@ -60,7 +63,11 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         couplings=_couplings(spec, joints),
         materials=materials,
         settings=_settings(spec, _diagonal(records)),
-        motions={k: record.motion for k, record in enumerate(records) if record.motion is not None},
+        motions={
+            k: record.motion
+            for k, record in zip(records.starts, records.firsts, strict=False)
+            if record.motion is not None
+        },
     )
     model, moved = _closed(model)
     return replace(model, notes=list(dict.fromkeys([*notes, *moved, *start_notes(model)])))
@@ -72,8 +79,8 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     Raises:
         SceneError: no motion of rigid bodies closes them.
     """
-    exact = [k for k, joint in enumerate(model.joints) if joint.enforcement == "exact" and joint.active]
-    start = model.bodies.q
+    joints, start = JointList.of(model.joints), model.bodies.q
+    exact = np.flatnonzero((joints.column("enforcement") == "exact") & joints.column("active").astype(bool)).tolist()
     if not exact:
         return model, []
     opened = open_by(model, start)
@@ -90,34 +97,49 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     return replace(model, bodies=replace(model.bodies, q=q)), [note]
 
 
-def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> list[BodyRecord]:
+def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
     """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
-    tables = {name: k for k, body in enumerate(spec.body) for name in copy_names(body.name, body.repeat)}
     source, matter = SurfaceSource(), MatterSource()
-    records: list[BodyRecord] = []
-    faults: dict[tuple[Hashable, str], list[tuple[str, Problem]]] = {}
-    for body in expand_bodies(spec):
-        if tables[body.name] in wrong:
+    parts: list[BodyRecord | RecordCopies] = []
+    faults: dict[tuple[Hashable, str], list[tuple[str, int, Problem]]] = {}
+    for table, body in enumerate(spec.body):
+        if table in wrong or not body.enabled:
             continue
-        where = f"body.{spec.body[tables[body.name]].name}"
-        try:
-            pieces = source.pieces(body)
-        except SceneError as error:
-            for problem in error.problems:
-                located = _located(problem, f"{where}.{'surface' if body.mesh is None else 'mesh'}")
-                faults.setdefault((body.mesh or where, problem.message), []).append((body.name, located))
-            continue
-        for name, piece in _named_pieces(body, pieces):
+        where = f"body.{body.name}"
+        for one, count in _compiled_alone(body):
             try:
-                records.append(compile_body(name, body, piece, matter, spec.solver.dt))
+                pieces = source.pieces(one)
             except SceneError as error:
                 for problem in error.problems:
-                    faults.setdefault((where, problem.message), []).append((name, _located(problem, where)))
+                    located = _located(problem, f"{where}.{'surface' if one.mesh is None else 'mesh'}")
+                    faults.setdefault((one.mesh or where, problem.message), []).append((one.name, count, located))
+                continue
+            for name, piece in _named_pieces(one, pieces):
+                try:
+                    record = compile_body(name, one, piece, matter, spec.solver.dt)
+                except SceneError as error:
+                    for problem in error.problems:
+                        told = (name, count, _located(problem, where))
+                        faults.setdefault((where, problem.message), []).append(told)
+                    continue
+                alone = count == 1
+                names = copy_names(body.name, body.repeat)
+                parts.append(record if alone else RecordCopies(record, names, copy_positions(body)))
     for told in faults.values():
-        name, problem = told[0]
-        others = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+        name, _, problem = told[0]
+        more = sum(count for _, count, _ in told) - 1
+        others = f" (and {more} more)" if more else ""
         problems.append(replace(problem, message=f"body '{name}'{others}: {problem.message}"))
-    return records
+    return Records(parts)
+
+
+def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, int]]:
+    """The bodies of a table that are compiled, each with the number of bodies it stands for: of copies the first one
+    will do, unless they fall into components or follow motions of their own."""
+    if body.repeat is None or body.split_components or body.motion is not None:
+        return [(one, 1) for one in copies(body)]
+    names = copy_names(body.name, body.repeat)
+    return [(copy_of(body, names[0], copy_positions(body)[0].tolist()), len(names))]
 
 
 def _located(problem: Problem, key: str) -> Problem:
@@ -134,12 +156,12 @@ def _named_pieces(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece 
     return [(f"{body.name}_{k}", piece) for k, piece in enumerate(pieces)]
 
 
-def _shared_meshes(records: list[BodyRecord]) -> tuple[list[Mesh], np.ndarray]:
+def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
     """Meshes in internal coordinates, one per distinct surface and frame, and the index (n,) of every body's."""
     meshes: list[Mesh] = []
     known: dict[Hashable, int] = {}
-    index = np.full(len(records), -1, dtype=np.int32)
-    for k, record in enumerate(records):
+    index = np.full(len(records.parts), -1, dtype=np.int32)
+    for k, record in enumerate(records.firsts):
         if record.piece is None:
             continue
         key = (record.piece.key, record.body_frame.tobytes())
@@ -147,7 +169,7 @@ def _shared_meshes(records: list[BodyRecord]) -> tuple[list[Mesh], np.ndarray]:
             known[key] = len(meshes)
             meshes.append(_mesh(record))
         index[k] = known[key]
-    return meshes, index
+    return meshes, records.spread(index)
 
 
 def _mesh(record: BodyRecord) -> Mesh:
@@ -166,15 +188,19 @@ def _mesh(record: BodyRecord) -> Mesh:
     )
 
 
-def _bodies(records: list[BodyRecord], mesh: np.ndarray, materials: Materials) -> Bodies:
+def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
+    firsts = records.firsts
+
     def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
-        return np.array([getattr(record, name) for record in records], dtype=dtype).reshape(len(records), *shape)
+        values = np.array([getattr(record, name) for record in firsts], dtype=dtype)
+        return records.spread(values.reshape(len(firsts), *shape))
 
     def of_spec(name: str, dtype: type) -> np.ndarray:
-        return np.array([getattr(record.spec, name) for record in records], dtype=dtype)
+        return records.spread(np.array([getattr(record.spec, name) for record in firsts], dtype=dtype))
 
+    material = np.array([materials.names.index(record.spec.material) for record in firsts], dtype=np.int32)
     return Bodies(
-        names=[record.name for record in records],
+        names=records.names,
         kind=rows("kind", dtype=np.int32),
         mesh=mesh,
         plane=rows("plane", 4),
@@ -184,14 +210,14 @@ def _bodies(records: list[BodyRecord], mesh: np.ndarray, materials: Materials) -
         kappa=of_spec("kappa", float),
         elasticity=rows("elasticity", dtype=np.int32),
         body_frame=rows("body_frame", 4, 4),
-        q=rows("q", 12),
+        q=records.q,
         qd=rows("qd", 12),
         force=rows("force", 3),
         torque=rows("torque", 3),
         free_translation=rows("free_translation", 3, dtype=bool),
         rotation_axis=rows("rotation_axis", 3),
         free_rotation=rows("free_rotation", dtype=np.int32),
-        material=np.array([materials.names.index(record.spec.material) for record in records], dtype=np.int32),
+        material=records.spread(material),
         group=of_spec("group", np.int32),
         world=of_spec("world", np.int32),
         radius=rows("radius"),
@@ -215,35 +241,39 @@ def _materials(spec: SceneSpec) -> Materials:
     return Materials(names, mu, stiffness, enabled)
 
 
-def _joints(spec: SceneSpec, records: list[BodyRecord], problems: list[Problem]) -> list[Joint]:
-    index = {record.name: k for k, record in enumerate(records)}
-    joints = []
+def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> JointList:
+    parts: list[Joint | JointCopies] = []
     for joint in spec.joint:
         try:
-            joints.append(compile_joint(joint, records, index))
+            if joint.repeat is None:
+                parts.append(compile_joint(joint, records))
+            else:
+                parts += compile_joint_copies(joint, spec.body, records)
         except SceneError as error:
             for problem in error.problems:
                 located = _located(problem, f"joint.{joint.name}")
                 problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
-    return joints
+    return JointList(parts)
 
 
-def _couplings(spec: SceneSpec, joints: list[Joint]) -> list[Coupling]:
+def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:
     if not spec.coupling:
         return []
     names = {joint.name: [measure.name for measure in TYPES[joint.type].coordinates(joint)] for joint in joints}
     return [compile_coupling(coupling, names) for coupling in spec.coupling]
 
 
-def _diagonal(records: list[BodyRecord]) -> float:
+def _diagonal(records: Records) -> float:
     """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
-    for record in records:
+    q = records.q
+    for start, count, record in zip(records.starts, records.counts, records.firsts, strict=False):
         if record.piece is not None:
-            to_world = record.q[3:].reshape(3, 3) @ record.body_frame[:3, :3]
-            shift = record.q[3:].reshape(3, 3) @ record.body_frame[:3, 3] + record.q[:3]
-            corners = record.piece.surface.vertices @ to_world.T + shift
-            low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
+            rotation = record.q[3:].reshape(3, 3)
+            relative = record.piece.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
+            shift = rotation @ record.body_frame[:3, 3] + q[start : start + count, :3]
+            low = np.minimum(low, relative.min(axis=0) + shift.min(axis=0))
+            high = np.maximum(high, relative.max(axis=0) + shift.max(axis=0))
     diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
     return diagonal if diagonal > 0.0 else 1.0
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from abd.names import CopyNames
 from abd.scene.schema import BodySpec, RepeatSpec, SceneSpec
 
 
@@ -11,26 +16,32 @@ def expand_bodies(spec: SceneSpec) -> list[BodySpec]:
     A copy is named ``name_i_j_k`` and stands ``(i, j, k) * step`` [m] beyond the body's position; its other fields are
     those of the original. No returned body has `repeat`. The specs of `spec` are not modified.
     """
-    return [copy for body in spec.body if body.enabled for copy in _copies(body)]
+    return [copy for body in spec.body if body.enabled for copy in copies(body)]
 
 
-def copy_names(name: str, repeat: RepeatSpec | None) -> list[str]:
+def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
     """Names of the bodies that a body of this name stands for."""
-    if repeat is None:
-        return [name]
-    return [f"{name}_{i}_{j}_{k}" for i, j, k in _grid(repeat)]
+    return [name] if repeat is None else CopyNames(name, repeat.count)
 
 
-def _copies(body: BodySpec) -> list[BodySpec]:
+def copies(body: BodySpec) -> list[BodySpec]:
+    """The bodies that one body stands for, if it is enabled."""
     if body.repeat is None:
         return [body]
-    copies = []
-    for index, name in zip(_grid(body.repeat), copy_names(body.name, body.repeat)):
-        position = tuple(p + n * step for p, n, step in zip(body.position, index, body.repeat.step))
-        copies.append(body.model_copy(update={"name": name, "position": position, "repeat": None}))
-    return copies
+    names = copy_names(body.name, body.repeat)
+    return [copy_of(body, name, position) for name, position in zip(names, copy_positions(body).tolist(), strict=True)]
 
 
-def _grid(repeat: RepeatSpec) -> list[tuple[int, int, int]]:
-    nx, ny, nz = repeat.count
-    return [(i, j, k) for i in range(nx) for j in range(ny) for k in range(nz)]
+def copy_of(body: BodySpec, name: str, position: Sequence[float]) -> BodySpec:
+    """One copy of a repeated body."""
+    return body.model_copy(update={"name": name, "position": tuple(position), "repeat": None})
+
+
+def copy_positions(body: BodySpec) -> np.ndarray:
+    """(k, 3) positions [m] of the copies of a repeated body."""
+    return np.array(body.position) + grid(body.repeat.count) * np.array(body.repeat.step)
+
+
+def grid(count: tuple[int, int, int]) -> np.ndarray:
+    """(k, 3) places on a grid, z fastest."""
+    return np.stack(np.unravel_index(np.arange(int(np.prod(count))), count), axis=1)

@@ -21,7 +21,8 @@ from functools import cached_property
 import numpy as np
 
 from abd.errors import Problem
-from abd.model import WORLD, Kind, Mesh, Model, affine_matrices
+from abd.joint_list import JointList
+from abd.model import Kind, Mesh, Model, affine_matrices
 from abd.scene.box_pairs import overlapping_boxes
 from abd.scene.crossings import segments_meet_triangles
 from abd.scene.distances import point_segment, point_triangle, segment_segment, winding_numbers
@@ -67,10 +68,10 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
     allowed = (first != second) & (moves[first] | moves[second]) & (bodies.world[first] == bodies.world[second])
     allowed &= (bodies.group[first] != bodies.group[second]) | (bodies.group[first] < 0)
     allowed &= model.materials.enabled[bodies.material[first], bodies.material[second]]
-    joined = [(j.parent, j.child) for j in model.joints if not j.collide and j.parent != WORLD]
-    if joined:
+    joined = JointList.of(model.joints).apart.astype(np.int64)
+    if len(joined):
         count = len(bodies)
-        keys = np.sort(np.array(joined), axis=1) @ [count, 1]
+        keys = np.sort(joined, axis=1) @ [count, 1]
         pairs = np.minimum(first, second) * count + np.maximum(first, second)
         allowed &= ~np.isin(pairs, keys)
     return allowed

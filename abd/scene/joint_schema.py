@@ -18,6 +18,7 @@ from abd.scene.fields import (
     Orientation,
     Quaternion,
     Spec,
+    Triple,
     Vector,
     entry,
 )
@@ -27,6 +28,7 @@ from abd.scene.values import (
     color_value,
     formula_value,
     gains_value,
+    grid_value,
     numbers_value,
     points_value,
     range_value,
@@ -192,6 +194,23 @@ class JointDrawing(Spec):
     draw_ellipsoid: Flag | None = entry(None, "whether the surface of an ellipsoid joint is drawn")
 
 
+class JointRepeatSpec(Spec):
+    """Copies of a joint on a grid, named name_0_0_0, name_0_0_1 and so on.
+
+    Where parent or child is a copy of a repeated body, its place on that grid counts up with the joint's: `parent =
+    "link_0_0_0"`, `child = "link_1_0_0"` and `count = [9, 1, 1]` make a chain of ten links.
+    """
+
+    count: Annotated[Triple, BeforeValidator(grid_value)] = entry(
+        ..., "number of copies along x, y, z; each at least 1"
+    )
+    step: Vector | None = entry(
+        None,
+        "how far places in the world move from one copy to the next along x, y, z; default: as the child, else the parent",
+        unit="m",
+    )
+
+
 class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
     """A joint between a parent (a body or the world), which carries frame D, and a child, which carries frame C.
 
@@ -247,6 +266,7 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
     coordinate: dict[str, CoordinateSpec] = entry(
         {}, "what acts on its coordinates, by name, such as [joint.coordinate.theta]"
     )
+    repeat: JointRepeatSpec | None = entry(None, "copies on a grid, between copies of bodies")
 
 
 class CouplingTermSpec(Spec):

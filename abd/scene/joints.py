@@ -11,6 +11,7 @@ from abd.joints import TYPES
 from abd.joints.build import yielding
 from abd.joints.measures import Measure, value_at
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
+from abd.names import Names
 from abd.scene.bodies import BodyRecord
 from abd.scene.frames import inverse_pose
 from abd.scene.joint_compliance import row_compliance
@@ -20,6 +21,7 @@ from abd.scene.joint_parameters import parameters, start_transform
 from abd.scene.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
 from abd.scene.joint_types import type_of
 from abd.scene.pose import rigid_matrix
+from abd.scene.records import Records
 from abd.scene.suggestions import did_you_mean
 
 HINGE_LENGTH = 0.5
@@ -28,66 +30,71 @@ SAME_VALUE = 1e-6
 """Difference [m or rad] up to which a measured initial value is the one that is given."""
 
 
-def compile_joint(spec: JointSpec, records: list[BodyRecord], index: dict[str, int]) -> Joint:
+def compile_joint(spec: JointSpec, records: Records) -> Joint:
     """Resolve one joint that has passed `abd.scene.checks`.
 
     Places and directions in the world at t = 0 are carried into both bodies by their initial poses. See
     `abd.scene.joint_frames` for what the frames are where not all of them is given.
 
     Args:
-        records: all bodies; index: their names.
+        records: all bodies.
 
     Raises:
         SceneError: unknown bodies, no body that could move, points too far apart, initial values that contradict the
             frames or the ranges.
     """
-    parent, child = _ends(spec, index)
-    movable = [k for k in (parent, child) if k != WORLD and records[k].kind is Kind.DYNAMIC]
+    parent, child = joint_ends(spec, records.names)
+    bodies = [None if k == WORLD else records[k] for k in (parent, child)]
+    there = [record for record in bodies if record is not None]
+    movable = [record for record in there if record.kind is Kind.DYNAMIC]
     if not movable:
         message = f"neither '{spec.parent}' nor '{spec.child}' moves freely"
         raise SceneError([Problem(message, key="child", value=spec.child, remedy="make one of them dynamic")])
-    poses = [np.eye(4) if k == WORLD else _pose(records[k]) for k in (parent, child)]
-    meshes = [np.eye(4) if k == WORLD else _pose(records[k]) @ records[k].body_frame for k in (parent, child)]
+    poses = [np.eye(4) if record is None else _pose(record) for record in bodies]
+    meshes = [pose if record is None else pose @ record.body_frame for pose, record in zip(poses, bodies, strict=True)]
 
-    joint = _unplaced(spec, parent, child, records)
+    joint = _unplaced(spec, parent, child, there)
     measures = TYPES[joint.type].coordinates(joint)
     tables = coordinate_tables(spec, [measure.name for measure in measures])
     wanted = initial_values(tables)
     D, C = world_frames(spec, meshes, start_transform(joint, wanted))
-    _refuse_bad_start(joint, D, C, [records[k] for k in (parent, child) if k != WORLD])
+    _refuse_bad_start(joint, D, C, there)
     joint = replace(
         joint,
         parent_frame=inverse_pose(poses[0]) @ D,
         child_frame=inverse_pose(poses[1]) @ C,
-        length=_length(spec, [records[k] for k in movable]),
+        length=_length(spec, movable),
         coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
     )
     if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
-        ends = [records[k] for k in movable]
-        mass = sum(record.mass for record in ends) / 2.0
-        inertia = sum(_mean_inertia(record, C[:3, 3]) for record in ends) / 2.0
+        mass = sum(record.mass for record in movable) / 2.0
+        inertia = sum(_mean_inertia(record, C[:3, 3]) for record in movable) / 2.0
         compliance, damping = row_compliance(spec, yielding(joint), mass, inertia)
         joint = replace(joint, compliance=compliance, damping=damping)
     return joint
 
 
-def _ends(spec: JointSpec, index: dict[str, int]) -> tuple[int, int]:
-    """Body indices of parent and child."""
+def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
+    """Body indices of parent and child.
+
+    Raises:
+        SceneError: there is no such body.
+    """
     problems = []
     for key, name in (("parent", spec.parent), ("child", spec.child)):
         # How many components a split body has is known only here.
-        if name not in index and name != WORLD_NAME:
+        if name not in names and name != WORLD_NAME:
             message = f"there is no body '{name}'"
-            problems.append(Problem(message, key=key, value=name, remedy=did_you_mean(name, index)))
+            problems.append(Problem(message, key=key, value=name, remedy=did_you_mean(name, names)))
     if problems:
         raise SceneError(problems)
-    return index.get(spec.parent, WORLD), index[spec.child]
+    return (WORLD if spec.parent == WORLD_NAME else names.find(spec.parent)), names.find(spec.child)
 
 
-def _unplaced(spec: JointSpec, parent: int, child: int, records: list[BodyRecord]) -> Joint:
+def _unplaced(spec: JointSpec, parent: int, child: int, ends: list[BodyRecord]) -> Joint:
     """The joint with what needs no frames."""
     name = type_of(spec.type)
-    carried = [records[k].mass for k in (parent, child) if k != WORLD and records[k].kind is not Kind.STATIC]
+    carried = [record.mass for record in ends if record.kind is not Kind.STATIC]
     drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
     return Joint(
         name=spec.name,

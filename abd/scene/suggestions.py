@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
 OTHER_WORDS = {
     "rotation": "quaternion, matrix, axis_angle or euler",
@@ -51,10 +52,13 @@ OTHER_WORDS = {
 }
 """What other programs call our keys: these are too far apart in spelling to be found by it."""
 
+MOST = 2000
+"""Candidates that a word is compared with."""
+
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """The question "did you mean 'x'?" for the nearest candidate, or an empty string where none is near."""
-    known = list(candidates)
+    known = list(islice(candidates, MOST))
     folded = {candidate.lower(): candidate for candidate in reversed(known)}
     other = OTHER_WORDS.get(word.lower(), "")
     if word.lower() not in folded and other and other.replace(" or ", ", ").split(", ")[0] in known:

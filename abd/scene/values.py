@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from abd.scene.formula import FormulaError, parse_formula
 
-MOST_COPIES = 1_000_000
+MOST_COPIES = 10_000_000
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 COUNTED = {2: "two", 3: "three", 4: "four", 6: "six"}
 

@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.errors import StepFailure
+from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws, row_work
 from abd.joints.laws import SLOTS
 from abd.joints.link_graph import joined_components
@@ -203,8 +204,8 @@ class Stepper:
 
     def _widest(self) -> str:
         """Name of the exact joint that is widest open at the iterate."""
-        joints = self.model.joints
-        exact = np.array([joint.enforcement == "exact" and joint.active for joint in joints])
+        joints = JointList.of(self.model.joints)
+        exact = (joints.column("enforcement") == "exact") & joints.column("active")
         return joints[
             int(np.where(exact, open_by(self.model, self.backend.read_positions()).max(axis=1), -1.0).argmax())
         ].name
