@@ -15,81 +15,43 @@ from families.mechanism import DT, TOLERANCE, WORLD, Mechanism, rod_inertia
 MASS = 1.0
 
 
-def ladder(rungs: int) -> Mechanism:
-    """Two rails of rods 1 m long along x, 1 m apart in y, and rungs between them; hinges about y; falls like a chain.
+def ladder(rungs: float) -> Mechanism:
+    """A rope ladder: n windows below each other."""
+    return windows_of(int(rungs), 1)
 
-    Bodies 3 k, 3 k + 1 are the rods of the rails after k rungs, 3 k + 2 is the rung at their end.
+
+def net(side: float) -> Mechanism:
+    """N x N windows."""
+    return windows_of(int(side), int(side))
+
+
+def windows_of(rows: int, columns: int) -> Mechanism:
+    """Windows of rods 1 m long in the plane x-z, hung by the upper ends of their upright rods; hinges about y.
+
+    Upright rods join in columns; level ones hang between the lower ends of two neighbours. A wind blows sideways, so
+    that the windows shear.
     """
-    count = int(rungs)
-    k = np.arange(count)
-    rods = np.stack(
-        [
-            np.column_stack([k + 0.5, 0 * k, 0 * k]),
-            np.column_stack([k + 0.5, 0 * k + 1, 0 * k]),
-            np.column_stack([k + 1.0, 0 * k + 0.5, 0 * k]),
-        ],
-        axis=1,
-    ).reshape(-1, 3)
-    inertia = np.stack([rod_inertia(MASS, 1.0, 0), rod_inertia(MASS, 1.0, 0), rod_inertia(MASS, 1.0, 1)])
-    parents, children, anchors = [], [], []
-    for side in (0, 1):
-        # the rail's rod hangs on the rung before it, and carries the rung at its end
-        parents += [np.where(k == 0, WORLD, 3 * k - 1), 3 * k + side]
-        children += [3 * k + side, 3 * k + 2]
-        anchors += [np.column_stack([k, 0 * k + side, 0 * k]), np.column_stack([k + 1, 0 * k + side, 0 * k])]
+    row, column = (a.ravel() for a in np.meshgrid(np.arange(rows), np.arange(columns + 1), indexing="ij"))
+    upright = np.arange(len(row))
+    level_row, level_column = (a.ravel() for a in np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
+    level = len(upright) + np.arange(len(level_row))
+    left = level_row * (columns + 1) + level_column
+    rods = ((upright, rod_inertia(MASS, 1.0, 2)), (level, rod_inertia(MASS, 1.0, 0)))
+    centres = [(column, row + 0.5), (level_column + 0.5, level_row + 1.0)]
+    points = [(column, row), (level_column, level_row + 1.0), (level_column + 1.0, level_row + 1.0)]
     return Mechanism(
-        mass=np.full(3 * count, MASS),
-        inertia=np.tile(inertia, (count, 1)),
-        position=rods,
-        parent=np.concatenate(parents),
-        child=np.concatenate(children),
-        anchor=np.concatenate(anchors).astype(float),
-        axis=(0.0, 1.0, 0.0),
-    )
-
-
-def net(side: int) -> Mechanism:
-    """N x N windows of rods 1 m long in the plane x-z, hung by the upper ends of its N + 1 columns; hinges about y.
-
-    Upright rods join in columns, level ones in rows; each row hangs on the lower ends of the upright rods. The net is
-    blown sideways, so that it shears.
-    """
-    n = int(side)
-    row, column = (a.ravel() for a in np.meshgrid(np.arange(n), np.arange(n + 1), indexing="ij"))
-    upright = row * (n + 1) + column
-    level_row, level_column = (a.ravel() for a in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
-    level = n * (n + 1) + level_row * n + level_column
-    left = level_row * (n + 1) + level_column
-    position = np.concatenate(
-        [
-            np.column_stack([column, 0 * row, -row - 0.5]),
-            np.column_stack([level_column + 0.5, 0 * level_row, -level_row - 1.0]),
-        ]
-    )
-    return Mechanism(
-        mass=np.full(len(position), MASS),
-        inertia=np.concatenate(
-            [
-                np.tile(rod_inertia(MASS, 1.0, 2), (len(upright), 1)),
-                np.tile(rod_inertia(MASS, 1.0, 0), (len(level), 1)),
-            ]
-        ),
-        position=position,
-        parent=np.concatenate([np.where(row == 0, WORLD, upright - (n + 1)), left, left + 1]),
+        mass=np.full(len(upright) + len(level), MASS),
+        inertia=np.concatenate([np.tile(inertia, (len(bodies), 1)) for bodies, inertia in rods]),
+        position=np.concatenate([np.column_stack([x, 0.0 * x, -depth]) for x, depth in centres]),
+        parent=np.concatenate([np.where(row == 0, WORLD, upright - (columns + 1)), left, left + 1]),
         child=np.concatenate([upright, level, level]),
-        anchor=np.concatenate(
-            [
-                np.column_stack([column, 0 * row, -row]),
-                np.column_stack([level_column, 0 * level_row, -level_row - 1]),
-                np.column_stack([level_column + 1, 0 * level_row, -level_row - 1]),
-            ]
-        ).astype(float),
+        anchor=np.concatenate([np.column_stack([x, 0.0 * x, -depth]) for x, depth in points]),
         axis=(0.0, 1.0, 0.0),
         gravity=(3.0, 0.0, -9.81),
     )
 
 
-def four_bar(count: int) -> abd.Scene:
+def four_bar(count: float) -> abd.Scene:
     """IFToMM's benchmark A02 with N windows."""
     return windows(DT, int(count), integrator="bdf1", tolerance=TOLERANCE)
 
