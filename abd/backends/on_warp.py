@@ -15,16 +15,17 @@ from abd.backends.device import Device
 from abd.backends.islands import Islands
 from abd.backends.joints import Joints
 from abd.backends.linear import LinearSolver, choose
+from abd.backends.newton_system import NewtonSystem
 from abd.backends.read_outs import ReadOuts
 from abd.backends.upload import new_path, new_pose, upload_bodies
 from abd.errors import StepFailure
 from abd.joints.build import build_system
-from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
+from abd.joints.system import LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 from cuda_kernels import affine, bodies, integrators, paths, sums
 
 
-class WarpBackend(ReadOuts):
+class WarpBackend(NewtonSystem, ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
     def __init__(self, model: Model, device: str = "cpu"):
@@ -325,135 +326,3 @@ class WarpBackend(ReadOuts):
             pair = (f.pool.get("energy_trial", 1, wp.float64), f.pool.get("energy_current", 1, wp.float64))
             launch(sums.segment_differences, n, f.segment, f.group, *pair, difference, size)
         return self.islands.reduced(difference, sums.SUM), self.islands.reduced(size, sums.SUM)
-
-    # linear system -----------------------------------------------------------------------------------------------
-
-    def lag_friction(self) -> None:
-        """Freeze friction's contacts at the current iterate."""
-        self._know_contacts()
-        self.friction.lag(self.pose)
-        self.friction.evaluate(self.pose, self.rest, self.eps, "current")
-
-    def linearize(self) -> None:
-        """Gradient and blocks at the current iterate; its energies were evaluated before."""
-        self._assemble_bodies()
-        self._assemble_contacts()
-
-    def _assemble_bodies(self) -> None:
-        launch, n = self.device.launch, self.n
-        launch(
-            bodies.linearize_bodies,
-            n, self.body, self.step, self.pose, self.islands.done, self.joints.diagonal, self.gradient, self.diagonal,
-            grain=128,
-        )  # fmt: skip
-        self.joints.add_to(self.pose, self.gradient, self.diagonal, self.islands.done)
-        self.friction.linearize(self.pose, self.rest, self.eps)
-        self.friction.reduce(self.gradient, self.diagonal)
-
-    def _assemble_contacts(self) -> None:
-        self._know_contacts()
-        wp.copy(self.before_contacts, self.gradient)
-        self.contacts.linearize(self.pose)
-        self.contacts.reduce(self.gradient, self.diagonal)
-        self.device.launch(
-            bodies.stiffen_rotations,
-            self.n, self.body, self.step, self.pose, self.islands.done, self.before_contacts, self.gradient, self.diagonal,
-            grain=256,
-        )  # fmt: skip
-        if self.has_constraints:
-            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
-
-    def stiffness_balance(self) -> tuple[float, float]:
-        """(g_other . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1).
-
-        Leaves the iterate linearised.
-        """
-        self._assemble_bodies()
-        if self.has_constraints:
-            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
-        other = self.device.read(self.gradient)
-        self._assemble_contacts()
-        if self.contacts.reduction.pairs == 0:
-            return 0.0, 0.0
-        share = (self.device.read(self.gradient) - other) / (self.kappa * self.step.ch2)
-        return float(np.sum(other * share)), float(np.sum(share * share))
-
-    def solve(self) -> tuple[np.ndarray, int]:
-        """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations."""
-        couplings = [
-            (self.joints.coupling, self.joints.pairs),
-            (self.contacts.reduction.coupling, self.contacts.reduction.pairs),
-            (self.friction.reduction.coupling, self.friction.reduction.pairs),
-        ]
-        if self.has_constraints:
-            self._project(couplings)
-        iterations = self.linear.solve(self.gradient, self.diagonal, couplings)
-        if self.has_constraints:
-            # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
-            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.linear.direction)
-        return self._set_direction(), iterations
-
-    def _set_direction(self) -> np.ndarray:
-        """Path along the direction; the largest vertex displacement of the full step per island [m]."""
-        direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
-        self.device.launch(
-            paths.direction_paths,
-            self.n, self.body, self.lower, self.upper, self.pose, self.islands.done, direction, self.path, a, b,
-        )  # fmt: skip
-        speed = self.islands.reduced(a, sums.MAX)
-        self._strain_limit = self.islands.reduced(b, sums.MIN)
-        return speed
-
-    def effort_changes(self) -> np.ndarray:
-        """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
-        over `abd.joints.system.SETTLED` of their largest."""
-        b = self.values["b"]
-        b.zero_()
-        self.joints.effort_changes(self.linear.direction, b)
-        return self.islands.reduced(b, sums.MAX)
-
-    def close_joints(self, chosen: np.ndarray) -> np.ndarray:
-        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), by solves with
-        the factors that are there.
-
-        The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
-        """
-        launch, n, a = self.device.launch, self.n, self.values["a"]
-        direction, missing = self.linear.direction, self.before_contacts
-        self.device.write(self.aside, (~chosen)[self.islands.host].astype(np.int32))
-        for _ in range(CLOSINGS if self.linear.has_factors else 0):
-            launch(integrators.go_straight, n, self.pose, direction, self.straight)
-            a.zero_()
-            self.joints.predicted_errors(self.straight, direction, a)
-            if self.islands.reduced(a, sums.MAX)[chosen].max() <= CLOSED:
-                break
-            missing.zero_()
-            self.joints.add_missing(self.straight, self.aside, missing)
-            self.joints.take_over(self.straight, False, self.aside)
-            if self.has_constraints:
-                launch(bodies.project_vectors, n, self.body, self.step, missing)
-            self.linear.correct(missing)
-            if self.has_constraints:
-                launch(bodies.project_vectors, n, self.body, self.step, direction)
-            launch(integrators.add_rows, n, missing, self.gradient)
-        self.joints.evaluate(self.pose, "current")
-        return self._set_direction()
-
-    def _project(self, couplings) -> None:
-        self.joints.restore_blocks()
-        jobs = [(self.n, self.everybody, self.everybody, self.diagonal, 1)]
-        jobs += [(pairs, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
-        most = max(count for count, *_ in jobs)
-        if self.scratch is None or self.scratch.shape[0] < most:
-            self.scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)
-        for count, row, column, blocks, is_diagonal in jobs:
-            self.device.launch(
-                bodies.project_blocks,
-                count, self.body, self.step, row, column, self.scratch, blocks, is_diagonal, grain=128,
-            )  # fmt: skip
-
-    def descent(self) -> np.ndarray:
-        """g . d per island."""
-        row = self.values["row"]
-        self.device.launch(sums.dot_rows, self.n, self.gradient, self.linear.direction, row)
-        return self.islands.reduced(row, sums.SUM)
