@@ -27,8 +27,8 @@ class Pose:
 class Path:
     """Arcs of all bodies, from `origin` (alpha = 0).
 
-    dp [m], w the axial vector of W [rad], S; over [0, 1] `bend` bounds the second derivative of every vertex [m],
-    `reach` the first derivative of its affine part A(alpha) X [m].
+    dp [m], w the axial vector of W [rad], S; `rate` is dA/dalpha at alpha = 0; over [0, 1] `bend` bounds the second
+    derivative of every vertex [m], `reach` the first derivative of its affine part A(alpha) X [m].
     """
 
     p: wp.array(dtype=wp.vec3d)
@@ -36,6 +36,7 @@ class Path:
     dp: wp.array(dtype=wp.vec3d)
     w: wp.array(dtype=wp.vec3d)
     S: wp.array(dtype=wp.mat33d)
+    rate: wp.array(dtype=wp.mat33d)
     bend: wp.array(dtype=wp.float64)
     reach: wp.array(dtype=wp.float64)
 

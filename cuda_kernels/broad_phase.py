@@ -116,6 +116,26 @@ def meets_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d, grown: wp.float
     return lowest <= ZERO
 
 
+@wp.func
+def sort_pairs(pairs: wp.array(dtype=wp.vec2i), begin: wp.int32, count: wp.int32):
+    """Sort pairs[begin .. begin + count] of one body by the other one (Shell's method)."""
+    stride = count // 2
+    while stride > 0:
+        for m in range(stride, count):
+            moving = pairs[begin + m]
+            place = m
+            searching = bool(True)
+            while searching:
+                searching = False
+                if place >= stride:
+                    if pairs[begin + place - stride][1] > moving[1]:
+                        pairs[begin + place] = pairs[begin + place - stride]
+                        place = place - stride
+                        searching = True
+            pairs[begin + place] = moving
+        stride = stride // 2
+
+
 @wp.kernel
 def emit_pairs(
     first: wp.int32,
@@ -132,7 +152,8 @@ def emit_pairs(
 ):
     """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise.
 
-    A half-space has no box of its own, so its side of the growth, `grown` [m], is added here.
+    They are written in order, whatever the shape of the tree. A half-space has no box of its own, so its side of the
+    growth, `grown` [m], is added here.
     """
     b = wp.tid() + first
     found = wp.int32(0)
@@ -157,3 +178,5 @@ def emit_pairs(
                     found = found + 1
     if write == 0:
         count[b] = found
+    else:
+        sort_pairs(pairs, offset[b], found)

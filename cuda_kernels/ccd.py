@@ -71,13 +71,13 @@ def relative_speed(kind: wp.int32, v: Corners) -> wp.float64:
     if kind == VERTEX_PLANE:
         return wp.length(v.x0)
     mean = wp.float64(0.25) * (v.x0 + v.x1 + v.x2 + v.x3)
-    a = wp.length(v.x0 - mean)
-    b = wp.length(v.x1 - mean)
-    c = wp.length(v.x2 - mean)
-    d = wp.length(v.x3 - mean)
+    a = wp.length_sq(v.x0 - mean)
+    b = wp.length_sq(v.x1 - mean)
+    c = wp.length_sq(v.x2 - mean)
+    d = wp.length_sq(v.x3 - mean)
     if kind == EDGE_EDGE:
-        return wp.max(a, b) + wp.max(c, d)
-    return a + wp.max(b, wp.max(c, d))
+        return wp.sqrt(wp.max(a, b)) + wp.sqrt(wp.max(c, d))
+    return wp.sqrt(a) + wp.sqrt(wp.max(b, wp.max(c, d)))
 
 
 @wp.func
@@ -123,49 +123,40 @@ def clear(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
     return advance_within(room, speed, bend)
 
 
-@wp.kernel
-def times_of_impact(
-    first: wp.int32,
+@wp.func
+def march(
     s: Surfaces,
     path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
     minimum: wp.float64,
-    island: wp.array(dtype=wp.int32),
-    limit: wp.array(dtype=wp.float64),
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
-    toi: wp.array(dtype=wp.float64),
-):
-    """Largest proven-safe alpha of every candidate, up to the limit of its island; `approach` bounds how much closer the
-    bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them.
+    end: wp.float64,
+    known: wp.float64,
+) -> wp.float64:
+    """Largest proven-safe alpha of a candidate of bodies i, j, up to `end`; `known` is its gap at alpha = 0 or a lower
+    bound of it [m].
 
     Each advance keeps about a tenth of the gap it starts from; the march ends when a tenth of the initial gap is left, or at
     its cap of advances, with the alpha proven so far.
     """
-    k = wp.tid() + first
-    c = candidates[k]
-    i = pairs[c[0]][0]
-    j = pairs[c[0]][1]
     kind = c[1]
-    end = limit[island[i]]
-    toi[k] = end
-    if known[k] > approach[c[0]] * end:
-        return
     prim = primitives(s, i, j, kind, c[2], c[3])
+    bend = path.bend[i] + path.bend[j]
+    v = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])
+    if known > ZERO and advance_within((ONE - LEFT) * known, relative_speed(kind, v), bend) >= end:
+        return end
     xi = separation(s, i, j, minimum)
     near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
     distance = wp.length(near.r)
     gap = near.side * distance - xi
-    bend = path.bend[i] + path.bend[j]
     stop = ENOUGH * gap
     t = wp.float64(0.0)
     marching = gap > ZERO
     advances = wp.int32(0)
     while marching:
-        rate_i = arc_rate(path, i, t)
-        rate_j = arc_rate(path, j, t)
-        v = corners(kind, prim, path.dp[i], rate_i, path.dp[j], rate_j)
+        if advances > 0:
+            v = corners(kind, prim, path.dp[i], arc_rate(path, i, t), path.dp[j], arc_rate(path, j, t))
         room = (ONE - LEFT) * gap
         tau = advance_within(room, relative_speed(kind, v), bend)
         if t + tau < end:
@@ -202,4 +193,32 @@ def times_of_impact(
             advances = advances + 1
             if gap <= stop or advances >= MAX_ADVANCES:
                 marching = False
-    toi[k] = t
+    return t
+
+
+@wp.kernel
+def times_of_impact(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    count: wp.int32,
+    batch: wp.int32,
+    minimum: wp.float64,
+    island: wp.array(dtype=wp.int32),
+    limit: wp.array(dtype=wp.float64),
+    approach: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
+    toi: wp.array(dtype=wp.float64),
+):
+    """Proven-safe alphas of a batch of candidates, up to the limit of their islands; `approach` bounds how much closer
+    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them."""
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), count)):
+        c = candidates[k]
+        i = pairs[c[0]][0]
+        end = limit[island[i]]
+        if known[k] <= approach[c[0]] * end:
+            end = march(s, path, i, pairs[c[0]][1], c, minimum, end, known[k])
+        toi[k] = end

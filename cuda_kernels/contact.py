@@ -163,6 +163,24 @@ def pair_approaches(
         out[k] = -ONE
 
 
+@wp.func
+def energy_and_gap(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i) -> wp.vec2d:
+    """Energy of a candidate of bodies i, j, and its gap beyond the separation [m]."""
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    D = wp.dot(near.r, near.r)
+    xi = separation(s, i, j, law.minimum)
+    d = near.side * wp.sqrt(D)
+    if d - xi >= law.d_hat:
+        return wp.vec2d(ZERO, d - xi)
+    if d <= xi:
+        # never on an accepted path; an infinite energy makes the line search reject the trial
+        return wp.vec2d(wp.float64(1.0e300), d - xi)
+    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+    m = mollifier(c[1], prim, pose.A[i], pose.A[j])
+    return wp.vec2d(kappa * m.m * barrier(law.kind, D, law.d_hat, xi)[0], d - xi)
+
+
 @wp.kernel
 def contact_energies(
     first: wp.int32,
@@ -171,43 +189,33 @@ def contact_energies(
     pose: Pose,
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
+    count: wp.int32,
+    batch: wp.int32,
     reach: Reach,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
 ):
-    """Energy of every candidate and its gap beyond the separation [m]; those with a gap below d_hat are active.
+    """Energies of a batch of candidates and their gaps beyond the separation [m]; gaps below d_hat are active.
 
-    A candidate whose gap at the start of the path, less what its bodies may have moved since, still exceeds d_hat is
+    A candidate whose gap at the start of the path, less what its bodies may have moved since, still reaches d_hat is
     settled by that bound, which becomes its gap; one of bodies that are done keeps what it had.
     """
-    k = wp.tid() + first
-    c = candidates[k]
-    i = pairs[c[0]][0]
-    j = pairs[c[0]][1]
-    if reach.known != 0:
-        closing = reach.approach[c[0]]
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), count)):
+        c = candidates[k]
+        i = pairs[c[0]][0]
+        closing = ZERO
+        bound = -ONE
+        if reach.known != 0:
+            closing = reach.approach[c[0]]
+            bound = reach.gap[k] - reach.alpha[reach.island[i]] * closing
         if closing < ZERO:
             energy[k] = reach.energy[k]
             gap[k] = reach.gap[k]
-            return
-        bound = reach.gap[k] - reach.alpha[reach.island[i]] * closing
-        if bound >= law.d_hat:
+        elif bound >= law.d_hat:
             energy[k] = ZERO
             gap[k] = bound
-            return
-    prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    D = wp.dot(near.r, near.r)
-    xi = separation(s, i, j, law.minimum)
-    d = near.side * wp.sqrt(D)
-    gap[k] = d - xi
-    if d - xi >= law.d_hat:
-        energy[k] = ZERO
-        return
-    if d <= xi:
-        # never on an accepted path; an infinite energy makes the line search reject the trial
-        energy[k] = wp.float64(1.0e300)
-        return
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
-    m = mollifier(c[1], prim, pose.A[i], pose.A[j])
-    energy[k] = kappa * m.m * barrier(law.kind, D, law.d_hat, xi)[0]
+        else:
+            both = energy_and_gap(s, law, pose, i, pairs[c[0]][1], c)
+            energy[k] = both[0]
+            gap[k] = both[1]

@@ -88,6 +88,11 @@ def contact_blocks(
     xi = separation(s, i, j, law.minimum)
     kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
     least = wp.min(law.inertia[i], law.inertia[j])
+    # Candidates that meet at the same two points, as those around two vertices do, are added as one.
+    f = wp.vec3d()
+    K = wp.mat33d()
+    Y_i = wp.vec4d()
+    Y_j = wp.vec4d()
     for e in range(runs.begin[t], runs.end[t]):
         if gap[e] < law.d_hat and gap[e] > ZERO:
             c = candidates[e]
@@ -99,7 +104,18 @@ def contact_blocks(
             b = barrier(law.kind, D, law.d_hat, xi)
             n = near.r / d
             g = kappa * m.m * TWO * d * b[1]
-            K = wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1])) * wp.outer(n, n)
+            stiff = wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1]))
+            Z_i = homogeneous(near.Xi, ONE)
+            Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
+            if not (Z_i == Y_i and Z_j == Y_j):
+                if Y_i[0] != ZERO:
+                    add_between(out, t, f, K, Y_i, Y_j)
+                f = wp.vec3d()
+                K = wp.mat33d()
+                Y_i = Z_i
+                Y_j = Z_j
+            f = f + g * n
+            K = K + stiff * wp.outer(n, n)
             if m.active == 0:
                 turn = turning(near, -g, least, n, Ai, Aj)
                 if turn.count > 0:
@@ -107,9 +123,5 @@ def contact_blocks(
                     add_turning(out, t, near.feature, turn, n)
             else:
                 add_mollifier(out, t, m, kappa * b[0] * m.dm)
-            Y_i = homogeneous(near.Xi, ONE)
-            if c[1] == VERTEX_PLANE:
-                out.g_i[t] = out.g_i[t] + spread(g * n, Y_i)
-                add_block(out.H_ii, t, K, Y_i, Y_i)
-            else:
-                add_between(out, t, g * n, K, Y_i, homogeneous(near.Xj, ONE))
+    if Y_i[0] != ZERO:
+        add_between(out, t, f, K, Y_i, Y_j)

@@ -26,6 +26,14 @@ def edge_parameter(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
 
 
 @wp.func
+def share(length2: wp.float64) -> wp.float64:
+    """1 / length2, 0 for a point."""
+    if length2 <= TINY:
+        return ZERO
+    return ONE / length2
+
+
+@wp.func
 def point_triangle(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec3d:
     """Weights (3,) of the point of triangle abc closest to p (Ericson, Real-Time Collision Detection, 5.1.5)."""
     ab = b - a
@@ -69,34 +77,50 @@ def point_triangle(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec
 def edge_edge(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d) -> wp.vec2d:
     """Parameters (s, t) of the closest points ``a0 + s (a1 - a0)``, ``b0 + t (b1 - b0)``.
 
-    Interior where the lines are not parallel and both parameters lie strictly inside; otherwise the smallest of the
+    The squared distance is convex, so two end points are the closest ones where it falls towards neither inside. Else,
+    interior where the lines are not parallel and both parameters lie strictly inside; otherwise the smallest of the
     four point-edge distances, in the order a0, a1, b0, b1.
     """
     u = a1 - a0
     v = b1 - b0
     w = a0 - b0
+    uu = wp.dot(u, u)
+    uv = wp.dot(u, v)
+    vv = wp.dot(v, v)
+    uw = wp.dot(u, w)
+    vw = wp.dot(v, w)
+    if uw >= ZERO and vw <= ZERO:
+        return wp.vec2d(ZERO, ZERO)
+    if uw + uu <= ZERO and vw + uv <= ZERO:
+        return wp.vec2d(ONE, ZERO)
+    if uw - uv >= ZERO and vw - vv >= ZERO:
+        return wp.vec2d(ZERO, ONE)
+    if uw + uu - uv <= ZERO and vw + uv - vv >= ZERO:
+        return wp.vec2d(ONE, ONE)
     n = wp.cross(u, v)
     det = wp.dot(n, n)
-    if det > PARALLEL * wp.dot(u, u) * wp.dot(v, v):
+    if det > PARALLEL * uu * vv:
         # as triple products, which lose only 1 / sin of the angle
         s = wp.dot(wp.cross(v, w), n) / det
         t = wp.dot(wp.cross(u, w), n) / det
         if s > ZERO and s < ONE and t > ZERO and t < ONE:
             return wp.vec2d(s, t)
-    best = wp.vec2d(ZERO, edge_parameter(a0, b0, b1))
+    per_u = share(uu)
+    per_v = share(vv)
+    best = wp.vec2d(ZERO, wp.clamp(vw * per_v, ZERO, ONE))
     r = w - best[1] * v
     shortest = wp.dot(r, r)
-    t1 = edge_parameter(a1, b0, b1)
+    t1 = wp.clamp((vw + uv) * per_v, ZERO, ONE)
     r = w + u - t1 * v
     if wp.dot(r, r) < shortest:
         shortest = wp.dot(r, r)
         best = wp.vec2d(ONE, t1)
-    s0 = edge_parameter(b0, a0, a1)
+    s0 = wp.clamp(-uw * per_u, ZERO, ONE)
     r = w + s0 * u
     if wp.dot(r, r) < shortest:
         shortest = wp.dot(r, r)
         best = wp.vec2d(s0, ZERO)
-    s1 = edge_parameter(b1, a0, a1)
+    s1 = wp.clamp((uv - uw) * per_u, ZERO, ONE)
     r = w + s1 * u - v
     if wp.dot(r, r) < shortest:
         best = wp.vec2d(s1, ONE)

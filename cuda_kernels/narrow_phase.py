@@ -8,7 +8,7 @@ built once, serves every instance and every step.
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, arc_rate, spectral_bound
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
 from cuda_kernels.broad_phase import absolute
 from cuda_kernels.ccd import corners, relative_speed
 from cuda_kernels.surfaces import (
@@ -24,7 +24,8 @@ from cuda_kernels.surfaces import (
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-SLOTS = 8
+SLOTS = 16
+"""Candidates an item keeps on its first visit: as many as the edges around the ends of an edge."""
 
 
 @wp.struct
@@ -308,9 +309,8 @@ def near_enough(
     gap = wp.length(near.r) - separation(s, i, j, minimum) - reach
     if gap <= ZERO:
         return True
-    v = corners(kind, prim, path.dp[i], arc_rate(path, i, ZERO), path.dp[j], arc_rate(path, j, ZERO))
-    speed = relative_speed(kind, v)
-    return gap <= speed + wp.float64(0.5) * (path.bend[i] + path.bend[j])
+    v = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])
+    return gap <= relative_speed(kind, v) + wp.float64(0.5) * (path.bend[i] + path.bend[j])
 
 
 @wp.func

@@ -2,7 +2,20 @@
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, rotation, skew, spectral_bound
+from cuda_kernels.affine import (
+    HALF,
+    ONE,
+    TWO,
+    ZERO,
+    Path,
+    Pose,
+    arc_rate,
+    axial,
+    identity3,
+    rotation,
+    skew,
+    spectral_bound,
+)
 from cuda_kernels.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -32,7 +45,8 @@ def deformed_radius(lower: wp.vec3d, upper: wp.vec3d, A: wp.mat33d) -> wp.float6
 
 @wp.func
 def bound_arc(path: Path, b: wp.int32, r: wp.float64):
-    """Fill `bend` and `reach` of a body whose dp, w and S are set."""
+    """Fill `rate`, `bend` and `reach` of a body whose A, dp, w and S are set."""
+    path.rate[b] = arc_rate(path, b, ZERO)
     S = spectral_bound(path.S[b])
     W = wp.length(path.w[b])
     path.bend[b] = r * (W * W * (ONE + S) + TWO * W * S)

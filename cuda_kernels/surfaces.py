@@ -132,8 +132,9 @@ def proximity(
         b0 = pj + Aj * c.x2
         b1 = pj + Aj * c.x3
         st = edge_edge(a0, a1, b0, b1)
-        out.Xi = c.x0 + st[0] * (c.x1 - c.x0)
-        out.Xj = c.x2 + st[1] * (c.x3 - c.x2)
+        # exact at the ends, so that candidates that meet at the same two vertices have the same closest points
+        out.Xi = (ONE - st[0]) * c.x0 + st[0] * c.x1
+        out.Xj = (ONE - st[1]) * c.x2 + st[1] * c.x3
         r = (a0 - b0) + st[0] * (a1 - a0) - st[1] * (b1 - b0)
         out.E0 = c.x1 - c.x0
         out.E1 = c.x3 - c.x2
@@ -167,7 +168,7 @@ def proximity(
     b = pt + At * c.x2
     t = pt + At * c.x3
     w = point_triangle(x, a, b, t)
-    Xt = c.x1 + w[1] * (c.x2 - c.x1) + w[2] * (c.x3 - c.x1)
+    Xt = w[0] * c.x1 + w[1] * c.x2 + w[2] * c.x3
     r = (x - a) - w[1] * (b - a) - w[2] * (t - a)
     on_target = wp.int32(0)
     if kind == VERTEX_TARGET:

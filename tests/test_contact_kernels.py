@@ -39,6 +39,8 @@ class Kernels:
         self.path = new_path(DEVICE, self.n)
         for name in ("p", "A", "dp", "w", "S", "bend", "reach"):
             DEVICE.write(getattr(self.path, name), np.ascontiguousarray(getattr(path, name)))
+        everybody = np.arange(self.n)
+        DEVICE.write(self.path.rate, path.rates(everybody, np.zeros(self.n)))
         unlimited = DEVICE.upload(np.ones(1), wp.float64)
         self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)
 

@@ -364,7 +364,7 @@ STRUCTS = {
     "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
     "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, set(), {"law", "p"}),
     "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
-    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"bend", "reach"}),
+    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"rate", "bend", "reach"}),
     "surfaces": (
         surfaces_definition.Surfaces,
         surfaces.Surfaces,

@@ -30,6 +30,12 @@ def typical_edge(model: Model) -> float:
     return float(np.median(lengths)) if lengths else 0.0
 
 
+def typical_extent(model: Model) -> float:
+    """Median diagonal of the meshes' boxes, each counted once [m]; 0 without any."""
+    diagonals = [np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes if len(mesh.vertices)]
+    return float(np.median(diagonals)) if diagonals else 0.0
+
+
 class Candidates:
     """Candidates of all body pairs, grouped by pair; pairs grouped by the body that emits them.
 
@@ -38,6 +44,7 @@ class Candidates:
         items: (count,) vec4i; pairs: (pair_count,) vec2i; segment: (pair_count + 1,) first candidate of every pair;
         group: (n + 1,) first pair of every body.
         slack: motion [m] the list still covers.
+        travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
     def __init__(self, model: Model, device: Device):
@@ -59,6 +66,7 @@ class Candidates:
         self.items = self.pool.get("items", 1, wp.vec4i)
         self.count = self.pair_count = self.builds = 0
         self.slack = -1.0
+        self.extent, self.travel = typical_extent(model), np.inf
 
     def cover(self, path: Path, motion: float, island, limit) -> bool:
         """Make the list complete for a path, up to the limits (islands,) of the bodies' islands (n,), along which no
@@ -66,6 +74,7 @@ class Candidates:
         self.slack -= 2.0 * motion
         if self.slack >= 0.0:
             return False
+        self.travel += motion
         self.build(path, island, limit)
         return True
 
@@ -84,7 +93,11 @@ class Candidates:
         device, reach = self.device, self.d_hat + self.margin
         grown = 0.5 * (reach + self.minimum) * 1.0001
         device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
-        self.tree.rebuild()
+        if self.travel > self.extent:
+            self.tree.rebuild()
+            self.travel = 0.0
+        else:
+            self.tree.refit()
         arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group)
         device.launch(broad_phase.emit_pairs, self.n, *arguments, 0, self.pair_counts, self.pairs, grain=64)
         self.pair_count = device.scan(self.pair_counts, self.group, self.n)

@@ -17,6 +17,8 @@ from cuda_kernels.ccd import times_of_impact
 from cuda_kernels.contact_blocks import contact_blocks
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
+BATCH = 64
+"""Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
 
 
 class Contacts:
@@ -41,6 +43,7 @@ class Contacts:
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.reduction = Reduction(device, self.n)
+        self.batch = BATCH if device.is_cpu else 1
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
         self.reach.known = 1
 
@@ -53,6 +56,10 @@ class Contacts:
         """Stiffness in the incremental potential, kappa_c c h^2."""
         self.device.write(self.law.kappa, np.array([kappa]))
 
+    @property
+    def _batches(self) -> int:
+        return -(-self.candidates.count // self.batch)
+
     def times_of_impact(self, path: Path, island, limit, out) -> None:
         """Per body, the smallest safe alpha over the candidates it emits, at most the limit of its island.
 
@@ -64,8 +71,8 @@ class Contacts:
         self.device.launch(kernels.pair_approaches, c.pair_count, c.pairs, self.done, path, approach, grain=4096)
         self.device.launch(
             times_of_impact,
-            c.count, self.surfaces, path, c.pairs, c.items, self.law.minimum, island, limit, approach,
-            self.arrays("current")[1], toi, grain=512,
+            self._batches, self.surfaces, path, c.pairs, c.items, c.count, self.batch, self.law.minimum, island, limit,
+            approach, self.arrays("current")[1], toi, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
@@ -87,7 +94,8 @@ class Contacts:
             reach.energy, reach.gap = self.arrays("current")
         self.device.launch(
             kernels.contact_energies,
-            c.count, self.surfaces, self.law, pose, c.pairs, c.items, reach, *self.arrays(slot), grain=512,
+            self._batches, self.surfaces, self.law, pose, c.pairs, c.items, c.count, self.batch, reach,
+            *self.arrays(slot), grain=512 // self.batch,
         )  # fmt: skip
 
     def smallest_gap(self, slot: str = "current") -> float:

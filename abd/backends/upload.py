@@ -33,6 +33,7 @@ def new_path(device: Device, n: int) -> Path:
     path.dp = device.zeros(n, wp.vec3d)
     path.w = device.zeros(n, wp.vec3d)
     path.S = device.zeros(n, wp.mat33d)
+    path.rate = device.zeros(n, wp.mat33d)
     path.bend = device.zeros(n, wp.float64)
     path.reach = device.zeros(n, wp.float64)
     return path
