@@ -1,16 +1,21 @@
 """The benchmark tools: families of scenes, rows, comparison and figures; no times."""
 
+import argparse
 import json
+import sys
 
 import numpy as np
 import pytest
 from tool import load_tool
+
+import abd
 
 run = load_tool("bench/run")
 one_case = load_tool("bench/one_case")
 compare = load_tool("bench/compare")
 plot = load_tool("bench/plot")
 families = run.FAMILIES
+families_package = sys.modules["families"]
 
 
 def built(name: str, size: float) -> dict:
@@ -99,6 +104,50 @@ def test_repeats_become_one_row():
     (found,) = run.merged(repeats)
     assert found["ms"] == 2.0 and found["ms_of_repeats"] == [3.0, 1.0, 2.0] and found["reached"] == 1e-4
     assert "2" in run.text([found]) and run.told_of(found) == "exact 2 ms/step"
+
+
+def test_a_repeat_that_failed_stands_beside_the_others():
+    failed = {"family": "chain", "unit": "links", "size": 10.0, "device": "cpu", "variant": "", "failure": "no memory"}
+    rows = run.merged([[row(1.0)], [failed]])
+    assert [(one["variant"], one["failure"]) for one in rows] == [("exact", ""), ("", "no memory")]
+
+
+def test_sizes_are_asked_for_by_family():
+    assert families_package.requested("chain") == ("chain", ())
+    assert families_package.requested("net:2,4") == ("net", (2.0, 4.0))
+    with pytest.raises(argparse.ArgumentTypeError, match="no family 'nets'"):
+        families_package.requested("nets:2")
+
+
+def test_scenes_that_libuipc_cannot_run_are_refused():
+    libuipc = load_tool("bench/libuipc_scene")
+    libuipc.refuse(built("pile", 10)[""].compile(), None)
+    with pytest.raises(ValueError, match="joints that are no hinges"):
+        libuipc.refuse(built("four_bar", 2)[""].compile(), None)
+    ladder = load_tool("bench/families/loops").ladder(3)
+    libuipc.refuse(ladder.scene("penalty").compile(), ladder)
+    with pytest.raises(ValueError, match="kinematic bodies"):
+        libuipc.refuse(abd.load("gears").compile(), None)
+
+
+def test_bodies_alike_are_instances_of_one_geometry():
+    libuipc = load_tool("bench/libuipc_scene")
+    model = built("pile", 10)[""].compile()
+    (group,) = libuipc.alike(model)
+    assert sorted(group.tolist()) == list(range(1, 11))
+    assert libuipc.density_of(model, 1) == pytest.approx(1000.0)
+
+
+def test_what_a_gpu_check_did_not_measure_is_named(tmp_path):
+    merge = load_tool("bench/merge")
+    (tmp_path / "rows.json").write_text(
+        json.dumps({"facts": {"date": "today", "device": "cuda"}, "rows": [row(1.0, ms=1.0)]})
+    )
+    (tmp_path / "peer.json").write_text("")
+    result = merge.merged(tmp_path, tests=1)
+    assert result["missing"] == ["the comparison with libuipc", "the profile"]
+    said = merge.markdown(result)
+    assert "Tests on the device: FAILED" in said and "chain 10" in said
 
 
 def test_a_case_that_cannot_run_says_why():

@@ -11,4 +11,5 @@ def write_results(path: Path, device: str, rows: list[dict], **facts) -> None:
     from abd.bench import circumstances
 
     content = {"facts": {**circumstances(device), **facts}, "rows": rows}
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

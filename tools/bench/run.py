@@ -1,4 +1,4 @@
-"""Benchmarks: `python tools/bench/run.py [--scenes chain net ...] [--sizes 10 100] [--devices cpu] [--quick] [--out F]`.
+"""Benchmarks: `python tools/bench/run.py [--scenes chain:10,100 net ...] [--devices cpu] [--quick] [--out F]`.
 
 Scenes x sizes x devices; every case in a process of its own (`one_case.py`), all cases in turn, `--repeats` times over,
 so that what else the machine does falls on all of them. Kernels are compiled before anything is timed. Rows are medians
@@ -11,6 +11,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -18,7 +19,7 @@ from time import perf_counter
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from families import FAMILIES, QUICK_STEPS  # noqa: E402
+from families import FAMILIES, QUICK_STEPS, requested  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 from abd.bench import COLUMNS, WARM_UP, table  # noqa: E402
@@ -49,8 +50,11 @@ def run_case(case: Case, steps: int | None, overrides: list[str], limit: float) 
 
 def merged(repeats: list[list[dict]]) -> list[dict]:
     """Rows of the repeats of a case as one: medians of times and ratios, the worst of what was reached."""
+    groups: dict[tuple, list[dict]] = {}
+    for one in (row for repeat in repeats for row in repeat):
+        groups.setdefault((one.get("variant"), one.get("of")), []).append(one)
     rows = []
-    for alike in zip(*repeats):
+    for alike in groups.values():
         row = dict(alike[-1])
         for name in (*TIMES, "ratio"):
             values = [one[name] for one in alike if one.get(name) is not None]
@@ -73,8 +77,10 @@ def warm(devices: list[str]) -> None:
             run_case((family, 10.0, device), 1, [], 600.0)
 
 
-def measure(cases: list[Case], repeats: int, steps: int | None, overrides: list[str], limit: float) -> list[dict]:
-    """Rows of all cases; progress on standard error."""
+def measure(
+    cases: list[Case], repeats: int, steps: int | None, overrides: list[str], limit: float, keep: Callable
+) -> list[dict]:
+    """Rows of all cases; progress on standard error. `keep` is given the rows so far after every case."""
     found: dict[Case, list[list[dict]]] = {case: [] for case in cases}
     for turn in range(repeats):
         for case in cases:
@@ -84,7 +90,9 @@ def measure(cases: list[Case], repeats: int, steps: int | None, overrides: list[
             told = ", ".join(told_of(row) for row in rows)
             seconds = perf_counter() - begin
             print(f"{turn + 1}/{repeats} {case[0]} {case[1]:g} {case[2]}: {told} [{seconds:.0f} s]", file=sys.stderr)
-    return [row for case in cases for row in merged(found[case])]
+            rows = [row for case in cases for row in merged(found[case])]
+            keep(rows)
+    return rows
 
 
 def told_of(row: dict) -> str:
@@ -110,8 +118,10 @@ def text(rows: list[dict]) -> str:
 def main() -> int:
     """Exit status: 0 done, 1 some case failed, and its row says why."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenes", nargs="+", choices=FAMILIES, default=list(FAMILIES), metavar="FAMILY")
-    parser.add_argument("--sizes", nargs="+", type=float, help="the same for all families [each family's own]")
+    every = [(name, ()) for name in FAMILIES]
+    kinds = f"FAMILY or FAMILY:SIZE,...; families: {', '.join(FAMILIES)} [all, in their own sizes]"
+    parser.add_argument("--scenes", nargs="+", type=requested, default=every, metavar="FAMILY", help=kinds)
+    parser.add_argument("--sizes", nargs="+", type=float, help="of families that come without")
     parser.add_argument("--devices", nargs="+", default=["cpu"])
     parser.add_argument("--steps", type=int, help="timed steps [each family's own]")
     parser.add_argument("--repeats", type=int, default=3)
@@ -123,16 +133,19 @@ def main() -> int:
     if options.quick:
         options.steps, options.repeats = options.steps or QUICK_STEPS, 1
     cases = []
-    for name in options.scenes:
+    for name, sizes in options.scenes:
         family = FAMILIES[name]
-        for size in options.sizes or (family.quick if options.quick else family.sizes):
+        for size in sizes or options.sizes or (family.quick if options.quick else family.sizes):
             cases += [(name, float(size), device) for device in options.devices]
     warm(options.devices)
-    rows = measure(cases, options.repeats, options.steps, options.overrides, options.limit)
+    facts = {"repeats": options.repeats, "warm_up": WARM_UP, "overrides": options.overrides}
+
+    def keep(rows: list[dict]) -> None:
+        if options.out:
+            write_results(options.out, " ".join(options.devices), rows, **facts)
+
+    rows = measure(cases, options.repeats, options.steps, options.overrides, options.limit, keep)
     print(text(rows))
-    if options.out:
-        facts = {"repeats": options.repeats, "warm_up": WARM_UP, "overrides": options.overrides}
-        write_results(options.out, " ".join(options.devices), rows, **facts)
     return 1 if any(row.get("failure") for row in rows) else 0
 
 
