@@ -53,7 +53,8 @@ class StepFailure(AbdError):
 
     Attributes:
         reason: "not_converged", "line_search", "blocked", "not_positive_definite",
-            "linear_solver", "not_finite", "joints" (exact ones stay open) or "limits" (a range is left already).
+            "linear_solver", "not_finite", "candidates" (more than there is room for), "joints" (exact ones stay open) or
+            "limits" (a range is left already).
         step: index of the frame; time: [s]; bodies: names concerned.
     """
 

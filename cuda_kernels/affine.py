@@ -111,6 +111,20 @@ def arc_rate(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
 
 
 @wp.func
+def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
+    """A(alpha) and dA/dalpha of a body on its arc, by one rotation."""
+    A = path.A[body]
+    w = path.w[body]
+    rate = path.S[body] * A
+    A = A + alpha * rate
+    if wp.dot(w, w) > ZERO:
+        R = rotation(alpha * w)
+        A = R * A
+        rate = skew(w) * A + R * rate
+    return A, rate
+
+
+@wp.func
 def approach(path: Path, i: wp.int32, j: wp.int32) -> wp.float64:
     """Bound on how much closer two bodies come along the whole of their arcs [m]."""
     return wp.length(path.dp[i] - path.dp[j]) + path.reach[i] + path.reach[j]

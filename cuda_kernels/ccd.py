@@ -8,7 +8,7 @@ apart as long as every point of one stays ahead of every point of the other alon
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, arc_rate
+from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc_and_rate
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -151,26 +151,25 @@ def march(
     distance = wp.length(near.r)
     gap = near.side * distance - xi
     stop = ENOUGH * gap
+    pi = path.p[i]
+    Ai = path.A[i]
+    rate_i = path.rate[i]
+    pj = path.p[j]
+    Aj = path.A[j]
+    rate_j = path.rate[j]
     t = wp.float64(0.0)
     marching = gap > ZERO
     advances = wp.int32(0)
     while marching:
         if advances > 0:
-            v = corners(kind, prim, path.dp[i], arc_rate(path, i, t), path.dp[j], arc_rate(path, j, t))
+            v = corners(kind, prim, path.dp[i], rate_i, path.dp[j], rate_j)
         room = (ONE - LEFT) * gap
         tau = advance_within(room, relative_speed(kind, v), bend)
         if t + tau < end:
             n = near.r / distance
             if kind == TARGET_VERTEX:
                 n = -n
-            x = corners(
-                kind,
-                prim,
-                path.p[i] + t * path.dp[i],
-                arc(path, i, t),
-                path.p[j] + t * path.dp[j],
-                arc(path, j, t),
-            )
+            x = corners(kind, prim, pi, Ai, pj, Aj)
             tau = wp.max(tau, normal_advance(kind, n, room, x, v, bend, xi + LEFT * gap))
         if not (tau > ZERO):
             marching = False
@@ -179,15 +178,11 @@ def march(
             marching = False
         else:
             t = t + tau
-            near = proximity(
-                kind,
-                prim,
-                path.p[i] + t * path.dp[i],
-                arc(path, i, t),
-                path.p[j] + t * path.dp[j],
-                arc(path, j, t),
-                s.plane[j],
-            )
+            pi = path.p[i] + t * path.dp[i]
+            pj = path.p[j] + t * path.dp[j]
+            Ai, rate_i = arc_and_rate(path, i, t)
+            Aj, rate_j = arc_and_rate(path, j, t)
+            near = proximity(kind, prim, pi, Ai, pj, Aj, s.plane[j])
             distance = wp.length(near.r)
             gap = near.side * distance - xi
             advances = advances + 1

@@ -24,6 +24,8 @@ from cuda_kernels.surfaces import (
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
+PAIR_BYTES = 8 + 2 * (2 * 72 + 2 * 24 + 8) + 4 * 4
+"""Of a body pair: itself, its `Frames`, counts and offsets."""
 SLOTS = 16
 """Candidates an item keeps on its first visit: as many as the edges around the ends of an edge."""
 
@@ -405,6 +407,21 @@ def gather_candidates(
         j = pairs[k][1]
         item = carry(s, frames, i, j, k, items[t][1], items[t][2])
         visit(s, path, i, j, k, item, reach, minimum, offset[t], n, candidates)
+
+
+TOTALLED = 4096
+
+
+@wp.kernel
+def partial_totals(
+    first: wp.int32, counts: wp.array(dtype=wp.int32), count: wp.int32, totals: wp.array(dtype=wp.int64)
+):
+    """Sums of `TOTALLED` counts each: offsets of 32 bits cannot tell when they overflow."""
+    t = wp.tid() + first
+    total = wp.int64(0)
+    for k in range(TOTALLED * t, wp.min(TOTALLED * (t + 1), count)):
+        total = total + wp.int64(counts[k])
+    totals[t] = total
 
 
 @wp.kernel

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device import Device, Pool
+from abd.backends.device import GROWTH, Device, Pool
 from abd.backends.upload import upload_filters, upload_surfaces
+from abd.errors import StepFailure
 from abd.model import Model
 from cuda_kernels import broad_phase, narrow_phase
 from cuda_kernels.affine import Path
@@ -18,6 +19,13 @@ from cuda_kernels.affine import Path
 MARGIN = 0.05
 """How much further than d_hat the list reaches, in typical edge lengths: it survives most Newton steps, and on meshes
 coarser than the reach its length hardly grows."""
+
+MOST_BYTES = 8 << 30
+"""What the list of a step may take on the device."""
+ITEM_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
+"""Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
+CANDIDATE_BYTES = 16 + 2 * (8 + 8) + 8
+"""Of a candidate: itself, energy and gap at two poses, its time of impact."""
 
 
 def typical_edge(model: Model) -> float:
@@ -43,6 +51,7 @@ class Candidates:
         count, pair_count: numbers of candidates and of body pairs.
         items: (count,) vec4i; pairs: (pair_count,) vec2i; segment: (pair_count + 1,) first candidate of every pair;
         group: (n + 1,) first pair of every body.
+        peak: largest count so far; most_bytes: what the list may take.
         slack: motion [m] the list still covers.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
@@ -64,7 +73,8 @@ class Candidates:
         self.segment = device.zeros(1, wp.int32)
         self.pairs = self.pool.get("pairs", 1, wp.vec2i)
         self.items = self.pool.get("items", 1, wp.vec4i)
-        self.count = self.pair_count = self.builds = 0
+        self.count = self.pair_count = self.builds = self.peak = 0
+        self.most_bytes = MOST_BYTES
         self.slack = -1.0
         self.extent, self.travel = typical_extent(model), np.inf
 
@@ -100,6 +110,7 @@ class Candidates:
             self.tree.refit()
         arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group)
         device.launch(broad_phase.emit_pairs, self.n, *arguments, 0, self.pair_counts, self.pairs, grain=64)
+        self._make_room(self._total(self.pair_counts, self.n) * narrow_phase.PAIR_BYTES, "body pairs")
         self.pair_count = device.scan(self.pair_counts, self.group, self.n)
         self.pairs = self.pool.get("pairs", self.pair_count, wp.vec2i)
         if self.pair_count:
@@ -131,6 +142,7 @@ class Candidates:
         carried = pool.get("carried", 1, wp.vec3i)
         query = (surfaces, self.pairs, frames, start)
         device.launch(narrow_phase.collect_items, pairs, *query, 0, sizes, carried, grain=64)
+        self._make_room(self._total(sizes, pairs) * ITEM_BYTES, "primitives near other bodies")
         total = device.scan(sizes, start, pairs)
         carried = pool.get("carried", total, wp.vec3i)
         device.launch(narrow_phase.collect_items, pairs, *query, 1, sizes, carried, grain=64)
@@ -138,11 +150,36 @@ class Candidates:
         hits, begin = pool.get("hits", total + 1, wp.int32), pool.get("begin", total + 1, wp.int32)
         query = (surfaces, path, self.pairs, frames, carried, reach, self.minimum, slots)
         device.launch(narrow_phase.find_candidates, total, *query, hits, grain=128)
+        count = self._total(hits, total)
+        self._make_room(count * CANDIDATE_BYTES + total * ITEM_BYTES, "candidate contacts")
+        self.peak = max(self.peak, count)
         self.count = device.scan(hits, begin, total)
         self.items = pool.get("items", self.count, wp.vec4i)
         device.launch(narrow_phase.gather_candidates, total, *query, begin, self.items, grain=4096)
         self.segment = pool.get("segment", pairs + 1, wp.int32)
         device.launch(narrow_phase.segment_starts, pairs + 1, start, begin, self.segment, grain=16384)
+
+    def _total(self, counts, count: int) -> int:
+        """Exact sum of the first `count` counts."""
+        parts = -(-count // narrow_phase.TOTALLED)
+        totals = self.pool.get("totals", parts, wp.int64)
+        self.device.launch(narrow_phase.partial_totals, parts, counts, count, totals, grain=64)
+        return int(self.device.read(totals, parts).sum())
+
+    def _make_room(self, wanted: int, what: str) -> None:
+        """Refuse a list that would not fit.
+
+        Raises:
+            StepFailure: with what to do about it.
+        """
+        if GROWTH * wanted > self.most_bytes:
+            raise StepFailure(
+                "candidates",
+                f"the {what} of this step would take {GROWTH * wanted / 2**30:.3g} GiB, more than the "
+                f"{self.most_bytes / 2**30:.3g} GiB set aside for them; shorten solver.dt so that fewer swept boxes meet, "
+                "lower solver.d_hat, use coarser meshes, or switch contact off between bodies that overlap by design "
+                "(body.group)",
+            )
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""

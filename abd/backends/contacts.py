@@ -52,6 +52,11 @@ class Contacts:
         """Surfaces of the scene."""
         return self.candidates.surfaces
 
+    @property
+    def bytes(self) -> int:
+        """What candidates, their energies and their sums take on the device; grows to the largest need so far."""
+        return self.pool.bytes + self.candidates.pool.bytes + self.reduction.pool.bytes
+
     def set_stiffness(self, kappa: float) -> None:
         """Stiffness in the incremental potential, kappa_c c h^2."""
         self.device.write(self.law.kappa, np.array([kappa]))
@@ -185,6 +190,11 @@ class Friction:
         wp.copy(self.pairs, c.pairs, count=c.pair_count)
         wp.copy(self.group, c.group, count=self.contacts.n + 1)
         device.launch(friction.gather_offsets, c.pair_count + 1, c.segment, offset, self.segment)
+
+    @property
+    def bytes(self) -> int:
+        """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
+        return self.pool.bytes + self.reduction.pool.bytes
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) among which contacts were frozen."""

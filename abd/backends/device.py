@@ -227,6 +227,10 @@ class Device:
         return _UNSEEN if self.observer is None else self.observer.transfer(name, array, count)
 
 
+GROWTH = 1.5
+"""Room for this many times what is asked for, so that a slowly growing need rarely allocates."""
+
+
 class Pool:
     """Named arrays that grow by half and keep their contents no longer than the next growth."""
 
@@ -238,10 +242,15 @@ class Pool:
         """Array `name` with room for `count` leading entries."""
         array = self._arrays.get(name)
         if array is None or array.shape[0] < count:
-            capacity = max(count + count // 2, 16)
+            capacity = max(int(GROWTH * count), 16)
             array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
             self._arrays[name] = array
         return array
+
+    @property
+    def bytes(self) -> int:
+        """What the arrays take on the device."""
+        return sum(array.capacity for array in self._arrays.values())
 
     def swap(self, a: str, b: str) -> None:
         """Exchange two named arrays."""

@@ -35,6 +35,10 @@ class ReadOuts:
         self._know_contacts()
         return int(np.count_nonzero(self.contacts.active())) if self.contacts.candidates.count else 0
 
+    def contact_storage(self) -> dict[str, int]:
+        """Largest number of candidates so far, and bytes that contact and friction take on the device."""
+        return {"peak_candidates": self.contacts.candidates.peak, "bytes": self.contacts.bytes + self.friction.bytes}
+
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
         self._know_contacts()
