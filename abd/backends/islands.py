@@ -71,11 +71,11 @@ class Islands(Numbering):
     def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Sum, minimum or maximum of body values (n,) per island, into `out` (count,)."""
         if self.chunks:
-            launch = self.device.launch
-            launch(
-                sums.chunk_reduce, self.chunks, self.chunk_start, self.order, values, operation, self.partial, grain=64
-            )
-            launch(sums.island_reduce, self.count, self.island_start, self.partial, operation, out, grain=4096)
+            launch, whole = self.device.launch, self.chunks == self.count
+            target = out if whole else self.partial
+            launch(sums.chunk_reduce, self.chunks, self.chunk_start, self.order, values, operation, target, grain=64)
+            if not whole:
+                launch(sums.island_reduce, self.count, self.island_start, self.partial, operation, out, grain=4096)
         return out
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
