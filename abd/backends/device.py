@@ -21,6 +21,7 @@ import numpy as np
 import warp as wp
 
 from abd.errors import DeviceError
+from cuda_kernels.vector12 import vec12
 
 _log = logging.getLogger(__name__)
 _PATIENCE = 1.5
@@ -109,6 +110,7 @@ class Device:
         self.threads = threads_available() if self.is_cpu else 1
         self.observer: Observer | None = None
         self._recorded: dict[tuple, list] = {}
+        self._views: dict[int, tuple[wp.array, wp.array]] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
     def load(self, package: ModuleType) -> None:
@@ -124,25 +126,25 @@ class Device:
         finally:
             notice.cancel()
 
-    def launch(self, kernel, count: int, *inputs, grain: int = 2048) -> None:
-        """Run `kernel` on items 0 .. count - 1; its first argument is the index of the slice's first item.
+    def launch(self, kernel, count: int, *inputs, grain: int = 2048, begin: int = 0) -> None:
+        """Run `kernel` on items begin .. begin + count - 1; its first argument is the index of the slice's first item.
 
         `grain` is the smallest slice worth a thread.
         """
         if count <= 0:
             return
         if self.observer is None:
-            self._launch(kernel, count, inputs, grain)
+            self._launch(kernel, begin, count, inputs, grain)
             return
         with self.observer.launch(kernel, count, inputs):
-            self._launch(kernel, count, inputs, grain)
+            self._launch(kernel, begin, count, inputs, grain)
 
-    def _launch(self, kernel, count: int, inputs: tuple, grain: int) -> None:
+    def _launch(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
         slices = 1 if self._pool is None else min(self.threads, count // grain)
         if slices <= 1:
-            self._command(kernel, 0, 0, count, inputs).launch()
+            self._command(kernel, 0, begin, count, inputs).launch()
             return
-        cuts = [count * k // slices for k in range(slices + 1)]
+        cuts = [begin + count * k // slices for k in range(slices + 1)]
         commands = [self._command(kernel, k, cuts[k], cuts[k + 1] - cuts[k], inputs) for k in range(slices)]
         waiting = [self._pool.submit(command.launch) for command in commands[1:]]
         commands[0].launch()
@@ -183,6 +185,24 @@ class Device:
     def upload(self, values, dtype) -> wp.array:
         """Copy of host values."""
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
+
+    def rows(self, values: wp.array) -> wp.array:
+        """Float64 blocks (k, 12, 12) or states (n, 12) seen as rows of `vec12`, without a copy.
+
+        The same array gives the same view, so that launches stay recorded.
+        """
+        kept = self._views.get(id(values))
+        if kept is None:
+            if len(self._views) >= RECORDS:
+                self._views.clear()
+            shape = values.shape[:-1]
+            view = wp.array(ptr=values.ptr, dtype=vec12, shape=shape, capacity=values.capacity, device=self.warp)
+            kept = self._views[id(values)] = (values, view)
+        return kept[1]
+
+    def adopt(self, values: np.ndarray, dtype) -> wp.array:
+        """Host values that nobody needs any more: on the processor the array itself."""
+        return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
 
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""

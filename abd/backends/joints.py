@@ -114,16 +114,18 @@ class Joints:
         """One coupling for the pairs of linear and of measured rows."""
         d, n = self.device, self.n
         diagonal, linear_pairs, blocks = hessian(self.system.linear, n)
-        self.diagonal = d.upload(diagonal, wp.float64)
+        self.diagonal = d.adopt(diagonal, wp.float64)
         keys = [linear_pairs[:, 0].astype(np.int64) * n + linear_pairs[:, 1], ends.pairs[:, 0] * n + ends.pairs[:, 1]]
         union = np.union1d(*keys)
         pairs, self.pairs = np.stack([union // n, union % n], axis=1), len(union)
-        constant = np.zeros((self.pairs, 12, 12))
-        constant[np.searchsorted(union, keys[0])] = blocks
-        self.constant = d.upload(constant, wp.float64)
+        if len(blocks) < self.pairs:
+            constant = np.zeros((self.pairs, 12, 12))
+            constant[np.searchsorted(union, keys[0])] = blocks
+            blocks = constant
+        self.constant = d.upload(blocks, wp.float64) if self.row_count else None
         self.coupling = Coupling()
         self.coupling.row, self.coupling.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
-        self.coupling.blocks = d.upload(constant, wp.float64)
+        self.coupling.blocks = d.adopt(blocks, wp.float64)
         owners, codes = np.concatenate([pairs[:, 0], pairs[:, 1]]), np.arange(self.pairs)
         self.coupling.starts, self.coupling.entries = self._lists(owners, np.concatenate([2 * codes, 2 * codes + 1]), n)
         counts = np.zeros(self.pairs + 1, dtype=np.int64)
@@ -242,8 +244,13 @@ class Joints:
         )  # fmt: skip
 
     def restore_blocks(self) -> None:
-        """Undo the projection of the constant off-diagonal blocks; those of measured rows are set in every iteration."""
-        if self.pairs and not self.row_count:
+        """Undo the projection of the constant off-diagonal blocks, of which a copy is kept from the first one on; those
+        of measured rows are set in every iteration."""
+        if not self.pairs or self.row_count:
+            return
+        if self.constant is None:
+            self.constant = wp.clone(self.coupling.blocks)
+        else:
             wp.copy(self.coupling.blocks, self.constant)
 
     # limits -------------------------------------------------------------------------------------------------------

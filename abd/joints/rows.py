@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -158,6 +159,8 @@ def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return diagonal, np.stack([keys // bodies, keys % bodies], axis=1).astype(np.int32), blocks
 
 
+PORTION = 512
+"""Blocks that are summed up at a time."""
 _ORDER = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in range(3)])
 """(3, 4) where entry (r, a) of Q stands in q."""
 
@@ -165,12 +168,17 @@ _ORDER = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in r
 def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, count: int) -> np.ndarray:
     """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order, those of one slot (m,) added up in their order.
 
-    Only three of sixteen entries are not zero; one at a time, no array is larger than the result.
+    Only three of sixteen entries are not zero; they are made one at a time, for as many blocks as a cache holds.
     """
     out = np.zeros((count, 12, 12))
-    for a in range(4):
-        for b in range(4):
-            product = Ya[:, a] * Yb[:, b]
-            for r in range(3):
-                out[:, _ORDER[r, a], _ORDER[r, b]] = np.bincount(slot, K[:, r] * product, minlength=count)
+    order = np.argsort(slot, kind="stable")
+    cuts = np.searchsorted(slot[order], np.arange(0, count + PORTION, PORTION))
+    for portion, (first, last) in enumerate(pairwise(cuts)):
+        rows, blocks = order[first:last], out[portion * PORTION : (portion + 1) * PORTION]
+        place, k, ya, yb = slot[rows] - portion * PORTION, K[rows].T, Ya[rows].T, Yb[rows].T
+        for a in range(4):
+            for b in range(4):
+                product = ya[a] * yb[b]
+                for r in range(3):
+                    blocks[:, _ORDER[r, a], _ORDER[r, b]] = np.bincount(place, k[r] * product, minlength=len(blocks))
     return out

@@ -63,7 +63,7 @@ SETTLING = 80
 
 def built(scene: str, size: float, tolerance: float | None = None):
     """The model, and the mechanism where the scene has joints; those have no surfaces, and are held by penalties."""
-    mechanism = replace(MECHANISMS[scene](size), box=None) if scene in MECHANISMS else None
+    mechanism = MECHANISMS[scene](size).bare() if scene in MECHANISMS else None
     if mechanism is not None:
         made = mechanism.scene("penalty")
     elif scene == "cube":

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -248,7 +247,7 @@ def programs(mechanism: Mechanism, planar: bool) -> dict:
 
 def measure(scene: str, size: int, steps: int, blocks: int) -> list[dict]:
     """One row per program."""
-    mechanism = replace(SCENES[scene](size), box=None)
+    mechanism = SCENES[scene](size).bare()
     planar = scene != "chain"
     running = programs(mechanism, planar)
     seconds: dict[str, list[float]] = {name: [] for name in running}

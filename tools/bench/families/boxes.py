@@ -23,15 +23,12 @@ def ground(**solver) -> abd.Scene:
 
 
 def stack(boxes: float) -> abd.Scene:
-    """Columns of ten boxes, in a square, as far apart as a box is wide."""
-    scene = ground()
+    """Columns of ten boxes, in a rectangle, as far apart as a box is wide."""
+    scene, gap = ground(), 0.5 * D_HAT
     columns = int(boxes) // HEIGHT
-    side = int(np.ceil(np.sqrt(columns)))
-    gap = 0.5 * D_HAT
-    for k in range(columns):
-        x, y = 2.0 * EDGE * (k % side), 2.0 * EDGE * (k // side)
-        rise = {"count": [1, 1, HEIGHT], "step": [0.0, 0.0, EDGE + gap]}
-        scene.add_body(f"column {k}", box=(EDGE,) * 3, position=(x, y, 0.5 * EDGE + gap), repeat=rise)
+    side = max(k for k in range(1, int(columns**0.5) + 1) if columns % k == 0)
+    copies = {"count": (side, columns // side, HEIGHT), "step": (2.0 * EDGE, 2.0 * EDGE, EDGE + gap)}
+    scene.add_body("box", box=(EDGE,) * 3, position=(0.0, 0.0, 0.5 * EDGE + gap), repeat=copies)
     return scene
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from families.family import STEPS, Family
-from families.mechanism import WORLD, Mechanism, box_inertia
+from families.mechanism import Hinges, Links, Mechanism, box_inertia
 
 LINK = (1.0, 0.1, 0.1)
 MASS = 10.0
@@ -19,19 +17,15 @@ DRIVEN = {
 }
 
 
-def chain(links: int) -> Mechanism:
+def chain(links: float) -> Mechanism:
     """Links 1 x 0.1 x 0.1 m of 10 kg along x, hinges about y."""
-    n = np.arange(int(links))
-    zero = np.zeros(len(n))
+    n = int(links)
+    hinges = [Hinges(None, ("link", (0, 0, 0)), (1, 1, 1), (0.0, 0.0, 0.0))]
+    if n > 1:
+        hinges.append(Hinges(("link", (0, 0, 0)), ("link", (1, 0, 0)), (n - 1, 1, 1), (1.0, 0.0, 0.0)))
     return Mechanism(
-        mass=np.full(len(n), MASS),
-        inertia=np.tile(box_inertia(MASS, LINK), (len(n), 1)),
-        position=np.column_stack([n + 0.5, zero, zero]),
-        parent=np.where(n == 0, WORLD, n - 1),
-        child=n,
-        anchor=np.column_stack([n, zero, zero]).astype(float),
-        axis=(0.0, 1.0, 0.0),
-        box=LINK,
+        links=(Links("link", (n, 1, 1), (0.5, 0.0, 0.0), (1.0, 0.0, 0.0), MASS, box_inertia(MASS, LINK), LINK),),
+        hinges=hinges,
     )
 
 

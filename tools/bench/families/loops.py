@@ -5,12 +5,11 @@ All of them move in a plane, so that a third of the equations of their loops say
 
 from __future__ import annotations
 
-import numpy as np
 from reference_cases import windows
 
 import abd
 from families.family import Family, alone
-from families.mechanism import DT, TOLERANCE, WORLD, Mechanism, rod_inertia
+from families.mechanism import DT, TOLERANCE, Hinges, Links, Mechanism, box_inertia
 
 MASS = 1.0
 
@@ -31,24 +30,18 @@ def windows_of(rows: int, columns: int) -> Mechanism:
     Upright rods join in columns; level ones hang between the lower ends of two neighbours. A wind blows sideways, so
     that the windows shear.
     """
-    row, column = (a.ravel() for a in np.meshgrid(np.arange(rows), np.arange(columns + 1), indexing="ij"))
-    upright = np.arange(len(row))
-    level_row, level_column = (a.ravel() for a in np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
-    level = len(upright) + np.arange(len(level_row))
-    left = level_row * (columns + 1) + level_column
-    rods = ((upright, rod_inertia(MASS, 1.0, 2)), (level, rod_inertia(MASS, 1.0, 0)))
-    centres = [(column, row + 0.5), (level_column + 0.5, level_row + 1.0)]
-    points = [(column, row), (level_column, level_row + 1.0), (level_column + 1.0, level_row + 1.0)]
-    return Mechanism(
-        mass=np.full(len(upright) + len(level), MASS),
-        inertia=np.concatenate([np.tile(inertia, (len(bodies), 1)) for bodies, inertia in rods]),
-        position=np.concatenate([np.column_stack([x, 0.0 * x, -depth]) for x, depth in centres]),
-        parent=np.concatenate([np.where(row == 0, WORLD, upright - (columns + 1)), left, left + 1]),
-        child=np.concatenate([upright, level, level]),
-        anchor=np.concatenate([np.column_stack([x, 0.0 * x, -depth]) for x, depth in points]),
-        axis=(0.0, 1.0, 0.0),
-        gravity=(3.0, 0.0, -9.81),
-    )
+    step, corner = (1.0, 0.0, -1.0), (0, 0, 0)
+    upright = Links("upright", (columns + 1, 1, rows), (0.0, 0.0, -0.5), step, MASS, box_inertia(MASS, (0.1, 0.1, 1.0)))
+    level = Links("level", (columns, 1, rows), (0.5, 0.0, -1.0), step, MASS, box_inertia(MASS, (1.0, 0.1, 0.1)))
+    hinges = [
+        Hinges(None, ("upright", corner), (columns + 1, 1, 1), (0.0, 0.0, 0.0)),
+        Hinges(("upright", corner), ("level", corner), level.count, (0.0, 0.0, -1.0)),
+        Hinges(("upright", (1, 0, 0)), ("level", corner), level.count, (1.0, 0.0, -1.0)),
+    ]
+    if rows > 1:
+        below = (columns + 1, 1, rows - 1)
+        hinges.append(Hinges(("upright", corner), ("upright", (0, 0, 1)), below, (0.0, 0.0, -1.0)))
+    return Mechanism((upright, level), hinges, gravity=(3.0, 0.0, -9.81))
 
 
 def four_bar(count: float) -> abd.Scene:
