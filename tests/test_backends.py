@@ -221,8 +221,8 @@ def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integr
     assert second.frame == steps
 
 
-def test_linear_solvers_agree(monkeypatch):
-    """Dense and sparse factorisation to rounding, PCG to its tolerance; and so do runs that use them."""
+def test_linear_solvers_agree():
+    """Direct solution and PCG to its tolerance; and so do runs that use them."""
     simulation = abd.Simulation(workshop(), device="cpu")
     for _ in range(10):
         simulation.step()
@@ -232,26 +232,17 @@ def test_linear_solvers_agree(monkeypatch):
         (part.coupling, part.pairs) for part in (kernels.joints, kernels.contacts.reduction, kernels.friction.reduction)
     ]
     directions = {}
-    for method, tolerance in (("dense", 0.0), ("sparse", 0.0), ("pcg", 1e-9)):
-        solver = linear.LinearSolver(kernels.device, method, kernels.linear.slot_host, kernels.islands, tolerance)
+    for method in ("direct", "pcg"):
+        names = simulation.model.bodies.names
+        solver = linear.LinearSolver(kernels.device, method, kernels.mobile, names, kernels.islands, 1e-9)
         iterations = solver.solve(kernels.gradient, kernels.diagonal, couplings)
         assert (iterations > 0) == (method == "pcg")
         directions[method] = kernels.device.read(solver.direction)
-    assert largest_difference(directions["sparse"], directions["dense"]) <= 1e-7
-    assert largest_difference(directions["pcg"], directions["dense"]) <= 1e-5
-    dense, _ = run(workshop(), "cpu", 8)
+    assert largest_difference(directions["pcg"], directions["direct"]) <= 1e-5
+    direct, _ = run(workshop(linear_solver="direct"), "cpu", 8)
     pcg, reports = run(workshop(linear_solver="pcg", linear_tolerance=1e-6), "cpu", 8)
-    monkeypatch.setattr(linear, "DENSE_BODIES", 0)
-    sparse, _ = run(workshop(linear_solver="direct"), "cpu", 8)
     assert sum(report.linear_iterations for report in reports) > 100
-    assert np.abs(pcg - dense).max() <= CLOSE and np.abs(sparse - dense).max() <= CLOSE
-
-
-def test_solvers_are_chosen_by_size_and_structure():
-    assert linear.choose("auto", 10, 0, True) == linear.choose("direct", 10, 0, False) == "dense"
-    assert linear.choose("auto", 1000, 0, True) == linear.choose("direct", 10**6, 0, False) == "sparse"
-    assert linear.choose("auto", 10**4, 0, True) == linear.choose("auto", 1000, 0, False) == "pcg"
-    assert linear.choose("auto", 10**4, 10**4, True) == "sparse" and linear.choose("pcg", 2, 0, True) == "pcg"
+    assert np.abs(pcg - direct).max() <= CLOSE
 
 
 def boxes_in_worlds(worlds: int) -> abd.Scene:

@@ -196,7 +196,7 @@ class Device:
             if len(self._views) >= RECORDS:
                 self._views.clear()
             shape = values.shape[:-1]
-            view = wp.array(ptr=values.ptr, dtype=vec12, shape=shape, capacity=values.capacity, device=self.warp)
+            view = wp.array(ptr=values.ptr, dtype=vec12, shape=shape, device=self.warp, copy=False)
             kept = self._views[id(values)] = (values, view)
         return kept[1]
 

@@ -1,226 +1,197 @@
-"""Linear systems of 12x12 blocks: dense and sparse factorisation on the processor, PCG on any device.
+"""The linear system of a Newton iteration, H d = -g with 12x12 blocks: direct, or conjugate gradients.
 
-The rule of `auto`: up to `DENSE_BODIES` free bodies dense Cholesky (LAPACK); on the processor sparse LU (SuperLU) up to
-`SPARSE_BODIES`, or `JOINTED_BODIES` where at least half of the bodies hang on joints, whose graphs fill in little;
-otherwise block-Jacobi PCG. It follows size and structure, never a clock.
+Everything rests on one block Cholesky factor whose order, fill and schedule are found once per pattern. Of all blocks
+it is the direct solver; of the bodies' own blocks and those of joints, which never come and go, it preconditions
+conjugate gradients; of the bodies' own blocks alone it is block-Jacobi. Leaving out the coupling of a contact, whose
+blocks are positive semidefinite as a whole, leaves the rest positive definite.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
-import scipy.sparse.linalg
 import warp as wp
 
-from abd.backends.device import Device
+from abd.backends.cholesky import Cholesky
+from abd.backends.conjugate_gradients import ConjugateGradients
+from abd.backends.device import Device, Pool
+from abd.backends.elimination import Elimination
 from abd.backends.islands import Islands
+from abd.backends.solver_choice import BLOCK_BYTES, choose
 from abd.errors import StepFailure
-from cuda_kernels import dense, krylov, sums
+from cuda_kernels import krylov
 from cuda_kernels.krylov import Coupling
 
-DENSE_BODIES = 24
-SPARSE_BODIES = 2000
-JOINTED_BODIES = 50000
-
-
-def choose(wanted: str, free_bodies: int, joints: int, on_cpu: bool) -> str:
-    """Name of the solver: "dense", "sparse" or "pcg"."""
-    if wanted == "pcg":
-        return "pcg"
-    if free_bodies <= DENSE_BODIES:
-        return "dense"
-    limit = JOINTED_BODIES if 2 * joints >= free_bodies else SPARSE_BODIES
-    if wanted == "direct" or (on_cpu and free_bodies <= limit):
-        return "sparse"
-    return "pcg"
-
-
-class Pattern:
-    """Compressed columns of a matrix of 12x12 blocks in an order of little fill, and where each block's entries go.
-
-    The order is one of the blocks, by minimum degree on their graph: it is found once, on a matrix twelve times smaller.
-
-    Args:
-        rows, columns: (k,) block coordinates, repeats are added up; size: number of block rows.
-    """
-
-    def __init__(self, rows: np.ndarray, columns: np.ndarray, size: int):
-        self.rows, self.columns, self.size = rows, columns, 12 * size
-        self.place_of = minimum_degree(rows, columns, size)
-        self.order = np.argsort(self.place_of)
-        rows, columns = self.place_of[rows], self.place_of[columns]
-        keys, self.slot = np.unique(columns.astype(np.int64) * size + rows, return_inverse=True)
-        self.count = len(keys)
-        block_rows, block_columns = keys % size, keys // size
-        # column 12 c + s holds the entries of column s of all blocks of block column c, top to bottom
-        per_column = np.bincount(block_columns, minlength=size)
-        first = np.concatenate([[0], np.cumsum(per_column)])[block_columns]
-        within = np.arange(self.count) - first
-        start = 144 * first + 12 * within
-        lane = 12 * per_column[block_columns]
-        s, r = np.meshgrid(np.arange(12), np.arange(12), indexing="xy")
-        self.place = start[:, None, None] + s * lane[:, None, None] + r
-        self.indptr = np.concatenate([[0], np.cumsum(np.repeat(12 * per_column, 12))])
-        self.indices = np.empty(144 * self.count, dtype=np.int32)
-        self.indices[self.place] = 12 * block_rows[:, None, None] + r
-
-    def matrix(self, blocks: np.ndarray) -> scipy.sparse.csc_matrix:
-        """The matrix of blocks (k, 12, 12)."""
-        if self.count < len(blocks):
-            summed = np.zeros((self.count, 12, 12))
-            np.add.at(summed, self.slot, blocks)
-        else:
-            summed = np.empty_like(blocks)
-            summed[self.slot] = blocks
-        data = np.empty(144 * self.count)
-        data[self.place] = summed
-        return scipy.sparse.csc_matrix((data, self.indices, self.indptr), shape=(self.size, self.size))
-
-    def factorize(self, blocks: np.ndarray):
-        """Function that solves with the matrix of blocks (k, 12, 12), right-hand sides and solutions (12 size,)."""
-        factor = scipy.sparse.linalg.splu(
-            self.matrix(blocks), permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
-
-        def solve(rhs: np.ndarray) -> np.ndarray:
-            ordered = rhs.reshape(-1, 12)[self.order].ravel()
-            return factor.solve(ordered).reshape(-1, 12)[self.place_of].ravel()
-
-        return solve
-
-
-def minimum_degree(rows: np.ndarray, columns: np.ndarray, size: int) -> np.ndarray:
-    """(size,) place of every block row in the elimination: SuperLU's minimum degree on the graph of the blocks."""
-    graph = scipy.sparse.csc_matrix((np.ones(len(rows)), (rows, columns)), shape=(size, size))
-    graph.data[:] = 1.0
-    dominant = graph + scipy.sparse.diags_array(np.full(size, 2.0 * size), format="csc")
-    return scipy.sparse.linalg.splu(
-        dominant.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    ).perm_c
+SHARE_OF_PRECONDITIONER = 4 << 30
+"""Bytes that the factor of bodies and joints may take as preconditioner; above, the bodies' own blocks serve."""
+CORRECTION = 1e-6
+"""Tolerance of pcg in `LinearSolver.correct`, at most."""
+KEPT = 1.3
+"""Pairs that left contact stay in the pattern as long as it holds no more than this multiple of those that are there."""
 
 
 class LinearSolver:
     """Solves H d = -g for the bodies that have a slot.
 
     Args:
-        method: "dense", "sparse" or "pcg".
-        slot: (n,) row of every body in direct systems, -1 for bodies that never move.
+        wanted: "auto", "direct" or "pcg".
+        moving: (n,) bool, bodies that take part; the others' directions stay zero. names: of all bodies, for failures.
         tolerance: of pcg, ``sqrt(r . M^-1 r)`` relative to its start.
+
+    Attributes:
+        direction: (n, 12) what `solve` fills.
     """
 
-    def __init__(self, device: Device, method: str, slot: np.ndarray, islands: Islands, tolerance: float):
-        self.device, self.method, self.tolerance, self.islands = device, method, tolerance, islands
-        self.n, self.free = len(slot), int((slot >= 0).sum())
-        self.slot_host = slot
-        self.slot = device.upload(slot, wp.int32)
+    def __init__(
+        self, device: Device, wanted: str, moving: np.ndarray, names: list[str], islands: Islands, tolerance: float
+    ):
+        self.names = names
+        self.device, self.wanted, self.tolerance, self.islands = device, wanted, tolerance, islands
+        self.n, self.bodies = len(moving), np.flatnonzero(moving)
+        self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction = device.zeros((self.n, 12), wp.float64)
-        self.max_iterations = 100 + 12 * self.free
-        if method == "pcg":
-            self.factors = device.zeros((self.n, 12, 12), wp.float64)
-            self.r, self.z, self.p, self.q = (device.zeros((self.n, 12), wp.float64) for _ in range(4))
-            self.scalar = device.zeros(self.n, wp.float64)
-        elif method == "dense":
-            self.matrix = device.zeros((12 * self.free, 12 * self.free), wp.float64)
+        self.dots = device.zeros(self.n, wp.float64)
+        self._rooms = {name: Pool(device) for name in ("static", "whole")}
+        self._gradients: ConjugateGradients | None = None
+        self._step: wp.array | None = None
+        self._joints: wp.array | None = None
 
-    def solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]]) -> int:
+    def solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]], forcing=None) -> int:
         """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
+
+        Args:
+            gradient: (n, 12); diagonal: (n, 12, 12).
+            couplings: off-diagonal blocks and numbers of pairs of joints, contacts and friction.
+            forcing: tolerance of pcg in this solve, one number or one per island; None for the solver's own.
 
         Raises:
             StepFailure: the matrix is not positive definite or not finite.
         """
-        if self.method == "pcg":
-            return self._pcg(gradient, diagonal, [c for c, _ in couplings])
-        try:
-            factorize = self._dense if self.method == "dense" else self._sparse
-            self._factors = factorize(diagonal, couplings)
-            self.device.write(self.direction, self._solved(gradient))
-        except (scipy.linalg.LinAlgError, ValueError, RuntimeError) as error:
-            raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
-        return 0
+        if len(self.bodies) == 0:
+            return 0
+        self._follow(couplings)
+        self._system = diagonal, couplings
+        if self.choice.direct:
+            factor = self._factor
+            factor.take(diagonal, couplings, self.islands.done)
+            factor.compute_and_solve(-1.0, gradient, self.direction, self.dots)
+            self._check(factor)
+            return 0
+        self._preconditioner.take(diagonal, couplings, self.islands.done)
+        self._preconditioner.compute()
+        return self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
 
     @property
     def has_factors(self) -> bool:
-        """Whether `correct` can be called."""
-        return self.method != "pcg"
+        """Whether `correct` can be called: there is a factor that sees what joints couple."""
+        return self._joints is not None and (self.choice.direct or self._joined)
 
     def correct(self, gradient) -> None:
         """Add the solution for another gradient (n, 12) to `direction`, with the matrix of the last `solve`."""
-        self.device.write(self.direction, self.device.read(self.direction) + self._solved(gradient))
+        if self._step is None:
+            self._step = self.device.zeros((self.n, 12), wp.float64)
+        if self.choice.direct:
+            self._factor.solve(-1.0, gradient, self._step, self.dots)
+        else:
+            self._iterate(gradient, self._step, min(self.tolerance, CORRECTION))
+        rows = self.device.rows
+        self.device.launch(krylov.add, self.n, self.islands.done, rows(self._step), rows(self.direction))
 
-    def _solved(self, gradient) -> np.ndarray:
-        """(n, 12) solution of H d = -gradient by the factors; zero for bodies without a slot."""
-        x = self._factors(-self.device.read(gradient)[self.slot_host >= 0].ravel())
-        if not np.isfinite(x).all():
-            raise scipy.linalg.LinAlgError("the solution is not finite")
-        full = np.zeros((self.n, 12))
-        full[self.slot_host >= 0] = x.reshape(-1, 12)
-        return full
+    def describe(self) -> dict:
+        """What was picked at the last solve, and why; empty before the first one."""
+        if self._joints is None:
+            return {}
+        factor = self._factor if self.choice.direct else self._preconditioner
+        e = factor.elimination
+        name = "block Cholesky"
+        if not self.choice.direct:
+            name = "pcg, " + ("block-Jacobi" if e.slots == e.size else "block Cholesky of bodies and joints")
+        return {
+            "name": name, "why": self.choice.why, "bodies": e.size, "joined_pairs": len(self._joint_keys),
+            "factor_blocks": e.slots, "factor_bytes": e.slots * BLOCK_BYTES, "products": e.products,
+            "ranges": factor.ranges, "levels": len(factor.levels),
+        }  # fmt: skip
 
-    def _dense(self, diagonal, couplings):
-        """Function that solves by a Cholesky factor."""
-        launch = self.device.launch
-        self.matrix.zero_()
-        launch(dense.scatter_diagonal, 12 * self.n, self.slot, diagonal, self.matrix)
-        for c, pairs in couplings:
-            launch(dense.scatter_pairs, 12 * pairs, self.slot, c.row, c.column, c.blocks, self.matrix, grain=1 << 30)
-        H = self.matrix.numpy()
-        factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
-        if info != 0:
-            raise scipy.linalg.LinAlgError(f"leading minor {info} is not positive")
-        return lambda rhs: scipy.linalg.lapack.dpotrs(factor, rhs, lower=1)[0]
+    def _iterate(self, gradient, x, tolerance) -> int:
+        if self._gradients is None:
+            self._gradients = ConjugateGradients(self.device, self.n, self.islands)
+        diagonal, couplings = self._system
+        rows = self.device.rows
+        matrix = [rows(diagonal)]
+        for coupling, _ in couplings:
+            matrix += [coupling, rows(coupling.blocks)]
+        return self._gradients.solve(matrix, gradient, x, self._preconditioner, tolerance)
 
-    def _sparse(self, diagonal, couplings):
-        """Function that solves by a sparse factor."""
-        slot = self.slot_host
-        rows, columns, blocks = [slot[slot >= 0]], [slot[slot >= 0]], [self.device.read(diagonal)[slot >= 0]]
-        for c, pairs in couplings:
-            if pairs == 0:
-                continue
-            i, j = slot[self.device.read(c.row, pairs)], slot[self.device.read(c.column, pairs)]
-            inner = (i >= 0) & (j >= 0)
-            B = self.device.read(c.blocks, pairs)[inner]
-            rows += [i[inner], j[inner]]
-            columns += [j[inner], i[inner]]
-            blocks += [B, B.transpose(0, 2, 1)]
-        return self._pattern(np.concatenate(rows), np.concatenate(columns)).factorize(np.concatenate(blocks))
+    def _check(self, factor: Cholesky) -> None:
+        body = factor.failed_body()
+        if body is not None:
+            raise StepFailure(
+                "not_positive_definite",
+                "a pivot of the linear system is not positive, or not a number",
+                bodies=(self.names[body],),
+            )
 
-    def _pattern(self, rows: np.ndarray, columns: np.ndarray) -> Pattern:
-        """Pattern of these blocks; the last one is kept, and serves as long as the blocks stay where they are."""
-        kept = self._kept
-        if kept is None or not (np.array_equal(kept.rows, rows) and np.array_equal(kept.columns, columns)):
-            self._kept = kept = Pattern(rows, columns, self.free)
-        return kept
+    # patterns ----------------------------------------------------------------------------------------------------
 
-    _kept: Pattern | None = None
+    def _follow(self, couplings: list[tuple[Coupling, int]]) -> None:
+        """Bring choice and patterns up to date with the pairs that are there."""
+        joints, pairs = couplings[0]
+        if self._joints is not joints.row:
+            self._start_over(joints, pairs)
+        loose = sum(count for _, count in couplings[1:])
+        if loose == 0:
+            self.choice, self._factor = self._static_choice, self._static
+            return
+        if self._refused and 2 * loose >= self._refused:
+            self.choice = self._whole_choice
+            return
+        if self._whole is None or not self._find_all(couplings):
+            self._analyse(couplings, loose)
+        self.choice, self._factor = self._whole_choice, self._whole
 
-    def _pcg(self, gradient, diagonal, couplings) -> int:
-        device, launch, n, islands = self.device, self.device.launch, self.n, self.islands
-        x, r, z, p, q, island = self.direction, self.r, self.z, self.p, self.q, islands.island
-        launch(krylov.factor_blocks, n, diagonal, self.factors, grain=64)
-        launch(krylov.begin, n, gradient, self.factors, x, r, z, p, self.scalar, grain=256)
-        rz, fresh = islands.scalars("rz"), islands.scalars("fresh")
-        pq = islands.scalars("pq")
-        islands.reduce(self.scalar, sums.SUM, rz)
-        start = device.read(rz)
-        if not np.isfinite(start).all():
-            raise StepFailure("not_finite", "the gradient is not finite")
-        every = 1 if device.is_cpu else 16
-        for iteration in range(1, self.max_iterations + 1):
-            launch(krylov.multiply, n, diagonal, *couplings, p, q, self.scalar, grain=64)
-            islands.reduce(self.scalar, sums.SUM, pq)
-            launch(krylov.descend, n, island, rz, pq, self.factors, p, q, x, r, z, self.scalar, grain=256)
-            islands.reduce(self.scalar, sums.SUM, fresh)
-            if iteration % every == 0:
-                left = device.read(fresh)
-                if not np.isfinite(left).all():
-                    raise StepFailure("not_finite", f"conjugate gradients broke down in iteration {iteration}")
-                if (left <= self.tolerance**2 * start).all():
-                    return iteration
-            launch(krylov.turn, n, island, fresh, rz, z, p, grain=2048)
-            rz, fresh = fresh, rz
-        raise StepFailure(
-            "linear_solver",
-            f"conjugate gradients did not reach {self.tolerance:g} in {self.max_iterations} iterations; "
-            "use solver.linear_solver = 'direct'",
-        )
+    def _start_over(self, joints: Coupling, pairs: int) -> None:
+        """Analyse the system without contacts."""
+        self._joints = joints.row
+        self._joint_keys = self._keys(joints, pairs)
+        self._whole, self._whole_keys, self._refused = None, np.zeros(0, dtype=np.int64), 0
+        elimination = self._elimination(self._joint_keys)
+        self._static_choice = choose(self.wanted, elimination, len(self._joint_keys), None)
+        self._joined = self._static_choice.direct or elimination.slots * BLOCK_BYTES <= SHARE_OF_PRECONDITIONER
+        if not self._joined:
+            elimination = self._elimination(self._joint_keys[:0])
+        self._static = self._preconditioner = self._cholesky(elimination, "static")
+        self._static.find(0, joints, pairs)
+
+    def _find_all(self, couplings: list[tuple[Coupling, int]]) -> bool:
+        """Look up the pairs that come and go; False if the pattern lacks one."""
+        return all(self._whole.find(k, *couplings[k]) for k in (1, 2))
+
+    def _analyse(self, couplings: list[tuple[Coupling, int]], loose: int) -> None:
+        """A pattern for the pairs that are there."""
+        keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
+        kept = np.union1d(keys, self._whole_keys)
+        if len(kept) <= KEPT * len(keys):
+            keys = kept
+        every = np.union1d(keys, self._joint_keys)
+        elimination = self._elimination(every)
+        self._whole_choice = choose(self.wanted, elimination, len(every), self._static.elimination)
+        if not self._whole_choice.direct:
+            self._whole, self._refused = None, loose
+            return
+        self._refused, self._whole_keys = 0, keys
+        self._whole = self._cholesky(elimination, "whole")
+        self._whole.find(0, *couplings[0])
+        self._find_all(couplings)
+
+    def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
+        """Sorted keys of a coupling's pairs of moving bodies."""
+        i, j = (self.slot[self.device.read(ends, pairs)] for ends in (coupling.row, coupling.column))
+        inner = (i >= 0) & (j >= 0)
+        i, j = i[inner].astype(np.int64), j[inner]
+        return np.unique(np.minimum(i, j) * len(self.bodies) + np.maximum(i, j))
+
+    def _elimination(self, keys: np.ndarray) -> Elimination:
+        size = len(self.bodies)
+        return Elimination(size, keys // max(size, 1), keys % max(size, 1), in_ranges=self.device.is_cpu)
+
+    def _cholesky(self, elimination: Elimination, room: str) -> Cholesky:
+        return Cholesky(self.device, elimination, self.bodies, self.n, self._rooms[room])

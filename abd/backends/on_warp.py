@@ -14,7 +14,7 @@ from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
 from abd.backends.joints import Joints
-from abd.backends.linear import LinearSolver, choose
+from abd.backends.linear import LinearSolver
 from abd.backends.newton_system import NewtonSystem
 from abd.backends.read_outs import ReadOuts
 from abd.backends.upload import new_path, new_pose, upload_bodies
@@ -66,10 +66,9 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.everybody = d.upload(np.arange(n), wp.int32)
         fixed = (model.bodies.free_rotation != 3) | ~model.bodies.free_translation.all(axis=1)
         self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
-        free = model.bodies.kind != Kind.STATIC
-        slot = np.where(free, np.cumsum(free) - 1, -1)
-        method = choose(model.settings.linear_solver, int(free.sum()), len(model.joints), d.is_cpu)
-        self.linear = LinearSolver(d, method, slot, self.islands, model.settings.linear_tolerance)
+        self.linear = LinearSolver(
+            d, model.settings.linear_solver, self.mobile, model.bodies.names, self.islands, model.settings.linear_tolerance
+        )
         self.eps = self.kappa = 0.0
         self.contacts_known = False
         self.d_hat = model.settings.d_hat

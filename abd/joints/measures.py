@@ -120,13 +120,19 @@ def features(D: np.ndarray, C: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 
 def evaluate(
-    kind: np.ndarray, numbers: np.ndarray, z: np.ndarray, d: np.ndarray, supplied: np.ndarray | None = None
+    kind: np.ndarray,
+    numbers: np.ndarray,
+    z: np.ndarray,
+    d: np.ndarray,
+    supplied: np.ndarray | None = None,
+    with_slopes: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Functions f without their scale and offset, and their slopes.
 
     Args:
         kind: (m,); numbers: (m, 48); z: (m, 16) features; d: (m, 3) displacements.
         supplied: (m, 16) value and derivatives by z of CUSTOM measures.
+        with_slopes: False where nobody asks for the derivatives; they are incomplete then.
 
     Returns:
         f (m,), derivatives by the first 15 features (m, 15), derivatives by d beside them (m, 3).
@@ -140,24 +146,29 @@ def evaluate(
     k = kind == MeasureKind.AFFINE
     f[k], weight[k, 0] = u[k, 0], 1.0
     k = kind == MeasureKind.ANGLE
-    square = u[k, 0] ** 2 + u[k, 1] ** 2
     f[k] = np.arctan2(u[k, 0], u[k, 1])
-    weight[k, 0], weight[k, 1] = u[k, 1] / square, -u[k, 0] / square
+    if with_slopes and k.any():
+        square = u[k, 0] ** 2 + u[k, 1] ** 2
+        weight[k, 0], weight[k, 1] = u[k, 1] / square, -u[k, 0] / square
     k = kind == MeasureKind.ELEVATION
-    flat = np.hypot(u[k, 1], u[k, 2])
-    square = flat**2 + u[k, 0] ** 2
-    f[k] = np.arctan2(u[k, 0], flat)
-    weight[k, 0] = flat / square
-    slope = -u[k, 0] / (square * np.maximum(flat, TINY))
-    weight[k, 1], weight[k, 2] = slope * u[k, 1], slope * u[k, 2]
+    if k.any():
+        flat = np.hypot(u[k, 1], u[k, 2])
+        square = flat**2 + u[k, 0] ** 2
+        f[k] = np.arctan2(u[k, 0], flat)
+        weight[k, 0] = flat / square
+        slope = -u[k, 0] / (square * np.maximum(flat, TINY))
+        weight[k, 1], weight[k, 2] = slope * u[k, 1], slope * u[k, 2]
     k = kind == MeasureKind.NORM
-    f[k] = np.sqrt(np.sum(u[k] ** 2, axis=1))
-    weight[k] = u[k] / np.maximum(f[k], TINY)[:, None]
-    gz += np.einsum("mk,mkz->mz", weight, np.where(weight[:, :, None] != 0.0, N, 0.0))
+    if k.any():
+        f[k] = np.sqrt(np.sum(u[k] ** 2, axis=1))
+        weight[k] = u[k] / np.maximum(f[k], TINY)[:, None]
+    if with_slopes:
+        gz += np.einsum("mk,mkz->mz", weight, np.where(weight[:, :, None] != 0.0, N, 0.0))
 
     k = kind == MeasureKind.LENGTH
-    f[k] = np.linalg.norm(d[k], axis=1)
-    gd[k] = d[k] / np.maximum(f[k], TINY)[:, None]
+    if k.any():
+        f[k] = np.linalg.norm(d[k], axis=1)
+        gd[k] = d[k] / np.maximum(f[k], TINY)[:, None]
     for special, function in SPECIAL.items():
         k = kind == special
         if k.any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,9 @@ from abd.joints.custom_rows import supplied as supplied_by
 from abd.joints.measures import Measure, evaluate, features, is_angle
 from abd.model import WORLD, Joint
 from abd.potentials.arap import polar
+
+PORTION = 4096
+"""Measures that are evaluated at a time: what is made on the way stays in the cache."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class MeasureTable:
 
     def __len__(self) -> int:
         return len(self.joint)
+
+    def part(self, chosen: slice) -> MeasureTable:
+        """Some of the measures, none of which a user's function supplies."""
+        return MeasureTable(**{e.name: getattr(self, e.name)[chosen] for e in fields(self) if e.name != "custom"})
 
     @cached_property
     def counts_turns(self) -> np.ndarray:
@@ -88,9 +95,17 @@ class Frames:
 
 def carry(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> Frames:
     """Both frames of every measure at states q (n, 12); `rigid` takes the polar factors of the bodies' maps."""
+    A = _maps(q, rigid)
+    return _carried(table, q, A)
+
+
+def _maps(q: np.ndarray, rigid: bool) -> np.ndarray:
+    """(n, 3, 3) maps of the bodies, or their polar factors."""
     A = q[:, 3:].reshape(-1, 3, 3)
-    if rigid and len(A):
-        A = polar(A)
+    return polar(A) if rigid and len(A) else A
+
+
+def _carried(table: MeasureTable, q: np.ndarray, A: np.ndarray) -> Frames:
     C = A[table.child] @ table.child_axes
     o_C = q[table.child, :3] + np.einsum("mij,mj->mi", A[table.child], table.child_point)
     world = table.parent == WORLD
@@ -107,12 +122,24 @@ def values(
     supplied: np.ndarray | None = None,
 ) -> np.ndarray:
     """(m,) values at states q (n, 12); angles nearest to `reference` (m,) where given."""
-    frames = carry(table, q, rigid)
+    A = _maps(q, rigid)
+    if supplied is not None or table.custom or len(table) <= PORTION:
+        f = _functions(table, q, A, supplied)
+    else:
+        f = np.empty(len(table))
+        for first in range(0, len(table), PORTION):
+            part = slice(first, first + PORTION)
+            f[part] = _functions(table.part(part), q, A, None)
+    return nearest(table, table.scale * f + table.offset, reference)
+
+
+def _functions(table: MeasureTable, q: np.ndarray, A: np.ndarray, supplied: np.ndarray | None) -> np.ndarray:
+    """(m,) functions without their scale and offset."""
+    frames = _carried(table, q, A)
     z = features(frames.D, frames.C, frames.d)
     if supplied is None:
         supplied = supplied_by(table.custom, z, with_slopes=False)
-    f, _, _ = evaluate(table.kind, table.numbers, z, frames.d, supplied)
-    return nearest(table, table.scale * f + table.offset, reference)
+    return evaluate(table.kind, table.numbers, z, frames.d, supplied, with_slopes=False)[0]
 
 
 def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) -> np.ndarray:

@@ -1,0 +1,216 @@
+"""Order of elimination, fill and schedule of a sparse Cholesky factorisation, from the graph of the blocks alone.
+
+The order is minimum degree, which leaves trees without fill and eliminates chains from both ends. The schedule has two
+stages: *ranges* of rows, each a set of whole subtrees of the elimination tree that one item works through, and the rows
+on top of them, *levels* of rows that do not depend on each other. Where to cut follows a model of the time in products
+of two blocks, never a clock or the number of threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+import warp as wp
+
+from cuda_kernels import elimination as kernels
+
+ROW_COST = 4.0
+"""Of a row's own block and divisions, in products of two blocks (0.12 us on one core)."""
+LEVEL_COST = 1000.0
+"""Of the launches of a level, in the same unit."""
+WORTH_CUTTING = 6000.0
+"""Work below which one range does everything."""
+CORES = 4
+"""Cores that the cut is made for; ranges serve up to `RANGES`."""
+RANGES = 64
+MOST_CUTS = 4096
+
+
+class Elimination:
+    """Pattern and schedule of the factor of a symmetric matrix of 12x12 blocks.
+
+    Args:
+        size: number N of block rows.
+        rows, columns: (k,) coordinates of the blocks off the diagonal, one triangle or both, repeats allowed.
+        in_ranges: whether items may work through ranges of rows; without, all rows stand in levels.
+
+    Attributes:
+        order: (N,) block row at every position of the elimination; place: (N,) its inverse.
+        products: products of two blocks that a factorisation takes; slots: number K of blocks of the factor.
+        ranges: (t + 1,) positions; levels: (m + 1,) positions after them.
+    """
+
+    def __init__(self, size: int, rows: np.ndarray, columns: np.ndarray, in_ranges: bool = True):
+        self.size = size
+        off = rows != columns
+        ends = np.concatenate([rows[off], columns[off]]), np.concatenate([columns[off], rows[off]])
+        self._graph = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(size, size))
+        order = minimum_degree(self._graph)
+        starts, neighbours = permuted(self._graph, order)
+        parent = np.empty(size, dtype=np.int32)
+        run(kernels.find_tree, starts, neighbours, parent, np.empty_like(parent))
+        rights, ups = np.empty_like(parent), np.empty_like(parent)
+        run(kernels.count_fill, starts, neighbours, parent, np.empty_like(parent), ups, rights)
+        self.slots = size + int(rights.sum(dtype=np.int64))
+        self.products = int((rights.astype(np.int64) * (rights + 1) // 2).sum())
+        post = np.empty_like(parent)
+        run(kernels.find_postorder, parent, *(np.empty_like(parent) for _ in range(3)), post)
+        work = 0.5 * rights * (rights + 1.0) + ROW_COST
+        post, self._parent = self._schedule(post, relabelled(parent, post), work[post], in_ranges)
+        self.order = order[post]
+
+    @cached_property
+    def place(self) -> np.ndarray:
+        """(N,) position of every block row."""
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(self.size, dtype=place.dtype)
+        return place
+
+    def _schedule(self, post: np.ndarray, parent: np.ndarray, work: np.ndarray, in_ranges: bool):
+        """Cut the tree into ranges and levels; returns the order with the top rows last, and its parents."""
+        top = self._top(parent, work) if in_ranges else np.ones(self.size, dtype=bool)
+        outer = np.where(parent >= 0, top[parent], True)
+        heads = np.flatnonzero(~top & outer)
+        whole = work.copy()
+        run(kernels.add_to_parents, parent, whole)
+        load = whole[heads]
+        lengths = np.diff(np.concatenate([[-1], heads]))
+        # a subtree is one piece of the postorder; top rows between two of them are counted away
+        count = np.cumsum(top)
+        lengths = lengths - np.diff(np.concatenate([[0], count[heads]]))
+        bins = dealt(load)
+        of_row = np.repeat(bins, lengths)
+        inner = np.flatnonzero(~top)
+        height = np.zeros(self.size, dtype=np.int32)
+        above = np.where(top, parent, -1)
+        run(kernels.find_heights, above.astype(np.int32), height)
+        upper = np.flatnonzero(top)
+        arranged = np.concatenate(
+            [inner[np.argsort(of_row, kind="stable")], upper[np.argsort(height[upper], kind="stable")]]
+        )
+        self.ranges = np.concatenate([[0], np.cumsum(np.bincount(of_row))]).astype(np.int32)
+        if len(inner) == 0:
+            self.ranges = np.zeros(1, dtype=np.int32)
+        self.levels = len(inner) + np.concatenate([[0], np.cumsum(np.bincount(height[upper]))]).astype(np.int32)
+        if len(upper) == 0:
+            self.levels = np.array([self.size], dtype=np.int32)
+        return post[arranged], relabelled(parent, arranged)
+
+    def _top(self, parent: np.ndarray, work: np.ndarray) -> np.ndarray:
+        """(N,) whether a row is on top of the ranges: cuts of the heaviest subtree, as many as the model likes best."""
+        top = np.zeros(self.size, dtype=bool)
+        total = float(work.sum())
+        if total < WORTH_CUTTING:
+            return top
+        whole = work.copy()
+        run(kernels.add_to_parents, parent, whole)
+        starts, children = lists(parent)
+        roots = np.flatnonzero(parent < 0)
+        roots = roots[np.argsort(-whole[roots], kind="stable")[:MOST_CUTS]]
+        heap = [(-whole[r], int(r)) for r in roots]
+        heapq.heapify(heap)
+        cut, best, spent, left = [], (np.inf, 0), 0.0, total
+        while heap and len(cut) <= MOST_CUTS:
+            heaviest, row = -heap[0][0], heap[0][1]
+            time = max(heaviest, left / CORES) + spent
+            if time < best[0]:
+                best = (time, len(cut))
+            if heaviest * RANGES < total:
+                break
+            heapq.heappop(heap)
+            cut.append(row)
+            left -= work[row]
+            spent += LEVEL_COST + work[row] / CORES
+            for child in children[starts[row] : starts[row + 1]]:
+                heapq.heappush(heap, (-whole[child], int(child)))
+        top[cut[: best[1]]] = True
+        return top
+
+    def fill(self) -> dict[str, np.ndarray]:
+        """Arrays of `cuda_kernels.factor.Pattern`, int32, positions in the order of elimination."""
+        size, count = self.size, self.slots
+        starts, neighbours = permuted(self._graph, self.order)
+        empty = [np.empty(size, dtype=np.int32) for _ in range(3)]
+        mark, ups, rights = empty
+        run(kernels.count_fill, starts, neighbours, self._parent, mark, ups, rights)
+        first = np.concatenate([[0], np.cumsum(rights + 1)]).astype(np.int32)
+        up_first = np.concatenate([[0], np.cumsum(ups)]).astype(np.int32)
+        row, column = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+        run(kernels.fill_rows, starts, neighbours, self._parent, mark, first[:-1].copy(), row, column)
+        up_row, up_slot = np.empty(count - size, dtype=np.int32), np.empty(count - size, dtype=np.int32)
+        run(kernels.list_updates, row, column, up_first[:-1].copy(), up_row, up_slot)
+        return {
+            "starts": first, "row": row, "column": column, "ups": up_first, "up_row": up_row, "up_slot": up_slot,
+            "ranges": self.ranges,
+        }  # fmt: skip
+
+
+def run(kernel, *arrays: np.ndarray) -> None:
+    """Run a kernel of one item on host arrays, in place."""
+    wp.launch(kernel, dim=1, inputs=[0, *(shared(a) for a in arrays)], device="cpu")
+
+
+def shared(values: np.ndarray) -> wp.array:
+    """A Warp array over the memory of a contiguous NumPy array."""
+    return wp.array(values, dtype={"i": wp.int32, "f": wp.float64}[values.dtype.kind], device="cpu", copy=False)
+
+
+def minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
+    """(N,) block rows in the order of SuperLU's minimum degree, which it finds on a matrix of numbers."""
+    size = graph.shape[0]
+    if graph.nnz == 0:
+        return np.arange(size, dtype=np.int32)
+    weights = scipy.sparse.csc_matrix((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
+    dominant = (weights + scipy.sparse.diags_array(np.full(size, 2.0 * size), format="csc")).tocsc()
+    place = scipy.sparse.linalg.splu(
+        dominant, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    ).perm_c
+    order = np.empty(size, dtype=np.int32)
+    order[place] = np.arange(size, dtype=np.int32)
+    return order
+
+
+def permuted(graph: scipy.sparse.csr_matrix, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of neighbours (starts, columns) of a graph whose rows stand in an order."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=order.dtype)
+    lengths = np.diff(graph.indptr)
+    rows = np.repeat(place, lengths)
+    moved = scipy.sparse.csr_matrix((np.ones(graph.nnz, dtype=bool), (rows, place[graph.indices])), shape=graph.shape)
+    return moved.indptr.astype(np.int32), moved.indices.astype(np.int32)
+
+
+def relabelled(parent: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Parents (N,) of the rows in another order, named by it."""
+    place = np.empty_like(parent)
+    place[order] = np.arange(len(order), dtype=parent.dtype)
+    moved = parent[order]
+    return np.where(moved >= 0, place[moved], -1).astype(np.int32)
+
+
+def lists(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Children of every row: starts (N + 1,) and rows."""
+    inner = np.flatnonzero(parent >= 0)
+    children = inner[np.argsort(parent[inner], kind="stable")]
+    counts = np.bincount(parent[inner], minlength=len(parent))
+    return np.concatenate([[0], np.cumsum(counts)]), children
+
+
+def dealt(load: np.ndarray) -> np.ndarray:
+    """(s,) range of every subtree: the heaviest first, dealt back and forth, so that any half of the ranges holds about
+    half of the load."""
+    count = min(RANGES, len(load))
+    bins = np.empty(len(load), dtype=np.int64)
+    if count == 0:
+        return bins
+    turn = np.arange(len(load)) % (2 * count)
+    bins[np.argsort(-load, kind="stable")] = np.minimum(turn, 2 * count - 1 - turn)
+    # even ranges ascending, then odd ones descending
+    spread = np.concatenate([np.arange(0, count, 2), np.arange(1, count, 2)[::-1]])
+    place = np.empty(count, dtype=np.int64)
+    place[spread] = np.arange(count)
+    return place[bins]

@@ -1,0 +1,155 @@
+"""Symbolic part of a sparse Cholesky factorisation: the elimination tree, its postorder and the fill.
+
+Every kernel is one item on the processor: loops over a graph whose steps depend on each other, run once per pattern.
+Source: Liu, The Role of Elimination Trees in Sparse Factorization (1990); Davis, Direct Methods for Sparse Linear
+Systems (2006), chapter 4.
+"""
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.kernel
+def find_tree(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    parent: wp.array(dtype=wp.int32),
+    ancestor: wp.array(dtype=wp.int32),
+):
+    """Parent of every row (N,) in the elimination tree, -1 for roots; the graph's rows are symmetric lists."""
+    for i in range(first, parent.shape[0]):
+        parent[i] = -1
+        ancestor[i] = -1
+        for e in range(starts[i], starts[i + 1]):
+            k = columns[e]
+            while k != -1 and k < i:
+                above = ancestor[k]
+                ancestor[k] = i
+                if above == -1:
+                    parent[k] = i
+                k = above
+
+
+@wp.kernel
+def find_postorder(
+    first: wp.int32,
+    parent: wp.array(dtype=wp.int32),
+    child: wp.array(dtype=wp.int32),
+    sibling: wp.array(dtype=wp.int32),
+    stack: wp.array(dtype=wp.int32),
+    order: wp.array(dtype=wp.int32),
+):
+    """Rows (N,) with every subtree in one piece and children before their parent; child, sibling, stack (N,) are room."""
+    n = parent.shape[0]
+    for i in range(first, n):
+        child[i] = -1
+    for k in range(n):
+        i = n - 1 - k
+        if parent[i] >= 0:
+            sibling[i] = child[parent[i]]
+            child[parent[i]] = i
+    count = wp.int32(0)
+    for root in range(n):
+        if parent[root] == -1:
+            depth = wp.int32(0)
+            stack[0] = root
+            while depth >= 0:
+                i = stack[depth]
+                below = child[i]
+                if below == -1:
+                    order[count] = i
+                    count = count + 1
+                    depth = depth - 1
+                else:
+                    child[i] = sibling[below]
+                    depth = depth + 1
+                    stack[depth] = below
+
+
+@wp.kernel
+def add_to_parents(first: wp.int32, parent: wp.array(dtype=wp.int32), values: wp.array(dtype=wp.float64)):
+    """Turn values (N,) of rows, children before parents, into sums over their subtrees."""
+    for i in range(first, parent.shape[0]):
+        if parent[i] >= 0:
+            values[parent[i]] = values[parent[i]] + values[i]
+
+
+@wp.kernel
+def find_heights(first: wp.int32, parent: wp.array(dtype=wp.int32), height: wp.array(dtype=wp.int32)):
+    """Longest way (N,) down to a leaf; it comes in as zero."""
+    for i in range(first, parent.shape[0]):
+        if parent[i] >= 0:
+            height[parent[i]] = wp.max(height[parent[i]], height[i] + 1)
+
+
+@wp.kernel
+def count_fill(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    parent: wp.array(dtype=wp.int32),
+    mark: wp.array(dtype=wp.int32),
+    ups: wp.array(dtype=wp.int32),
+    rights: wp.array(dtype=wp.int32),
+):
+    """Blocks off the diagonal per column of U above it (`ups`, N) and per row right of it (`rights`, N)."""
+    n = parent.shape[0]
+    for i in range(first, n):
+        mark[i] = i
+        ups[i] = 0
+        rights[i] = 0
+        for e in range(starts[i], starts[i + 1]):
+            k = columns[e]
+            while k < i and mark[k] != i:
+                mark[k] = i
+                ups[i] = ups[i] + 1
+                rights[k] = rights[k] + 1
+                k = parent[k]
+
+
+@wp.kernel
+def fill_rows(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    parent: wp.array(dtype=wp.int32),
+    mark: wp.array(dtype=wp.int32),
+    slots: wp.array(dtype=wp.int32),
+    row: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+):
+    """Row and column (K,) of every slot; `slots` (N,) comes in as the first slot of every row."""
+    n = parent.shape[0]
+    for i in range(first, n):
+        mark[i] = i
+        row[slots[i]] = i
+        column[slots[i]] = i
+        slots[i] = slots[i] + 1
+        for e in range(starts[i], starts[i + 1]):
+            k = columns[e]
+            while k < i and mark[k] != i:
+                mark[k] = i
+                row[slots[k]] = k
+                column[slots[k]] = i
+                slots[k] = slots[k] + 1
+                k = parent[k]
+
+
+@wp.kernel
+def list_updates(
+    first: wp.int32,
+    row: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    places: wp.array(dtype=wp.int32),
+    up_row: wp.array(dtype=wp.int32),
+    up_slot: wp.array(dtype=wp.int32),
+):
+    """Rows and slots (K - N,) of the blocks of every column above its diagonal; `places` (N,) comes in as its first."""
+    for s in range(first, row.shape[0]):
+        i = column[s]
+        if row[s] < i:
+            up_row[places[i]] = row[s]
+            up_slot[places[i]] = s
+            places[i] = places[i] + 1

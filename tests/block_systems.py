@@ -1,0 +1,112 @@
+"""Random symmetric systems of 12x12 blocks on graphs, as the linear solvers take them, and their dense definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device import Device
+from abd.backends.islands import Islands
+from abd.backends.joint_ends import lists_of
+from abd.backends.linear import LinearSolver
+from cuda_kernels.krylov import Coupling
+
+
+def chain(n: int) -> np.ndarray:
+    """(n - 1, 2) pairs of a chain."""
+    return np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+
+
+def star_of_chains(arms: int, length: int) -> np.ndarray:
+    """Chains that hang on body 0."""
+    pairs = [(0 if k == 0 else 1 + a * length + k - 1, 1 + a * length + k) for a in range(arms) for k in range(length)]
+    return np.array(pairs)
+
+
+def net(rows: int, columns: int) -> np.ndarray:
+    """Pairs of a rectangular net."""
+    i = np.arange(rows * columns).reshape(rows, columns)
+    return np.concatenate(
+        [np.stack([i[:-1].ravel(), i[1:].ravel()], axis=1), np.stack([i[:, :-1].ravel(), i[:, 1:].ravel()], axis=1)]
+    )
+
+
+def random_tree(n: int, seed: int) -> np.ndarray:
+    """Every body hangs on one before it."""
+    rng = np.random.default_rng(seed)
+    return np.array([(rng.integers(0, k), k) for k in range(1, n)])
+
+
+def random_pairs(n: int, count: int, seed: int) -> np.ndarray:
+    """Distinct pairs in no order, some the wrong way round."""
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(n, 1)
+    chosen = rng.choice(len(i), size=min(count, len(i)), replace=False)
+    pairs = np.stack([i[chosen], j[chosen]], axis=1)
+    flip = rng.random(len(pairs)) < 0.5
+    pairs[flip] = pairs[flip][:, ::-1]
+    return pairs
+
+
+class System:
+    """Bodies coupled by pairs of up to three kinds; every pair adds a positive semidefinite matrix of both its bodies.
+
+    Args:
+        pairs: (k, 2) of each kind.
+        stiffness: scale of a pair's matrix against the bodies' own.
+    """
+
+    def __init__(self, device: Device, n: int, *pairs: np.ndarray, stiffness: float = 10.0, seed: int = 0):
+        rng = np.random.default_rng(seed)
+        self.device, self.n = device, n
+        own = rng.normal(size=(n, 12, 12))
+        self.diagonal = own @ own.transpose(0, 2, 1) / 12.0 + np.eye(12)
+        self.gradient = rng.normal(size=(n, 12))
+        self.pairs = [np.asarray(p, dtype=np.int64).reshape(-1, 2) for p in pairs]
+        self.pairs += [np.zeros((0, 2), dtype=np.int64)] * (3 - len(self.pairs))
+        self.blocks = []
+        for kind in self.pairs:
+            J = rng.normal(size=(len(kind), 2, 12, 6)) * np.sqrt(stiffness)
+            for side in range(2):
+                np.add.at(self.diagonal, kind[:, side], J[:, side] @ J[:, side].transpose(0, 2, 1))
+            self.blocks.append(J[:, 0] @ J[:, 1].transpose(0, 2, 1))
+        self.couplings = [self.coupling(p, b) for p, b in zip(self.pairs, self.blocks, strict=True)]
+
+    def coupling(self, pairs: np.ndarray, blocks: np.ndarray) -> tuple[Coupling, int]:
+        """A device coupling and its number of pairs."""
+        d, c, codes = self.device, Coupling(), np.arange(len(pairs))
+        c.row, c.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
+        c.blocks = d.upload(blocks.reshape(-1, 12, 12), wp.float64)
+        owners = np.concatenate([pairs[:, 0], pairs[:, 1]])
+        starts, entries = lists_of(owners, np.concatenate([2 * codes, 2 * codes + 1]), self.n)
+        c.starts, c.entries = d.upload(starts, wp.int32), d.upload(entries, wp.int32)
+        return c, len(pairs)
+
+    def solver(self, wanted: str, tolerance: float = 1e-10, moving: np.ndarray | None = None) -> LinearSolver:
+        """A solver for these bodies, all of one island."""
+        moving = np.ones(self.n, dtype=bool) if moving is None else moving
+        names = [f"body {k}" for k in range(self.n)]
+        return LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance)
+
+    def solve(self, solver: LinearSolver, **options) -> np.ndarray:
+        """(n, 12) direction of a solver."""
+        upload = self.device.upload
+        self.iterations = solver.solve(
+            upload(self.gradient, wp.float64), upload(self.diagonal, wp.float64), self.couplings, **options
+        )
+        return self.device.read(solver.direction)
+
+    def dense(self, moving: np.ndarray | None = None) -> np.ndarray:
+        """(n, 12) -H^-1 g by LAPACK, zero for bodies that do not move."""
+        n = self.n
+        moving = np.ones(n, dtype=bool) if moving is None else moving
+        H = np.zeros((n, 12, n, 12))
+        H[np.arange(n), :, np.arange(n), :] = self.diagonal
+        for pairs, blocks in zip(self.pairs, self.blocks, strict=True):
+            for (i, j), B in zip(pairs, blocks, strict=True):
+                H[i, :, j, :] += B
+                H[j, :, i, :] += B.T
+        inside = np.flatnonzero(np.repeat(moving, 12))
+        x = np.zeros(12 * n)
+        x[inside] = -np.linalg.solve(H.reshape(12 * n, 12 * n)[np.ix_(inside, inside)], self.gradient.ravel()[inside])
+        return x.reshape(n, 12)
