@@ -29,7 +29,8 @@ class Row:
     """What one scene cost on one device; medians over steps, SI units but for milliseconds.
 
     Attributes:
-        contacts: mean number of active contacts; newton, linear: iterations per step; solver: what solved the systems.
+        contacts: mean number of active contacts; newton, linear: iterations per step.
+        solver: what solved the linear systems; solver_facts: why it was picked, and the size of its factors.
         ms, ms_p95, ms_mean: wall time of a call of `Simulation.step`, median, 95th percentile and mean; ms_solving: the
             part of it that is no read-out; ms_per_newton: that over the step's iterations; medians.
         tolerance, reached: requested, and the largest that a step ended with [m/s].
@@ -56,6 +57,7 @@ class Row:
     min_gap: float | None = None
     joint_error: tuple[float, float] | None = None
     solver: str = ""
+    solver_facts: dict = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     memory: float = 0.0
     failure: str = ""
@@ -104,7 +106,9 @@ def summary(name: str, simulation: Simulation, run: Run) -> Row:
     """The row of a simulation that made these steps."""
     model, reports = simulation.model, run.reports
     row = Row(name, simulation.device, len(model.bodies), len(model.joints), len(reports))
-    row.tolerance, row.failure, row.solver = model.settings.tolerance, run.failure, solver_of(simulation)
+    row.tolerance, row.failure = model.settings.tolerance, run.failure
+    row.solver_facts = solver_facts(simulation)
+    row.solver = row.solver_facts.get("name", "")
     row.memory = peak_memory()
     if not reports:
         return row
@@ -133,10 +137,10 @@ def measure(name: str, simulation: Simulation, steps: int = STEPS, warm_up: int 
     return summary(name, simulation, advance({name: simulation}, steps, warm_up)[name])
 
 
-def solver_of(simulation: Simulation) -> str:
-    """Name of the linear solver at work; empty for a backend that has only one."""
+def solver_facts(simulation: Simulation) -> dict:
+    """Name of the linear solver of the last solve, why it was picked, and its size; empty on `numpy`, which has one."""
     linear = getattr(simulation.backend, "linear", None)
-    return "" if linear is None else str(linear.method)
+    return {} if linear is None else linear.describe()
 
 
 def peak_memory() -> float:

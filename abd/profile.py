@@ -25,7 +25,8 @@ def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dic
     """Advance by `steps` steps and return what ran, per step: ``{"steps", "ms", "stages", "kernels", "ceilings"}``.
 
     A kernel has ``name, calls, items, ms, bytes, flops`` per step; `flops` is None where operations are not counted.
-    Milliseconds of the step include the watching, those of stages too; those of kernels do not.
+    ``"factorization"`` has ``ms, flops`` per step where there are factors. Milliseconds of the step include the
+    watching, those of stages too; those of kernels do not.
     """
     stages: dict[str, float] = {}
     kernels: list[dict] = []
@@ -55,8 +56,22 @@ def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dic
         "ms": milliseconds,
         "stages": {name: 1e3 * seconds / steps for name, seconds in stages.items()},
         "kernels": kernels,
+        "factorization": _factorization(simulation, kernels) if kernels else None,
         "ceilings": dict(ceilings) if ceilings else None,
     }
+
+
+def _factorization(simulation: Simulation, kernels: Sequence[Mapping]) -> dict | None:
+    """Time and operations per step of all kernels that factor, with the pattern of the last solve."""
+    from abd.backends.operations import FACTORING, factor_operations
+
+    facts = simulation.backend.linear.describe()
+    at_work = [kernel for kernel in kernels if kernel["name"].removeprefix("factor.") in FACTORING]
+    calls = max((kernel["calls"] for kernel in at_work if kernel["name"].endswith("ranges")), default=0.0)
+    if not facts or not calls:
+        return None
+    flops = calls * factor_operations(facts["products"], facts["factor_blocks"])
+    return {"ms": sum(kernel["ms"] for kernel in at_work), "flops": flops, "calls": calls, **facts}
 
 
 def _advance(simulation: Simulation, steps: int, stages: dict[str, float]) -> None:
@@ -74,6 +89,13 @@ def text(profile: Mapping, shown: int = SHOWN) -> str:
     lines += [f"    {'rest':<14}{rest:9.3f}", f"    {'all':<14}{profile['ms']:9.3f}"]
     if profile["ceilings"]:
         lines += _kernel_lines(profile["kernels"], profile["ms"], profile["ceilings"], shown)
+    if profile.get("factorization"):
+        found, peak = profile["factorization"], profile["ceilings"]["flops_per_second"]
+        rate = found["flops"] / (1e-3 * found["ms"])
+        lines.append(
+            f"  {found['name']}: {found['products']} products of blocks, {found['factor_blocks']} blocks, "
+            f"{found['calls']:.1f} times in {found['ms']:.3g} ms: {1e-9 * rate:.3g} Gflop/s, {rate / peak:.1%} of peak"
+        )
     return "\n".join(lines)
 
 

@@ -1,10 +1,10 @@
 """What a device runs, kernel by kernel: time, calls, items, bytes and operations, for `abd bench --profile`.
 
 Bytes are measured from the arrays that a launch is given: each of them, those inside structs included, counts once, and
-of arrays with more rows than the launch has items as many rows as items. That is what a kernel has to move if every
-number travels once. Kernels that gather rows again and again move more, kernels that leave early move less, and so
-bytes over time is an estimate of bandwidth, not a reading of counters. Operations are counted where
-`abd.backends.operations` says how many a kernel needs.
+of arrays with more rows than the launch has items as many rows as items, unless its items walk through rows. That is
+what a kernel has to move if every number travels once. Kernels that gather rows again and again move more, kernels that
+leave early or find room that is not in use move less, and so bytes over time is an estimate of bandwidth, not a reading
+of counters. Operations are counted where `abd.backends.operations` knows how many a kernel needs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from time import perf_counter
 import warp as wp
 
 from abd.backends.device import Device
-from abd.backends.operations import operations
+from abd.backends.operations import WALKING, operations
 
 
 @dataclass
@@ -70,8 +70,9 @@ class Launches:
     def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> Iterator[None]:
         """A kernel on `count` items."""
         work = self._work(f"{kernel.module.name.removeprefix('cuda_kernels.')}.{kernel.key}", count)
-        work.bytes += moved(inputs, count)
-        flops = operations(kernel.key, count, inputs)
+        walking = count == 1 or kernel.key in WALKING
+        work.bytes += moved(inputs, None if walking else count)
+        flops = operations(kernel.key, count)
         if flops is not None:
             work.flops = (work.flops or 0.0) + flops
         with self._timed(work):
@@ -109,10 +110,12 @@ class Launches:
             self._events.append((work, begin, end))
 
 
-def moved(inputs: Iterable, count: int) -> int:
-    """Bytes of all arrays among the arguments of a launch on `count` items."""
+def moved(inputs: Iterable, rows: int | None) -> int:
+    """Bytes of at most as many rows of all arrays among the arguments of a launch; None for all rows."""
     arrays = {array.ptr: array for array in _arrays(inputs) if array.ptr}
-    return sum(min(array.shape[0], count) * row_bytes(array) for array in arrays.values())
+    return sum(
+        (array.shape[0] if rows is None else min(array.shape[0], rows)) * row_bytes(array) for array in arrays.values()
+    )
 
 
 def row_bytes(array: wp.array) -> int:

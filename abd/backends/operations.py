@@ -1,28 +1,51 @@
-"""Float64 operations (an addition or a multiplication is one) of kernels whose count follows from their arguments.
+"""What is known of the work of single kernels, for `abd bench --profile`: float64 operations, and which walk through rows.
 
-Kernels that are not listed branch by what they meet, as distances and CCD do: no count is made up for them.
+An addition or a multiplication is one operation. Kernels that are not listed branch by what they meet, as distances and
+CCD do, or loop over lists: no count is made up for them. A factorisation is counted as a whole, from its pattern.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+PRODUCT = 2 * 12**3
+"""Of two 12x12 blocks."""
+SOLVE = 12**3
+"""Of a triangular block against twelve columns."""
 
-BLOCK = 2 * 12 * 12
-"""A 12x12 block times a vector."""
-
-
-def _blocks(coupling) -> int:
-    """Off-diagonal blocks of a coupling; each serves two rows."""
-    return 0 if coupling.row is None else coupling.row.shape[0]
-
-
-COUNTS: dict[str, Callable[[int, tuple], float]] = {
-    "factor_blocks": lambda count, inputs: count * 12**3 / 3,
+PER_ITEM: dict[str, float] = {
+    "dot_rows": 24.0,
+    "add_rows": 12.0,
+    "descend": 48.0,
+    "turn": 24.0,
+    "add": 12.0,
+    "factor_pivots": SOLVE / 3.0,
+    "divide_slots": SOLVE,
 }
-"""Kernel -> operations of a launch, from its items and arguments."""
+"""Operations of one item."""
+
+WALKING = frozenset(
+    {
+        "multiply",
+        "factor_ranges",
+        "factor_and_forward_ranges",
+        "forward_ranges",
+        "backward_ranges",
+        "gather_slots",
+        "forward_rows",
+        "backward_rows",
+    }
+)
+"""Kernels whose items walk through many rows each: all rows of their arrays count as moved."""
+
+FACTORING = frozenset({"factor_ranges", "factor_and_forward_ranges", "gather_slots", "factor_pivots", "divide_slots"})
+"""Kernels that together factor a matrix."""
 
 
-def operations(kernel: str, count: int, inputs: tuple) -> float | None:
-    """Operations of a launch, None where they are not counted."""
-    rule = COUNTS.get(kernel)
-    return None if rule is None else float(rule(count, inputs))
+def operations(kernel: str, count: int) -> float | None:
+    """Operations of a launch on `count` items, None where they are not counted."""
+    each = PER_ITEM.get(kernel)
+    return None if each is None else each * count
+
+
+def factor_operations(products: int, slots: int) -> float:
+    """Operations of a factorisation that takes as many products of blocks, and has as many blocks."""
+    return PRODUCT * products + SOLVE * slots

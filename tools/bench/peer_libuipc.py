@@ -37,7 +37,7 @@ from peers import opening  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
-from abd.bench import WARM_UP, advance, solver_of, table  # noqa: E402
+from abd.bench import WARM_UP, advance, solver_facts, table  # noqa: E402
 from abd.model import Kind, Model, affine_matrices  # noqa: E402
 
 MECHANISMS = {"chain": chain, "ladder": ladder, "net": net}
@@ -120,7 +120,7 @@ def run_ours(scene: str, size: float, steps: int, device: str, tolerance: float,
     model = with_d_hat(model, d_hat)
     simulation = abd.Simulation(model, device=device)
     run = advance({"": simulation}, steps)[""]
-    done = {"failure": run.failure, "solver": solver_of(simulation)}
+    done = {"failure": run.failure, "solver": solver_facts(simulation).get("name", "")}
     if run.reports:
         newton = float(np.mean([report.newton_iterations for report in run.reports]))
         done |= {"newton": newton, "reached": max(report.tolerance_achieved for report in run.reports)}

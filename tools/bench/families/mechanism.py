@@ -13,6 +13,8 @@ import abd
 WORLD = -1
 DT = 0.01
 TOLERANCE = 1e-3
+D_HAT = 1e-3
+"""[m]: the default grows with the scene, and in a chain of a thousand links the third neighbour would be in contact."""
 Triple = tuple[int, int, int]
 Vector = tuple[float, float, float]
 
@@ -71,8 +73,8 @@ class Mechanism:
         return replace(self, links=tuple(replace(links, box=None) for links in self.links))
 
     def scene(self, enforcement: str = "exact", **joint) -> abd.Scene:
-        """Ours, with h = 0.01 s and tolerance 1e-3 m/s; `joint` are further keys of every joint, `type` among them."""
-        scene = abd.Scene(gravity=self.gravity, solver={"dt": DT, "tolerance": TOLERANCE})
+        """Ours, with h = 0.01 s, tolerance 1e-3 m/s and d_hat 1 mm; `joint` are further keys of every joint."""
+        scene = abd.Scene(gravity=self.gravity, solver={"dt": DT, "tolerance": TOLERANCE, "d_hat": D_HAT})
         for links in self.links:
             copies = {"count": links.count, "step": links.step}
             scene.add_body(links.name, position=links.first, repeat=copies, **links.matter)
