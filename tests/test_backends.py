@@ -189,8 +189,8 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     """Every launch that may be cut is cut into as many slices as there are threads, however small it is."""
     whole = Device.launch
 
-    def cut(self, kernel, count, *inputs, grain=1):
-        whole(self, kernel, count, *inputs, grain=grain if grain > 1 << 20 else 1)
+    def cut(self, kernel, count, *inputs, grain=1, begin=0):
+        whole(self, kernel, count, *inputs, grain=grain if grain > 1 << 20 else 1, begin=begin)
 
     monkeypatch.setattr(Device, "launch", cut)
     results = []

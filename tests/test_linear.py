@@ -1,0 +1,210 @@
+"""Linear solvers against dense LAPACK: chains, trees, loops, nets, contacts that come and go; patterns and schedules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+import cuda_kernels
+from abd.backends import elimination
+from abd.backends.device import Device
+from abd.backends.elimination import Elimination
+from abd.errors import StepFailure
+from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
+
+NOTHING = np.zeros((0, 2), dtype=int)
+GRAPHS = {
+    "one body": (1, NOTHING),
+    "free bodies": (7, NOTHING),
+    "chain": (40, chain(40)),
+    "star": (31, star_of_chains(3, 10)),
+    "tree": (60, random_tree(60, seed=1)),
+    "ladder of four-bars": (60, net(2, 30)),
+    "ring": (24, np.concatenate([chain(24), [[23, 0]]])),
+    "net": (49, net(7, 7)),
+    "two nets and a chain": (60, np.concatenate([net(5, 5), 25 + net(5, 5), 50 + chain(10)])),
+    "full": (12, random_pairs(12, 66, seed=2)),
+}
+
+
+@pytest.fixture(scope="module")
+def device() -> Device:
+    device = Device("cpu")
+    device.load(cuda_kernels)
+    return device
+
+
+def largest_error(x: np.ndarray, exact: np.ndarray) -> float:
+    return float(np.abs(x - exact).max() / np.abs(exact).max())
+
+
+def split_everywhere(monkeypatch) -> None:
+    """Cut even small trees into many ranges and levels."""
+    monkeypatch.setattr(elimination, "WORTH_CUTTING", 0.0)
+    monkeypatch.setattr(elimination, "LEVEL_COST", 0.0)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_direct_and_iterative_solutions_are_the_dense_one(device, graph):
+    n, pairs = GRAPHS[graph]
+    system = System(device, n, pairs)
+    exact = system.dense()
+    direct, pcg = system.solver("direct"), system.solver("pcg")
+    assert largest_error(system.solve(direct), exact) <= 1e-12
+    assert system.iterations == 0 and direct.describe()["name"] == "block Cholesky"
+    assert largest_error(system.solve(pcg), exact) <= 1e-9
+    assert system.iterations == 1  # joints alone: the preconditioner is the matrix
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_schedules_agree_and_threads_do_not_matter(monkeypatch, device, graph):
+    """One range, many ranges with levels above them, or levels alone: the same solution; any threads: the same bits."""
+    n, pairs = GRAPHS[graph]
+    exact = System(device, n, pairs).dense()
+    split_everywhere(monkeypatch)
+    solutions = []
+    for threads in ("1", "2", "3"):
+        monkeypatch.setenv("ABD_THREADS", threads)
+        system = System(Device("cpu"), n, pairs)
+        solutions.append(system.solve(system.solver("direct")))
+        assert largest_error(solutions[-1], exact) <= 1e-12
+        np.testing.assert_array_equal(solutions[-1], solutions[0])
+    monkeypatch.setattr(Elimination, "_top", lambda self, parent, work: np.ones(self.size, dtype=bool))
+    system = System(device, n, pairs)
+    solver = system.solver("direct")
+    assert largest_error(system.solve(solver), exact) <= 1e-12
+    assert solver.describe()["ranges"] == 0 and solver.describe()["levels"] > 0
+
+
+def test_trees_have_no_fill_and_chains_are_eliminated_from_both_ends():
+    for n, pairs in ((1000, chain(1000)), (300, random_tree(300, seed=3)), (61, star_of_chains(4, 15))):
+        assert Elimination(n, *pairs.T).slots == 2 * n - 1
+    long = Elimination(20000, *chain(20000).T)
+    sizes = np.diff(long.ranges)
+    assert len(sizes) == 2 and sizes.min() > 9000 and len(long.levels) == 2
+
+
+def test_fill_is_the_pattern_of_the_dense_factor(device):
+    n, pairs = GRAPHS["two nets and a chain"]
+    e = Elimination(n, *pairs.T)
+    arrays = e.fill()
+    A = np.zeros((n, n))
+    A[pairs[:, 0], pairs[:, 1]] = A[pairs[:, 1], pairs[:, 0]] = -1.0
+    A += n * np.eye(n)
+    U = np.linalg.cholesky(A[np.ix_(e.order, e.order)]).T
+    rows, columns = np.nonzero(U)
+    np.testing.assert_array_equal(arrays["row"], rows)
+    np.testing.assert_array_equal(arrays["column"], columns)
+    off = np.count_nonzero(U, axis=1) - 1
+    assert e.slots == len(rows) and e.products == (off * (off + 1) // 2).sum()
+
+
+def contact_system(device, seed=5, contacts=40) -> System:
+    """Two chains, contacts and friction between their links."""
+    joints = np.concatenate([chain(20), 20 + chain(20)])
+    loose = random_pairs(40, contacts, seed)
+    return System(device, 40, joints, loose, loose[::2], seed=seed)
+
+
+def test_contacts_and_friction_add_to_the_blocks_of_joints(device):
+    system = contact_system(device)
+    exact = system.dense()
+    assert largest_error(system.solve(system.solver("direct")), exact) <= 1e-12
+    pcg = system.solver("pcg")
+    assert largest_error(system.solve(pcg), exact) <= 1e-9
+    assert 1 < system.iterations and "bodies and joints" in pcg.describe()["name"]
+
+
+def test_static_bodies_stay_out_of_the_system(device):
+    system = contact_system(device)
+    moving = np.ones(40, dtype=bool)
+    moving[[0, 7, 33]] = False
+    exact = system.dense(moving)
+    x = system.solve(system.solver("direct", moving=moving))
+    assert largest_error(x, exact) <= 1e-12 and not x[~moving].any()
+
+
+def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
+    system = contact_system(device)
+    solver = system.solver("direct")
+    system.solve(solver)
+    pattern = solver._factor
+    analyses = []
+    analyse = Elimination.__init__
+    monkeypatch.setattr(
+        Elimination, "__init__", lambda self, *args, **options: (analyses.append(1), analyse(self, *args, **options))[0]
+    )
+    loose = system.pairs[1]
+    fewer = System(device, 40, system.pairs[0], loose[3:], seed=8)
+    fewer.couplings[0] = (system.couplings[0][0], system.couplings[0][1])
+    fewer.blocks[0] = system.blocks[0]
+    fewer.diagonal += 1000.0 * np.eye(12)
+    assert largest_error(fewer.solve(solver), fewer.dense()) <= 1e-12
+    assert solver._factor is pattern and not analyses
+    more = System(device, 40, system.pairs[0], random_pairs(40, 60, seed=9), seed=9)
+    more.couplings[0], more.blocks[0] = system.couplings[0], system.blocks[0]
+    more.diagonal += 1000.0 * np.eye(12)
+    assert largest_error(more.solve(solver), more.dense()) <= 1e-12
+    assert solver._factor is not pattern and len(analyses) == 1
+
+
+def test_without_contacts_the_pattern_of_joints_is_used_again(device):
+    system = contact_system(device)
+    solver = system.solver("direct")
+    system.solve(solver)
+    system.couplings[1:] = [(c, 0) for c, _ in system.couplings[1:]]
+    system.pairs[1:] = [NOTHING, NOTHING]
+    system.blocks[1:] = [np.zeros((0, 12, 12))] * 2
+    assert largest_error(system.solve(solver), system.dense()) <= 1e-12
+    assert solver.describe()["factor_blocks"] == 78
+
+
+@pytest.mark.parametrize("wanted", ["direct", "pcg"])
+def test_corrections_use_the_matrix_of_the_last_solve(device, wanted):
+    system = contact_system(device)
+    solver = system.solver(wanted)
+    first = system.solve(solver)
+    solver.correct(device.upload(2.0 * system.gradient, wp.float64))
+    assert largest_error(device.read(solver.direction), 3.0 * first) <= 1e-5
+
+
+def test_bodies_that_are_done_keep_their_direction(device):
+    system = System(device, 20, np.concatenate([chain(10), 10 + chain(10)]))
+    for wanted in ("direct", "pcg"):
+        solver = system.solver(wanted)
+        solver.islands._assign(np.repeat([0, 1], 10).astype(np.int32), np.zeros(0, dtype=int))
+        expected = system.solve(solver)
+        solver.islands.settle(np.array([False, True]))
+        system.gradient *= 2.0
+        x = system.solve(solver)
+        np.testing.assert_allclose(x[:10], 2.0 * expected[:10], rtol=1e-9)
+        np.testing.assert_array_equal(x[10:], expected[10:])
+        system.gradient /= 2.0
+
+
+def test_a_matrix_that_is_not_positive_definite_names_the_body(device):
+    system = System(device, 30, chain(30))
+    system.diagonal[17, 4, 4] = -1.0
+    with pytest.raises(StepFailure) as failure:
+        system.solve(system.solver("direct"))
+    assert failure.value.reason == "not_positive_definite" and failure.value.bodies == ("body 17",)
+    system.diagonal[17, 4, 4] = np.nan
+    with pytest.raises(StepFailure, match="not a number"):
+        system.solve(system.solver("direct"))
+
+
+def test_the_choice_follows_size_and_structure(device):
+    """Chains and small systems are factored; a crowd in which all touch all is not."""
+    cluster = random_pairs(8, 28, seed=1)
+    crowd = random_pairs(160, 12720, seed=1)
+    assert System(device, 8, NOTHING, cluster).solver("auto").describe() == {}
+    for system, name in (
+        (System(device, 300, chain(300)), "block Cholesky"),
+        (System(device, 8, NOTHING, cluster), "block Cholesky"),
+        (System(device, 160, NOTHING, crowd, stiffness=0.1), "pcg, block-Jacobi"),
+    ):
+        solver = system.solver("auto", tolerance=1e-4)
+        system.solve(solver)
+        assert solver.describe()["name"] == name
+        assert "products" in solver.describe()["why"]
