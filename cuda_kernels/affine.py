@@ -132,10 +132,17 @@ def approach(path: Path, i: wp.int32, j: wp.int32) -> wp.float64:
 
 @wp.kernel
 def advance(
-    first: wp.int32, path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pose: Pose
+    first: wp.int32,
+    path: Path,
+    island: wp.array(dtype=wp.int32),
+    done: wp.array(dtype=wp.int32),
+    alpha: wp.array(dtype=wp.float64),
+    pose: Pose,
 ):
-    """pose = path(alpha of the body's island)."""
+    """pose = path(alpha of the body's island), where it is not done."""
     b = wp.tid() + first
+    if done[b] != 0:
+        return
     a = alpha[island[b]]
     pose.p[b] = path.p[b] + a * path.dp[b]
     pose.A[b] = arc(path, b, a)

@@ -152,10 +152,13 @@ def body_energies(
     step: StepData,
     reference: Pose,
     pose: Pose,
+    done: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
     """Incremental energy of every body alone, external work counted from `reference` (the state of linearisation)."""
     b = wp.tid() + first
+    if done[b] != 0:
+        return
     kind = body.kind[b]
     e = ZERO
     if step.held[b] == 0:

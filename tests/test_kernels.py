@@ -93,7 +93,8 @@ class BodyKernels:
 
     def energy(self, step, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
         out = DEVICE.zeros(N, wp.float64)
-        DEVICE.launch(bodies.body_energies, N, self.data, self.step(step), pose_of(reference), pose_of(q), out)
+        poses = pose_of(reference), pose_of(q)
+        DEVICE.launch(bodies.body_energies, N, self.data, self.step(step), *poses, NOT_DONE, out)
         return DEVICE.read(out)
 
     def linearized(self, step, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -337,7 +338,7 @@ def test_arcs_equal_their_definition(turn):
     assert (DEVICE.read(limit) * strain <= 0.5 + 1e-12).all()
     island, trial = DEVICE.upload(np.arange(N), wp.int32), new_pose(DEVICE, N)
     alpha = rng.random(N)
-    DEVICE.launch(affine.advance, N, path, island, DEVICE.upload(alpha, wp.float64), trial)
+    DEVICE.launch(affine.advance, N, path, island, NOT_DONE, DEVICE.upload(alpha, wp.float64), trial)
     assert_close(DEVICE.read(trial.p), expected.origins(np.arange(N), alpha))
     assert_close(DEVICE.read(trial.A), expected.maps(np.arange(N), alpha))
 

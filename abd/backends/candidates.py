@@ -52,7 +52,7 @@ class Candidates:
         items: (count,) vec4i; pairs: (pair_count,) vec2i; segment: (pair_count + 1,) first candidate of every pair;
         group: (n + 1,) first pair of every body.
         peak: largest count so far; most_bytes: what the list may take.
-        slack: motion [m] the list still covers.
+        slack: motion [m] the list still covers beyond the path it was built for.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
@@ -75,23 +75,28 @@ class Candidates:
         self.items = self.pool.get("items", 1, wp.vec4i)
         self.count = self.pair_count = self.builds = self.peak = 0
         self.most_bytes = MOST_BYTES
-        self.slack = -1.0
+        self.slack, self.on_path = -1.0, False
         self.extent, self.travel = typical_extent(model), np.inf
 
     def cover(self, path: Path, motion: float, island, limit) -> bool:
         """Make the list complete for a path, up to the limits (islands,) of the bodies' islands (n,), along which no
         vertex moves further than `motion` [m]; True if rebuilt."""
-        self.slack -= 2.0 * motion
-        if self.slack >= 0.0:
+        self.on_path = False
+        if self.slack >= 2.0 * motion:
             return False
         self.travel += motion
         self.build(path, island, limit)
         return True
 
+    def moved(self, motion: float) -> None:
+        """Bodies went along the path last covered; no vertex further than `motion` [m]."""
+        if not self.on_path:
+            self.slack -= 2.0 * motion
+
     def build(self, path: Path, island, limit) -> None:
         """Search all pairs anew for this path, up to the limits."""
         self.builds += 1
-        self.slack = self.margin
+        self.slack, self.on_path = self.margin, True
         self._find_pairs(path)
         if self.pair_count:
             self._find_items(path, island, limit)

@@ -52,11 +52,13 @@ class Islands(Numbering):
         self.settled = np.zeros(self.count, dtype=bool)
         self.done.zero_()
 
-    def settle(self, islands: np.ndarray) -> None:
-        """Mark the bodies of these islands (count,) bool as done, and no others."""
-        if not np.array_equal(islands, self.settled):
-            self.settled = islands.copy()
-            self.device.write(self.done, islands[self.host].astype(np.int32))
+    def settle(self, islands: np.ndarray) -> bool:
+        """Mark the bodies of these islands (count,) bool as done, and no others; returns whether others were done before."""
+        if np.array_equal(islands, self.settled):
+            return False
+        self.settled = islands.copy()
+        self.device.write(self.done, islands[self.host].astype(np.int32))
+        return True
 
     def scalars(self, name: str) -> wp.array:
         """A named device array with one number per island, and room for as many islands as bodies."""

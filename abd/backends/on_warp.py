@@ -189,8 +189,10 @@ class WarpBackend(NewtonSystem, ReadOuts):
         """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change or
         everything is evaluated again; kernels may skip them.
         """
-        if self.islands.count > 1:
-            self.islands.settle(islands)
+        if self.islands.count > 1 and self.islands.settle(islands):
+            # kernels pass over what is settled: it has to be the same in the iterate and in the trial
+            self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
+            wp.copy(self.values["trial"], self.values["current"])
 
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies exactly to their goals."""
@@ -233,14 +235,16 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.device.write(alpha, limit)
         a = self.values["a"]
         launch(paths.displacements, self.n, self.lower, self.upper, self.path, islands.island, alpha, a)
-        motion = float(islands.reduced(a, sums.MAX).max()) if self.n else 0.0
+        reach = islands.reduced(a, sums.MAX)
+        self._speed = reach / limit
         candidates = self.contacts.candidates
-        if candidates.cover(self.path, motion, islands.island, alpha):
+        if candidates.cover(self.path, float(reach.max()), islands.island, alpha):
             self._forget_contacts()
             before = islands.host
             pairs = np.concatenate([candidates.pair_list(), self.friction.pair_list()])
             if islands.renumber(self.mobile, pairs):
                 limit = islands.carry(before, limit, np.minimum)
+                self._speed = islands.carry(before, self._speed, np.maximum)
                 self.device.write(alpha, limit)
         self._know_contacts()
         self.contacts.times_of_impact(self.path, islands.island, alpha, a)
@@ -250,12 +254,12 @@ class WarpBackend(NewtonSystem, ReadOuts):
         """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
         if not self.system.has_barriers:
             return alpha
-        launch, islands, shares = self.device.launch, self.islands, self.values["a"]
+        islands, shares = self.islands, self.values["a"]
         scalars = islands.scalars("alpha")
         self.joints.measure_gaps(self.pose)
         for _ in range(LIMIT_CUTS):
             self.device.write(scalars, alpha)
-            launch(affine.advance, self.n, self.path, islands.island, scalars, self.trial)
+            self._advance(scalars)
             shares.fill_(1.0)
             self.joints.open_shares(self.trial, shares)
             share = islands.reduced(shares, sums.MIN)
@@ -264,11 +268,17 @@ class WarpBackend(NewtonSystem, ReadOuts):
                 return alpha
         raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
 
+    def _advance(self, alpha: wp.array) -> None:
+        """The trial is the path at alpha (islands,)."""
+        islands = self.islands
+        self.device.launch(affine.advance, self.n, self.path, islands.island, islands.done, alpha, self.trial)
+
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
         scalars = self.islands.scalars("alpha")
         self.device.write(scalars, alpha)
-        self.device.launch(affine.advance, self.n, self.path, self.islands.island, scalars, self.trial)
+        self._motion = float((alpha * self._speed).max())
+        self._advance(scalars)
         self._know_contacts()
         self.contacts.evaluate(self.trial, "trial", (self.islands.island, scalars))
         self._evaluate(self.trial, "trial")
@@ -277,6 +287,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
     def accept(self) -> None:
         """The trial becomes the current iterate."""
         self.pose, self.trial = self.trial, self.pose
+        self.contacts.candidates.moved(self._motion)
         swap = self.values
         swap["current"], swap["trial"] = swap["trial"], swap["current"]
         for pool, names in (
@@ -287,9 +298,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
                 pool.swap(f"{name}_current", f"{name}_trial")
         self.joints.swap()
         # external work counts from the current iterate, which is a new one
-        self.device.launch(
-            bodies.body_energies, self.n, self.body, self.step, self.pose, self.pose, self.values["current"]
-        )
+        self._body_energies(self.pose, "current")
 
     def evaluate(self) -> None:
         """Energies at the current iterate; those of its contacts when they are asked for."""
@@ -308,9 +317,13 @@ class WarpBackend(NewtonSystem, ReadOuts):
             self.contacts_known = True
 
     def _evaluate(self, pose, slot: str) -> None:
-        self.device.launch(bodies.body_energies, self.n, self.body, self.step, self.pose, pose, self.values[slot])
+        self._body_energies(pose, slot)
         self.joints.evaluate(pose, slot)
         self.friction.evaluate(pose, self.rest, self.eps, slot)
+
+    def _body_energies(self, pose, slot: str) -> None:
+        done, out = self.islands.done, self.values[slot]
+        self.device.launch(bodies.body_energies, self.n, self.body, self.step, self.pose, pose, done, out)
 
     def _differences(self) -> tuple[np.ndarray, np.ndarray]:
         launch, n, v = self.device.launch, self.n, self.values
