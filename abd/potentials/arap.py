@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-
 MANY = 64
 """Matrices from which on it pays to treat those that are nearly rotations by themselves."""
 PORTION = 4096

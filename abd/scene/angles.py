@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from abd.scene.fields import Spec
@@ -12,9 +13,10 @@ from abd.scene.formula import Function, parse_formula
 DEGREES = "_deg"
 
 
-def twin_keys(model: type[Spec]) -> list[str]:
+@cache
+def twin_keys(model: type[Spec]) -> tuple[str, ...]:
     """Keys of a table that have a twin in degrees."""
-    return [key for key in model.model_fields if f"{key}{DEGREES}" in model.model_fields]
+    return tuple(key for key in model.model_fields if f"{key}{DEGREES}" in model.model_fields)
 
 
 def in_radians(spec: Spec, key: str) -> Any:

@@ -29,6 +29,7 @@ WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
 }
 """Keys that are errors beside a surface, lest a wish go unheard."""
 
+DEFAULTS = {key: info.default for key, info in BodySpec.model_fields.items()}
 ONLY_DYNAMIC = ("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "fix")
 
 
@@ -58,7 +59,7 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
 
 def _given(body: BodySpec, keys: tuple[str, ...]) -> list[str]:
     """Those of the keys whose value is not the default."""
-    return [key for key in keys if getattr(body, key) != BodySpec.model_fields[key].default]
+    return [key for key in keys if getattr(body, key) != DEFAULTS[key]]
 
 
 def _check_half_space(body: BodySpec) -> Iterator[Finding]:

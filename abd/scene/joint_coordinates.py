@@ -8,14 +8,14 @@ from abd.model import CoordinateSettings, Drive
 from abd.scene.angles import DEGREES, in_radians, time_function
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 
-SHORTHANDS = tuple(CoordinateKeys.model_fields)
-"""Keys that a joint with a single coordinate may carry itself."""
+SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
+"""Keys that a joint with a single coordinate may carry itself, and their defaults."""
 INFINITE = (-math.inf, math.inf)
 
 
 def given_shorthands(spec: JointSpec) -> list[str]:
     """Those of the `SHORTHANDS` that a joint carries."""
-    return [key for key in SHORTHANDS if getattr(spec, key) != CoordinateKeys.model_fields[key].default]
+    return [key for key, default in SHORTHANDS.items() if getattr(spec, key) != default]
 
 
 def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, CoordinateSpec]:

@@ -34,6 +34,7 @@ class JointMethods:
     """
 
     spec: SceneSpec
+    _taken: dict[str, set[str]]
 
     def add_joint(self, type: str, name: str, parent: str | int, child: str, **keys: Any) -> str:
         """Add a joint of any type (`abd schema` lists them)."""
@@ -108,12 +109,21 @@ class JointMethods:
         """Append an item to one of the scene's lists; `SceneError` where it is wrong or its name is taken."""
         items = getattr(self.spec, key)
         findings = list(findings)
-        if any(other.name == item.name for other in items):
+        if self._is_taken(key, item.name):
             message = f"there is a {key} '{item.name}' already"
             findings.append(Finding(("name",), message, item.name, "names are unique"))
         if findings:
             raise SceneError([below(f"{key}.{item.name}", finding) for finding in findings])
         items.append(item)
+        self._taken[key].add(item.name)
+
+    def _is_taken(self, key: str, name: str) -> bool:
+        """Whether an item of a list has this name. A set answers for most; what it misses where the user has changed
+        names is told by `check`."""
+        items = getattr(self.spec, key)
+        if len(self._taken.get(key, ())) != len(items) or not items:
+            self._taken[key] = {item.name for item in items}
+        return name in self._taken[key] and any(item.name == name for item in items)
 
 
 def _frame(value: Any) -> Any:

@@ -61,6 +61,7 @@ class Scene(JointMethods):
         output: Mapping[str, Any] | None = None,
     ):
         self.spec = SceneSpec()
+        self._taken = {}
         self.notes: list[str] = []
         self.path: Path | None = None
         self.name = name
