@@ -136,6 +136,10 @@ def sort_pairs(pairs: wp.array(dtype=wp.vec2i), begin: wp.int32, count: wp.int32
         stride = stride // 2
 
 
+ROOM = wp.constant(wp.int32(12))
+"""Partners of a body that are remembered between counting and writing."""
+
+
 @wp.kernel
 def emit_pairs(
     first: wp.int32,
@@ -148,15 +152,22 @@ def emit_pairs(
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
     count: wp.array(dtype=wp.int32),
+    partners: wp.array2d(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
 ):
     """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise.
 
-    They are written in order, whatever the shape of the tree. A half-space has no box of its own, so its side of the
-    growth, `grown` [m], is added here.
+    They are written in order, whatever the shape of the tree. Counting leaves up to `ROOM` `partners` (n, ROOM); the
+    tree is searched again for bodies with more. A half-space has no box of its own, so its side of the growth, `grown`
+    [m], is added here.
     """
     b = wp.tid() + first
     found = wp.int32(0)
+    if write != 0 and count[b] <= ROOM:
+        for k in range(count[b]):
+            pairs[offset[b] + k] = wp.vec2i(b, partners[b, k])
+        sort_pairs(pairs, offset[b], count[b])
+        return
     if s.mesh[b] >= 0 and f.kind[b] == 0:
         lo = lower[b]
         hi = upper[b]
@@ -168,6 +179,8 @@ def emit_pairs(
                     if may_touch(f, b, c):
                         if write != 0:
                             pairs[offset[b] + found] = wp.vec2i(b, c)
+                        elif found < ROOM:
+                            partners[b, found] = c
                         found = found + 1
         for k in range(f.plane_count):
             c2 = f.planes[k]
@@ -175,6 +188,8 @@ def emit_pairs(
                 if meets_plane(lo, hi, s.plane[c2], grown):
                     if write != 0:
                         pairs[offset[b] + found] = wp.vec2i(b, c2)
+                    elif found < ROOM:
+                        partners[b, found] = c2
                     found = found + 1
     if write == 0:
         count[b] = found

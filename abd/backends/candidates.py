@@ -70,6 +70,7 @@ class Candidates:
         self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
         self.group = device.zeros(self.n + 1, wp.int32)
         self.pair_counts = device.zeros(self.n + 1, wp.int32)
+        self.partners = device.zeros((self.n, int(broad_phase.ROOM)), wp.int32)
         self.segment = device.zeros(1, wp.int32)
         self.pairs = self.pool.get("pairs", 1, wp.vec2i)
         self.items = self.pool.get("items", 1, wp.vec4i)
@@ -114,12 +115,13 @@ class Candidates:
         else:
             self.tree.refit()
         arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group)
-        device.launch(broad_phase.emit_pairs, self.n, *arguments, 0, self.pair_counts, self.pairs, grain=64)
+        found = (self.pair_counts, self.partners)
+        device.launch(broad_phase.emit_pairs, self.n, *arguments, 0, *found, self.pairs, grain=64)
         self._make_room(self._total(self.pair_counts, self.n) * narrow_phase.PAIR_BYTES, "body pairs")
         self.pair_count = device.scan(self.pair_counts, self.group, self.n)
         self.pairs = self.pool.get("pairs", self.pair_count, wp.vec2i)
         if self.pair_count:
-            device.launch(broad_phase.emit_pairs, self.n, *arguments, 1, self.pair_counts, self.pairs, grain=64)
+            device.launch(broad_phase.emit_pairs, self.n, *arguments, 1, *found, self.pairs, grain=64)
 
     def _find_items(self, path: Path, island, limit) -> None:
         device, pool, surfaces = self.device, self.pool, self.surfaces

@@ -67,7 +67,12 @@ class WarpBackend(NewtonSystem, ReadOuts):
         fixed = (model.bodies.free_rotation != 3) | ~model.bodies.free_translation.all(axis=1)
         self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
         self.linear = LinearSolver(
-            d, model.settings.linear_solver, self.mobile, model.bodies.names, self.islands, model.settings.linear_tolerance
+            d,
+            model.settings.linear_solver,
+            self.mobile,
+            model.bodies.names,
+            self.islands,
+            model.settings.linear_tolerance,
         )
         self.eps = self.kappa = 0.0
         self.contacts_known = False
