@@ -117,7 +117,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
             launch(integrators.unpack, n, self.q, pose)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
-        self.contacts.candidates.slack = -1.0
+        self.contacts.candidates.forget()
         self.contacts.candidates.count = 0
         self._forget_contacts()
 
@@ -158,7 +158,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.step.lA.zero_()
         self.hold(held)
         self.set_stiffness(kappa)
-        self.contacts.candidates.slack = -1.0
+        self.contacts.candidates.forget()
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
