@@ -25,10 +25,12 @@ def momenta(model: Model, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np
     m, s = bodies.mass[dynamic], bodies.moment[dynamic]
     p, v = q[dynamic, :3], qd[dynamic, :3]
     A, Ad = q[dynamic, 3:].reshape(-1, 3, 3), qd[dynamic, 3:].reshape(-1, 3, 3)
-    linear = (m[:, None] * v).sum(axis=0)
-    orbital = np.cross(p, m[:, None] * v).sum(axis=0)
-    spin = np.cross(A.transpose(0, 2, 1), s[:, :, None] * Ad.transpose(0, 2, 1)).sum(axis=(0, 1))
-    return linear, orbital + spin
+
+    def dyad(i: int, j: int) -> float:
+        return np.einsum("n,n,n->", m, p[:, i], v[:, j]) + np.einsum("nk,nk,nk->", s, A[:, i], Ad[:, j])
+
+    angular = np.array([dyad(i, j) - dyad(j, i) for i, j in ((1, 2), (2, 0), (0, 1))])
+    return np.einsum("n,ni->i", m, v), angular
 
 
 class Budget:

@@ -119,6 +119,11 @@ class Simulation:
         return self.stepper.time
 
     @property
+    def linear_solver(self) -> dict:
+        """Which linear solver the last solve took, why, and its size; empty before the first solve."""
+        return self.backend.linear_solver()
+
+    @property
     def frame(self) -> int:
         """Frames done."""
         return self.stepper.frame

@@ -61,13 +61,15 @@ def relative_frames(
     s: Surfaces,
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
+    kept: wp.array(dtype=wp.int32),
     reach: wp.float64,
     minimum: wp.float64,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
     frames: Frames,
 ):
-    """Relative maps of every body pair, both ways (entries 2k and 2k + 1), at alpha = 0 and at the limit of its island.
+    """Relative maps of every body pair that is searched, both ways (entries 2k and 2k + 1), at alpha = 0 and at the limit
+    of its island.
 
     Up to the limit ``|alpha S| <= 1/2``, so that ``A' A^-1 = W + S (1 + alpha S)^-1`` stays below W + S / (1 - S).
 
@@ -76,7 +78,7 @@ def relative_frames(
     k = wp.tid() + first
     i0 = pairs[k][0]
     j0 = pairs[k][1]
-    if s.mesh[j0] < 0:
+    if s.mesh[j0] < 0 or kept[k] >= 0:
         return
     xi = separation(s, i0, j0, minimum)
     end = limit[island[i0]]
@@ -242,13 +244,15 @@ def collect_items(
     first: wp.int32,
     s: Surfaces,
     pairs: wp.array(dtype=wp.vec2i),
+    kept: wp.array(dtype=wp.int32),
     frames: Frames,
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
     count: wp.array(dtype=wp.int32),
     items: wp.array(dtype=wp.vec3i),
 ):
-    """Items (pair, kind, index) of every body pair: counted where ``write == 0``, written behind its offset otherwise.
+    """Items (pair, kind, index) of every body pair that is searched: counted where ``write == 0``, written behind its
+    offset otherwise.
 
     Frame 2k carries i into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the
     primitives of i.
@@ -262,7 +266,9 @@ def collect_items(
     if write != 0:
         base = offset[k]
     found = wp.int32(0)
-    if mj < 0:
+    if kept[k] >= 0:
+        found = 0
+    elif mj < 0:
         found = s.vertex_start[mi + 1] - s.vertex_start[mi]
         if write != 0:
             for a in range(found):
@@ -392,21 +398,25 @@ def gather_candidates(
     reach: wp.float64,
     minimum: wp.float64,
     slots: wp.array(dtype=wp.vec4i),
+    start: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
     candidates: wp.array(dtype=wp.vec4i),
 ):
-    """Candidates side by side, in the order of the items; an item that overflowed its slots is visited again."""
+    """Candidates of every item behind those of its pair's earlier items, in the pair's segment; an item that overflowed
+    its slots is visited again. `start` is the first item of every pair, `offset` the exclusive sum of the items' hits."""
     t = wp.tid() + first
     n = offset[t + 1] - offset[t]
+    k = items[t][0]
+    base = segment[k] + offset[t] - offset[start[k]]
     if n <= SLOTS:
         for m in range(n):
-            candidates[offset[t] + m] = slots[SLOTS * t + m]
+            candidates[base + m] = slots[SLOTS * t + m]
     else:
-        k = items[t][0]
         i = pairs[k][0]
         j = pairs[k][1]
         item = carry(s, frames, i, j, k, items[t][1], items[t][2])
-        visit(s, path, i, j, k, item, reach, minimum, offset[t], n, candidates)
+        visit(s, path, i, j, k, item, reach, minimum, base, n, candidates)
 
 
 TOTALLED = 4096
@@ -422,15 +432,3 @@ def partial_totals(
     for k in range(TOTALLED * t, wp.min(TOTALLED * (t + 1), count)):
         total = total + wp.int64(counts[k])
     totals[t] = total
-
-
-@wp.kernel
-def segment_starts(
-    first: wp.int32,
-    item_start: wp.array(dtype=wp.int32),
-    candidate_offset: wp.array(dtype=wp.int32),
-    starts: wp.array(dtype=wp.int32),
-):
-    """First candidate of every body pair (pairs + 1,): pairs -> items -> candidates."""
-    k = wp.tid() + first
-    starts[k] = candidate_offset[item_start[k]]

@@ -134,6 +134,10 @@ class FakeSimulation:
         self._state = State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy())
 
     @property
+    def linear_solver(self) -> dict:
+        return {"name": "fake", "why": "there is no other"}
+
+    @property
     def frame(self) -> int:
         return self._state.step
 

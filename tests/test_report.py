@@ -18,7 +18,8 @@ from abd.joints.rows import compile_rows, residual
 from abd.model import affine_state
 
 FIELDS = """scene device precision versions steps converged_steps failed_step wall_seconds steps_per_second stages
-    min_gap max_joint_residual max_orthogonality_error energy_drift newton_iterations linear_iterations tolerance"""
+    min_gap max_joint_residual max_orthogonality_error energy_drift newton_iterations linear_iterations tolerance
+    linear_solver"""
 
 
 def tallied(steps: int):

@@ -77,6 +77,10 @@ class NewtonSystem:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.linear.direction)
         return self._set_direction(), iterations
 
+    def linear_solver(self) -> dict:
+        """Which solver the last solve took, and why."""
+        return self.linear.describe()
+
     def _set_direction(self) -> np.ndarray:
         """Path along the direction; the largest vertex displacement of the full step per island [m]."""
         direction, a, b = self.linear.direction, self.values["a"], self.values["b"]

@@ -352,6 +352,10 @@ class NumpyBackend:
         share = (self.gradient - other) / (self.kappa * self.step.ch2)
         return float(np.sum(other * share)), float(np.sum(share * share))
 
+    def linear_solver(self) -> dict:
+        """Which solver there is."""
+        return {"name": "dense Cholesky", "why": "the only one of this backend"}
+
     def solve(self) -> tuple[np.ndarray, int]:
         """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations (0).
 

@@ -122,7 +122,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
             launch(integrators.unpack, n, self.q, pose)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
-        self.contacts.candidates.slack = -1.0
+        self.contacts.candidates.forget()
         self.contacts.candidates.count = 0
         self._forget_contacts()
 
@@ -163,7 +163,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.step.lA.zero_()
         self.hold(held)
         self.set_stiffness(kappa)
-        self.contacts.candidates.slack = -1.0
+        self.contacts.candidates.forget()
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
@@ -292,7 +292,8 @@ class WarpBackend(NewtonSystem, ReadOuts):
     def accept(self) -> None:
         """The trial becomes the current iterate."""
         self.pose, self.trial = self.trial, self.pose
-        self.contacts.candidates.moved(self._motion)
+        islands = self.islands
+        self.contacts.candidates.moved(self.path, self._motion, islands.island, islands.scalars("alpha"))
         swap = self.values
         swap["current"], swap["trial"] = swap["trial"], swap["current"]
         for pool, names in (

@@ -96,8 +96,13 @@ def total_energy(energy: dict[str, float]) -> float:
     return sum(energy[name] for name in ENERGIES if name not in _WORK)
 
 
-def run_report(tally: Tally, model: Model, device: str, failure: StepFailure | None = None) -> dict:
-    """The content of report.json, ready for JSON: infinite and undefined numbers are None."""
+def run_report(
+    tally: Tally, model: Model, device: str, failure: StepFailure | None = None, linear_solver: dict | None = None
+) -> dict:
+    """The content of report.json, ready for JSON: infinite and undefined numbers are None.
+
+    `linear_solver`: what the last solve took, why, and its size (`abd.backends.linear`).
+    """
     steps = max(tally.steps, 1)
     report = {
         "scene": model.name,
@@ -117,6 +122,7 @@ def run_report(tally: Tally, model: Model, device: str, failure: StepFailure | N
         # what prescribed bodies do on the others is in no account, nor what a joint stored when it broke
         "energy_drift": None if Kind.KINEMATIC in model.bodies.kind or tally.broken else tally.energy_drift,
         "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
+        "linear_solver": linear_solver or {},
         "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},
         "broken_joints": tally.broken,
         "tolerance": {"requested": model.settings.tolerance, "worst": tally.worst_tolerance},

@@ -225,7 +225,7 @@ def run(
                 observer.begin(sim, sim.frame, steps)
             status, failure = _advance(recorder, steps, interruption, observers)
             recorder.flush()
-        report = run_report(recorder.tally, model, sim.device, failure)
+        report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
         write_report(place.path / "report.json", report)
         _draw_energy(place.trajectory)
         outcome = Outcome(status, report, place.path, failure)

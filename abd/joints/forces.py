@@ -12,7 +12,6 @@ import numpy as np
 
 from abd.joints import laws
 from abd.joints.laws import Law
-from abd.joints.rows import residual
 from abd.joints.system import JointMemory, JointSystem, Role
 from abd.model import Settings
 
@@ -51,15 +50,15 @@ def row_forces(applied: Applied, x: np.ndarray) -> np.ndarray:
     return -slope / applied.ch2
 
 
-def linear_forces(system: JointSystem, applied: Applied, q: np.ndarray) -> np.ndarray:
-    """f (l, 3) of the linear rows in the state q (n, 12)."""
-    return -applied.stiffness * (residual(system.linear, q) - applied.shift) / applied.ch2
+def linear_forces(applied: Applied, F: np.ndarray) -> np.ndarray:
+    """f (l, 3) of the linear rows at residuals F (l, 3)."""
+    return -applied.stiffness * (F - applied.shift) / applied.ch2
 
 
-def linear_energies(system: JointSystem, applied: Applied, q: np.ndarray) -> np.ndarray:
-    """(l,) energies stored [J]; exact rows store none."""
-    F = np.where(system.linear.exact[:, None], 0.0, residual(system.linear, q))
-    return 0.5 * np.sum(applied.stiffness * F * F, axis=1) / applied.ch2
+def linear_energies(system: JointSystem, applied: Applied, F: np.ndarray) -> np.ndarray:
+    """(l,) energies stored [J] at residuals F (l, 3); exact rows store none."""
+    energy = 0.5 * np.einsum("lk,lk,lk->l", applied.stiffness, F, F) / applied.ch2
+    return np.where(system.linear.exact, 0.0, energy)
 
 
 def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.ndarray) -> np.ndarray:

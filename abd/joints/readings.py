@@ -103,11 +103,17 @@ class Readings:
         return np.isin(a.role, (Role.GAP, Role.LOWER, Role.UPPER)) & (a.sign * self.row_force > 0.0)
 
     @cached_property
+    def _linear_residual(self) -> np.ndarray:
+        """(l, 3) residuals of the linear rows."""
+        return residual(self.system.linear, self.q)
+
+    @cached_property
     def _deviations(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the residuals of the linear rows (l,) and of the measured ones (R,)."""
         linear, a, x = self.system.linear, self.system.acting, self.row_value
         measured = np.where(a.role == Role.GAP, np.maximum(0.0, a.sign * (a.bound - x)), np.abs(x - a.target))
-        return np.linalg.norm(residual(linear, self.q) * linear.mask, axis=1), measured
+        F = self._linear_residual * linear.mask
+        return np.sqrt(np.einsum("lk,lk->l", F, F)), measured
 
     @cached_property
     def residual(self) -> np.ndarray:
@@ -138,7 +144,7 @@ class Readings:
         count = len(reader.joints)
         everything, held = np.zeros((count, 6)), np.zeros((count, 6))
         linear = system.linear
-        f = forces.linear_forces(system, self.applied, q)
+        f = forces.linear_forces(self.applied, self._linear_residual)
         affine = f[:, :, None] * linear.Yc[:, None, 1:]
         push = np.concatenate([f * linear.Yc[:, :1], affine.reshape(-1, 9)], axis=1)
         each = self.at_joint(q, linear.joint, push)
@@ -179,7 +185,9 @@ class Readings:
     def energy(self) -> np.ndarray:
         """(j,) energy stored [J] in penalties, compliances, springs, limits and rotors; of couplings at their q0."""
         out = np.zeros(len(self.reader.joints))
-        np.add.at(out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self.q))
+        np.add.at(
+            out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self._linear_residual)
+        )
         each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
         np.add.at(out, self.system.acting.joint, each)
         return out

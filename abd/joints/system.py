@@ -186,9 +186,10 @@ class JointSystem:
 
     def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
         """(l, 3) shifts a = -lambda / K of the linear rows."""
-        K = self.linear.K
+        K, exact = self.linear.K, self.linear.exact
         out = np.zeros_like(K)
-        np.divide(-ch2 * memory.linear, K, out=out, where=self.linear.exact[:, None] & (K > 0.0))
+        if exact.any():
+            np.divide(-ch2 * memory.linear, K, out=out, where=exact[:, None] & (K > 0.0))
         return out
 
     def laws(
@@ -251,7 +252,9 @@ class JointSystem:
     ) -> JointMemory:
         """Memory after a step of the integrator's weights (9,) that ended in q, with parameters p (R, 8) and shifts
         (l, 3)."""
-        linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
+        linear = np.zeros_like(shifts)
+        if self.linear.exact.any():
+            linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
         if not len(self.rows):
             return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
         a = self.acting

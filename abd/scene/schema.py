@@ -243,7 +243,7 @@ class SolverSpec(Spec):
     max_newton: Count = entry(100, "Newton iterations per step", ge=1)
     retries: Count = entry(4, "how often a failed step is halved before the run stops", ge=0, le=20)
     linear_solver: Literal["auto", "direct", "pcg"] = entry(
-        "auto", "sparse factorisation, conjugate gradients, or by size"
+        "auto", "factorisation (direct), conjugate gradients (pcg), or by size and structure"
     )
     linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)
     joint_tolerance: Number = entry(

@@ -129,7 +129,7 @@ class Stepper:
         progress = Progress()
         saved, work = self.state(), (self.friction_work, self.drive_work)
         try:
-            substeps = self._advance(self.settings.dt, self.settings.retries, progress)
+            substeps = self._advance(self.settings.dt, self.settings.retries, progress, saved)
         except StepFailure as failure:
             self.restore(saved)
             self.friction_work, self.drive_work = work
@@ -138,8 +138,9 @@ class Stepper:
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
-    def _advance(self, h: float, retries: int, progress: Progress) -> int:
-        saved, work = self.state(), (self.friction_work, self.drive_work)
+    def _advance(self, h: float, retries: int, progress: Progress, saved: State) -> int:
+        """Substeps that make h; `saved` is the present state."""
+        work = self.friction_work, self.drive_work
         try:
             self._substep(h, progress)
             return 1
@@ -148,8 +149,8 @@ class Stepper:
                 raise
             self.restore(saved)
             self.friction_work, self.drive_work = work
-            first = self._advance(0.5 * h, retries - 1, progress)
-            return first + self._advance(0.5 * h, retries - 1, progress)
+            first = self._advance(0.5 * h, retries - 1, progress, self.state())
+            return first + self._advance(0.5 * h, retries - 1, progress, self.state())
 
     def _substep(self, h: float, progress: Progress) -> None:
         backend, settings = self.backend, self.settings
@@ -232,6 +233,8 @@ class Stepper:
         if self.warned_of_turning or not len(self.q):
             return
         A, Ad = self.q[:, 3:].reshape(-1, 3, 3), self.qd[:, 3:].reshape(-1, 3, 3)
+        if h * np.sqrt(np.einsum("nij,nij->n", Ad, Ad).max()) < 1.0:
+            return  # |W - W^T| / 2 is at most |Ad| where A is close to a rotation
         W = Ad @ A.transpose(0, 2, 1)
         turn = 0.5 * h * np.linalg.norm(W - W.transpose(0, 2, 1), axis=(1, 2)) / np.sqrt(2.0)
         if turn.max() > 1.0:
