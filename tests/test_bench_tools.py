@@ -2,13 +2,16 @@
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 
 import numpy as np
 import pytest
-from tool import load_tool
+from tool import TOOLS, load_tool
 
 import abd
+from abd.backends.device import cuda_problem
 
 run = load_tool("bench/run")
 one_case = load_tool("bench/one_case")
@@ -171,3 +174,13 @@ def test_figures_and_exponents(tmp_path, monkeypatch):
     assert plot.main() == 0
     for name in ("cost", "kappa"):
         assert (tmp_path / f"results-{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(cuda_problem() == "", reason="there is a GPU")
+def test_the_gpu_check_says_why_it_cannot_run():
+    script = TOOLS / "gpu_check.sh"
+    done = subprocess.run(
+        ["bash", str(script)], capture_output=True, text=True, env={**os.environ, "PYTHON": sys.executable}, check=False
+    )
+    assert done.returncode == 2
+    assert "no GPU check: Warp finds no CUDA device" in done.stderr and "abd doctor" in done.stderr

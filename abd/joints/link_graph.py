@@ -76,6 +76,12 @@ def connected_labels(size: int, pairs: np.ndarray) -> np.ndarray:
     return connected_components(links, directed=False)[1]
 
 
+def members(labels: np.ndarray) -> list[np.ndarray]:
+    """Places of every label that occurs in labels (k,), ascending, the smallest label first."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(labels) else []
+
+
 def joined_components(model: Model) -> np.ndarray:
     """(n,) number of every body's group of dynamic bodies connected by joints; supports do not connect."""
     ends = JointList.of(model.joints).bodies

@@ -7,6 +7,7 @@ the ground, else the parent's.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,12 +47,14 @@ class Linkage:
         tolerance: float,
         linked: Iterable[int],
     ):
-        self.model, self.rows, self.q = model, rows, rigid_states(q)
+        model = self.model = replace(model, joints=list(model.joints))
+        self.rows, self.q = rows, rigid_states(q)
         self.places = rows.coordinates()
         self.keys = [(int(rows.joint[r]), rows.name[r]) for r in self.places]
         self.row_of = dict(zip(self.keys, self.places.tolist(), strict=True))
         owner = rows.joint[self.places]
-        self.of_joint = [self.places[owner == k] for k in range(len(model.joints))]
+        cuts = np.searchsorted(np.sort(owner), np.arange(1, len(model.joints)))
+        self.of_joint = np.split(self.places[np.argsort(owner, kind="stable")], cuts) if model.joints else []
         self.measure = rows.rows.term_measure[rows.rows.starts[:-1]]
         near = rows.initial.copy()
         if reference is not None:

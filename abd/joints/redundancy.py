@@ -16,7 +16,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joints.assembly import Assembly, assemble
 from abd.joints.independence import DENSE_ROWS, independence
-from abd.joints.link_graph import LinkGraph, connected_labels, link_graph
+from abd.joints.link_graph import LinkGraph, connected_labels, link_graph, members
 from abd.joints.linkage import worst_residuals
 from abd.joints.rigid_build import rigid_rows
 from abd.joints.rigid_rows import Part, RigidRows, rigid_states, single_clusters
@@ -57,7 +57,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     Args:
         joints: indices of the joints to consider; default: all. Inactive ones and gaps never count.
     """
-    q = rigid_states(q)
+    q, model = rigid_states(q), replace(model, joints=list(model.joints))
     rows = rigid_rows(model, q)
     counted = _counted(rows, joints)
     ties = [
@@ -73,8 +73,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     block = graph.tied(edge[np.array(ties, dtype=int).reshape(-1, 2)])[edge[rows.joint[counted]]]
     J = (rows.jacobian(q) @ single_clusters(rows).spread(q, rows.length)).tocsr()
     ranks, redundant, unknown = np.zeros(len(counted), dtype=int), [], np.zeros(len(counted), dtype=bool)
-    for number in np.unique(block):
-        mine = np.flatnonzero(block == number)
+    for mine in members(block):
         K = J[counted[mine]]
         columns = np.unique(K.indices)
         found = independence(K[:, columns].toarray()) if max(K.shape[0], len(columns)) <= DENSE_ROWS else None
@@ -122,20 +121,22 @@ def _by_mechanism(model, rows: RigidRows, linked, ties, counted, ranks, redundan
     of_joint = np.array([label[home[int(k)]] for k in linked], dtype=int)
     of_row = np.array([label[home[int(k)]] for k in rows.joint[counted]], dtype=int)
     out = []
-    for number in np.unique(of_joint):
-        bodies = np.flatnonzero((label[:-1] == number) & rows.movable)
-        mine = of_row == number
+    movable = np.flatnonzero(rows.movable)
+    bodies_of, rows_of = ({int(of[group[0]]): group for group in members(of)} for of in (label[movable], of_row))
+    nothing, implied = np.zeros(0, dtype=int), set(redundant)
+    for mechanism in members(of_joint):
+        number = int(of_joint[mechanism[0]])
+        bodies, mine = movable[bodies_of.get(number, nothing)], rows_of.get(number, nothing)
         rank = int(ranks[mine].sum())
         known = not unknown[mine].any()
-        where = {int(r) for r in counted[mine]}
         out.append(
             Mechanism(
                 bodies=bodies,
-                joints=linked[of_joint == number],
-                rows=int(mine.sum()),
+                joints=linked[mechanism],
+                rows=len(mine),
                 rank=rank if known else None,
                 mobility=int(freedoms[bodies].sum()) - rank if known else None,
-                redundant=[_row_name(model, rows, r) for r in redundant if r in where],
+                redundant=[_row_name(model, rows, r) for r in counted[mine].tolist() if r in implied],
                 note="" if known else f"not analysed: a loop block has more than {DENSE_ROWS} rows or unknowns",
             )
         )
@@ -182,8 +183,10 @@ def check_closure(
     linked = np.unique(rows.joint[_counted(rows, None)])
     block = _graph(model, rows, linked).block[: len(linked)]
     problems = []
-    for number in np.unique(block[worst[linked] > tolerance]):
-        mine = linked[block == number]
+    for group in members(block):
+        mine = linked[group]
+        if (worst[mine] <= tolerance).all():
+            continue
         problems.append(_contradiction(model, mine[np.argsort(-worst[mine], kind="stable")], result.residual))
     raise SceneError(problems)
 

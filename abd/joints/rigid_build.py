@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from abd.errors import SceneError
@@ -20,6 +22,7 @@ def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
 
     Inactive joints have rows too, which hold nothing.
     """
+    model = replace(model, joints=list(model.joints))
     builder = _Builder(model)
     for k, joint in enumerate(model.joints):
         builder.joint(k, joint, q)

@@ -32,7 +32,7 @@ import abd  # noqa: E402
 from abd.bench import table  # noqa: E402
 
 SCENES = {"chain": chain, **MECHANISMS}
-SIZES = {"chain": (10, 20, 100, 400), "ladder": (3, 10, 30, 100), "net": (2, 4, 8)}
+SIZES = {"chain": (10, 20, 100, 1000), "ladder": (3, 10, 30, 100), "net": (2, 4, 8)}
 QUICK = {"chain": (10, 20), "ladder": (10,), "net": (4,)}
 STEPS, BLOCKS = 50, 5
 FINER = 20

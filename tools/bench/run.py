@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -78,11 +79,26 @@ def warm(devices: list[str]) -> None:
 
 
 def measure(
-    cases: list[Case], repeats: int, steps: int | None, overrides: list[str], limit: float, keep: Callable
+    cases: list[Case],
+    repeats: int,
+    steps: int | None,
+    overrides: list[str],
+    limit: float,
+    budget: float,
+    keep: Callable,
 ) -> list[dict]:
-    """Rows of all cases; progress on standard error. `keep` is given the rows so far after every case."""
+    """Rows of all cases; progress on standard error. `keep` is given the rows so far after every case.
+
+    A repeat that would end after `budget` seconds, if it takes as long as the longest so far, is left out; the first is
+    made in any case.
+    """
     found: dict[Case, list[list[dict]]] = {case: [] for case in cases}
+    start, longest = perf_counter(), 0.0
     for turn in range(repeats):
+        turned = perf_counter()
+        if turn and turned - start + longest > budget:
+            print(f"{turn} of {repeats} repeats fit into {budget:g} s", file=sys.stderr)
+            break
         for case in cases:
             begin = perf_counter()
             rows = run_case(case, steps, overrides, limit)
@@ -92,6 +108,7 @@ def measure(
             print(f"{turn + 1}/{repeats} {case[0]} {case[1]:g} {case[2]}: {told} [{seconds:.0f} s]", file=sys.stderr)
             rows = [row for case in cases for row in merged(found[case])]
             keep(rows)
+        longest = max(longest, perf_counter() - turned)
     return rows
 
 
@@ -126,6 +143,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, help="timed steps [each family's own]")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a case begins no further step")
+    parser.add_argument("--budget", type=float, default=math.inf, help="seconds into which the repeats should fit")
     parser.add_argument("--quick", action="store_true", help="small sizes, few steps, once: minutes")
     parser.add_argument("-o", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, help="JSON file to write")
@@ -144,7 +162,7 @@ def main() -> int:
         if options.out:
             write_results(options.out, " ".join(options.devices), rows, **facts)
 
-    rows = measure(cases, options.repeats, options.steps, options.overrides, options.limit, keep)
+    rows = measure(cases, options.repeats, options.steps, options.overrides, options.limit, options.budget, keep)
     print(text(rows))
     return 1 if any(row.get("failure") for row in rows) else 0
 

@@ -1,0 +1,103 @@
+"""The contact kernels of one model with its candidates, for tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import warp as wp
+from contact_models import bodies_over_a_plane
+from on_device import DEVICE, pose_of
+
+from abd.backends.contacts import Contacts, Friction
+from abd.backends.upload import new_path
+from abd.contact.candidates import Candidates, contacts
+from abd.contact.pairs import body_pairs
+from abd.contact.path import Path
+from abd.contact.surfaces import Surfaces
+from abd.model import Model
+from abd.potentials import contact
+
+KAPPA = 1e6
+
+
+def upload_path(path: Path):
+    """A path as the kernels take it."""
+    n = len(path.p)
+    uploaded = new_path(DEVICE, n)
+    for name in ("p", "A", "dp", "w", "S", "bend", "reach"):
+        DEVICE.write(getattr(uploaded, name), np.ascontiguousarray(getattr(path, name)))
+    DEVICE.write(uploaded.rate, path.rates(np.arange(n), np.zeros(n)))
+    return uploaded
+
+
+class Kernels:
+    """The contact kernels of one model, with its candidates for one path."""
+
+    def __init__(self, model: Model, path: Path):
+        self.model, self.n = model, len(model.bodies)
+        self.contacts = Contacts(model, DEVICE)
+        self.contacts.set_stiffness(KAPPA)
+        self.friction = Friction(model, DEVICE, self.contacts)
+        self.path = upload_path(path)
+        unlimited = DEVICE.upload(np.ones(1), wp.float64)
+        self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)
+
+    def candidates(self) -> Candidates:
+        """The candidates, pairs numbered as `body_pairs` does."""
+        found = self.contacts.candidates
+        pairs = body_pairs(self.model)
+        number = {pair: k for k, pair in enumerate(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))}
+        numbers = np.array([number[tuple(pair)] for pair in found.pair_list().tolist()], dtype=int)
+        items = DEVICE.read(found.items, found.count).reshape(-1, 4).astype(int)
+        return Candidates(numbers[items[:, 0]], *items[:, 1:].T)
+
+    def listed(self) -> contact.Contacts:
+        """The candidates as the definitions take them, in the kernels' order."""
+        return contacts(self.model, Surfaces.of(self.model), body_pairs(self.model), self.candidates())
+
+    def energies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Energies and gaps of the candidates."""
+        self.contacts.evaluate(pose_of(q), "current")
+        energy, gap = self.contacts.arrays("current")
+        count = self.contacts.candidates.count
+        return DEVICE.read(energy, count), DEVICE.read(gap, count)
+
+    def assembled(self, reduction) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (n, 12) and blocks (n, n, 12, 12) of a reduction that was given its elements."""
+        gradient, diagonal = DEVICE.zeros((self.n, 12), wp.float64), DEVICE.zeros((self.n, 12, 12), wp.float64)
+        reduction.reduce(self.contacts.done, gradient, diagonal)
+        blocks, everybody = np.zeros((self.n, self.n, 12, 12)), np.arange(self.n)
+        blocks[everybody, everybody] = DEVICE.read(diagonal)
+        if reduction.pairs:
+            row, column, B = (
+                DEVICE.read(getattr(reduction.coupling, name), reduction.pairs) for name in ("row", "column", "blocks")
+            )
+            blocks[row, column], blocks[column, row] = B, B.transpose(0, 2, 1)
+        return DEVICE.read(gradient), blocks
+
+    def linearized(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and blocks of the contacts."""
+        self.energies(q)
+        self.contacts.linearize(pose_of(q))
+        return self.assembled(self.contacts.reduction)
+
+    def times_of_impact(self, limit: float = 1.0) -> np.ndarray:
+        """Safe alphas of the candidates, from the state at the start of the path."""
+        self.energies(self.model.bodies.q)
+        island, limits = DEVICE.zeros(self.n, wp.int32), DEVICE.upload(np.array([limit]), wp.float64)
+        self.contacts.times_of_impact(self.path, island, limits, DEVICE.zeros(self.n, wp.float64))
+        count = self.contacts.candidates.count
+        return DEVICE.read(self.contacts.pool.get("toi", count, wp.float64), count)
+
+
+def clear_of_the_plane(seed: int, **settings) -> Model:
+    """Three bodies that reach into one another, a little above the half-space; many contacts of every kind."""
+    model = bodies_over_a_plane(seed, d_hat=0.2, **settings)
+    q, plane, surfaces = model.bodies.q, model.bodies.plane.copy(), Surfaces.of(model)
+    heights = []
+    for b in range(3):
+        x = q[b, :3] + surfaces.vertices[surfaces.vertex_range(b)] @ q[b, 3:].reshape(3, 3).T
+        heights.append((x @ plane[3, :3]).min() - model.bodies.radius[b])
+    plane[3, 3] = min(heights) - 0.1
+    return replace(model, bodies=replace(model.bodies, plane=plane))
