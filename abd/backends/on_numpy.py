@@ -12,9 +12,9 @@ import numpy as np
 import scipy.linalg
 
 from abd.backends.body_data import BodyData, body_boxes
-from abd.backends.numbering import Numbering
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
+from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
@@ -31,20 +31,6 @@ class Host:
     """Where the arrays live."""
 
     name: str = "numpy"
-
-
-class Islands(Numbering):
-    """Islands with sums and minima over them."""
-
-    def sums(self, values: np.ndarray, owners: np.ndarray) -> np.ndarray:
-        """(count,) sums of values (m,) that belong to the bodies owners (m,)."""
-        return np.bincount(self.host[owners], weights=values, minlength=self.count)
-
-    def minima(self, values: np.ndarray, owners: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """(count,) smallest values, at most `start` (count,)."""
-        smallest = start.copy()
-        np.minimum.at(smallest, self.host[owners], values)
-        return smallest
 
 
 class NumpyBackend:
