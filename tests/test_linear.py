@@ -12,6 +12,7 @@ from abd.backends import elimination
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
 from abd.errors import StepFailure
+from abd.solver.forcing import LOOSEST, Forcing
 
 NOTHING = np.zeros((0, 2), dtype=int)
 GRAPHS = {
@@ -208,3 +209,31 @@ def test_the_choice_follows_size_and_structure(device):
         system.solve(solver)
         assert solver.describe()["name"] == name
         assert "products" in solver.describe()["why"]
+
+
+def test_a_solve_goes_on_where_it_ended(device):
+    """Tightening takes the iterations that were saved, no more, and gives what the tight solve gives."""
+    system = contact_system(device)
+    tight, loose = system.solver("pcg"), system.solver("pcg")
+    expected = system.solve(tight)
+    iterations = system.iterations
+    rough = system.solve(loose, forcing=1e-2)
+    assert largest_error(rough, expected) > 1e-6 and system.iterations < iterations
+    assert system.iterations + loose.tighten() == iterations
+    np.testing.assert_array_equal(device.read(loose.direction), expected)
+    direct = system.solver("direct")
+    system.solve(direct, forcing=1e-2)
+    assert direct.tighten() == 0
+
+
+def test_forcing_follows_progress_and_lets_only_tight_solves_decide():
+    forcing = Forcing(1e-4)
+    assert forcing.tolerance == LOOSEST and forcing.decides(False) and not forcing.decides(True)
+    forcing.advance(1.0)
+    forcing.advance(0.9)
+    assert forcing.tolerance == LOOSEST
+    forcing.advance(0.9 * 0.05)
+    assert forcing.tolerance == pytest.approx(0.9 * 0.05**2)
+    forcing.advance(1e-9)
+    assert forcing.tolerance == 1e-4 and forcing.decides(True)
+    assert Forcing(0.1).tolerance == 0.1 and Forcing(0.1).decides(True)

@@ -24,50 +24,60 @@ class ConjugateGradients:
         self.product = device.zeros(n, wp.float64)
         self.max_iterations = 100 + 12 * n
 
-    def solve(self, matrix: tuple, gradient, x, factor: Cholesky, tolerance) -> int:
+    def solve(self, matrix: tuple, gradient, x, factor: Cholesky, tolerance: float) -> int:
         """Fill x (n, 12) with -H^-1 gradient; returns the number of iterations.
 
         Args:
             matrix: arguments of `cuda_kernels.krylov.multiply` that say what H is.
             factor: preconditioner M, factored already.
-            tolerance: of sqrt(r . M^-1 r) relative to its start; one number, or one per island.
+            tolerance: of sqrt(r . M^-1 r) relative to its start, in every island.
 
         Raises:
             StepFailure: no convergence, or numbers that are not finite.
         """
-        device, launch, n, islands = self.device, self.device.launch, self.n, self.islands
-        rows, island, done = device.rows, islands.island, islands.done
-        r, z, p, q, product = rows(self.r), rows(self.z), rows(self.p), rows(self.q), self.product
-        x = rows(x)
-        launch(krylov.begin, n, done, rows(gradient), x, r, grain=1024)
-        factor.solve(1.0, self.r, self.z, product)
-        launch(krylov.aim, n, done, z, p, grain=1024)
-        rz, fresh, pq = (islands.scalars(name) for name in ("rz", "fresh", "pq"))
-        islands.reduce(product, sums.SUM, rz)
-        running = ~islands.settled
-        start = device.read(rz, islands.count)
-        if not np.isfinite(start[running]).all():
+        launch, n, islands, rows = self.device.launch, self.n, self.islands, self.device.rows
+        self._matrix, self._factor, self._x = matrix, factor, rows(x)
+        launch(krylov.begin, n, islands.done, rows(gradient), self._x, rows(self.r), grain=1024)
+        factor.solve(1.0, self.r, self.z, self.product)
+        launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
+        self._rz, self._fresh = islands.scalars("rz"), islands.scalars("fresh")
+        islands.reduce(self.product, sums.SUM, self._rz)
+        self._start = self._left = self.device.read(self._rz, islands.count)
+        if not np.isfinite(self._start[~islands.settled]).all():
             raise StepFailure("not_finite", "the gradient is not finite")
-        goal = np.square(tolerance) * start
-        if (start[running] <= 0.0).all():
+        return self.resume(tolerance)
+
+    def resume(self, tolerance: float) -> int:
+        """Go on where the last call ended, down to a smaller tolerance; returns the number of further iterations.
+
+        Raises:
+            StepFailure: as `solve`.
+        """
+        device, launch, n, islands, rows = self.device, self.device.launch, self.n, self.islands, self.device.rows
+        island, done, product = islands.island, islands.done, self.product
+        r, z, p, q, x = rows(self.r), rows(self.z), rows(self.p), rows(self.q), self._x
+        running, goal = ~islands.settled, tolerance**2 * self._start
+        if (self._left <= goal)[running].all():
             return 0
+        pq = islands.scalars("pq")
         every = 1 if device.is_cpu else LOOK_EVERY
         for iteration in range(1, self.max_iterations + 1):
-            launch(krylov.multiply, n, done, *matrix, p, q, product, grain=64)
+            rz, fresh = self._rz, self._fresh
+            launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)
             islands.reduce(product, sums.SUM, pq)
             launch(krylov.descend, n, done, island, rz, pq, p, q, x, r, grain=1024)
-            factor.solve(1.0, self.r, self.z, product)
+            self._factor.solve(1.0, self.r, self.z, product)
             islands.reduce(product, sums.SUM, fresh)
-            if iteration % every == 0:
-                left = device.read(fresh, islands.count)
-                if not np.isfinite(left[running]).all():
-                    raise StepFailure("not_finite", f"conjugate gradients broke down in iteration {iteration}")
-                if (left <= goal)[running].all():
-                    return iteration
             launch(krylov.turn, n, done, island, fresh, rz, z, p, grain=2048)
-            rz, fresh = fresh, rz
+            self._rz, self._fresh = fresh, rz
+            if iteration % every == 0:
+                self._left = device.read(fresh, islands.count)
+                if not np.isfinite(self._left[running]).all():
+                    raise StepFailure("not_finite", f"conjugate gradients broke down in iteration {iteration}")
+                if (self._left <= goal)[running].all():
+                    return iteration
         raise StepFailure(
             "linear_solver",
-            f"conjugate gradients did not reach their tolerance in {self.max_iterations} iterations; "
+            f"conjugate gradients did not reach {tolerance:g} in {self.max_iterations} iterations; "
             "use solver.linear_solver = 'direct'",
         )

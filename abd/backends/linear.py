@@ -55,13 +55,13 @@ class LinearSolver:
         self._step: wp.array | None = None
         self._joints: wp.array | None = None
 
-    def solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]], forcing=None) -> int:
+    def solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]], forcing: float | None = None) -> int:
         """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
 
         Args:
             gradient: (n, 12); diagonal: (n, 12, 12).
             couplings: off-diagonal blocks and numbers of pairs of joints, contacts and friction.
-            forcing: tolerance of pcg in this solve, one number or one per island; None for the solver's own.
+            forcing: tolerance of pcg in this solve; None for the solver's own.
 
         Raises:
             StepFailure: the matrix is not positive definite or not finite.
@@ -79,6 +79,18 @@ class LinearSolver:
         self._preconditioner.take(diagonal, couplings, self.islands.done)
         self._preconditioner.compute()
         return self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
+
+    def tighten(self) -> int:
+        """Bring the last solve to the solver's own tolerance; returns the number of further iterations.
+
+        To be called before anything else has been solved for.
+        """
+        return 0 if self.is_exact else self._gradients.resume(self.tolerance)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the last solve was direct."""
+        return self._joints is None or self.choice.direct
 
     @property
     def has_factors(self) -> bool:
@@ -111,7 +123,7 @@ class LinearSolver:
             "ranges": factor.ranges, "levels": len(factor.levels),
         }  # fmt: skip
 
-    def _iterate(self, gradient, x, tolerance) -> int:
+    def _iterate(self, gradient, x, tolerance: float) -> int:
         if self._gradients is None:
             self._gradients = ConjugateGradients(self.device, self.n, self.islands)
         diagonal, couplings = self._system

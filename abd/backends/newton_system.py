@@ -62,8 +62,11 @@ class NewtonSystem:
         share = (self.device.read(self.gradient) - other) / (self.kappa * self.step.ch2)
         return float(np.sum(other * share)), float(np.sum(share * share))
 
-    def solve(self) -> tuple[np.ndarray, int]:
-        """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations."""
+    def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
+        """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations.
+
+        `forcing` is the relative tolerance where the solver iterates, None for the one of the settings.
+        """
         couplings = [
             (self.joints.coupling, self.joints.pairs),
             (self.contacts.reduction.coupling, self.contacts.reduction.pairs),
@@ -71,11 +74,19 @@ class NewtonSystem:
         ]
         if self.has_constraints:
             self._project(couplings)
-        iterations = self.linear.solve(self.gradient, self.diagonal, couplings)
+        iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing)
+        return self._take_direction(), iterations
+
+    def tighten(self) -> tuple[np.ndarray, int]:
+        """The same with the last solve brought to the tolerance of the settings."""
+        iterations = self.linear.tighten()
+        return self._take_direction(), iterations
+
+    def _take_direction(self) -> np.ndarray:
         if self.has_constraints:
             # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.linear.direction)
-        return self._set_direction(), iterations
+        return self._set_direction()
 
     def linear_solver(self) -> dict:
         """Which solver the last solve took, and why."""

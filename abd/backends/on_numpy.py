@@ -342,8 +342,10 @@ class NumpyBackend:
         """Which solver there is."""
         return {"name": "dense Cholesky", "why": "the only one of this backend"}
 
-    def solve(self) -> tuple[np.ndarray, int]:
+    def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
         """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations (0).
+
+        The solution is exact, whatever `forcing` says.
 
         Raises:
             StepFailure: the matrix is not positive definite or not finite.
@@ -354,6 +356,10 @@ class NumpyBackend:
             self.direction = self._solved(self.gradient)
         except (scipy.linalg.LinAlgError, ValueError) as error:
             raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
+        return self._farthest(), 0
+
+    def tighten(self) -> tuple[np.ndarray, int]:
+        """The same as the last `solve`, which was exact."""
         return self._farthest(), 0
 
     def _solved(self, gradient: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.errors import StepFailure
+from abd.solver.forcing import Forcing
 from abd.solver.line_search import search
 
 BALANCED_LAGGINGS = 30
@@ -65,6 +66,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     islands = backend.islands
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
     tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
+    forcing = Forcing(settings.linear_tolerance)
     converged = backend.asleep()
     if converged.all():
         return
@@ -79,7 +81,11 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             with progress.time("assembly"):
                 backend.linearize()
         with progress.time("linear solve"):
-            moved, iterations = backend.solve()
+            moved, iterations = backend.solve(forcing.tolerance)
+            if iterations and not forcing.decides((~converged & (moved <= tolerance * h)).any()):
+                moved, more = backend.tighten()
+                iterations += more
+        forcing.advance(float(np.where(converged, 0.0, moved).max(initial=0.0)) / h)
         progress.newton += 1
         progress.linear += iterations
         settled = backend.effort_changes() <= 1.0 if rubbing else np.ones(islands.count, dtype=bool)
