@@ -130,7 +130,7 @@ def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
     system = contact_system(device)
     solver = system.solver("direct")
     system.solve(solver)
-    pattern = solver._factor
+    pattern = solver._whole.elimination
     analyses = []
     analyse = Elimination.__init__
     monkeypatch.setattr(
@@ -142,12 +142,12 @@ def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
     fewer.blocks[0] = system.blocks[0]
     fewer.diagonal += 1000.0 * np.eye(12)
     assert largest_error(fewer.solve(solver), fewer.dense()) <= 1e-12
-    assert solver._factor is pattern and not analyses
+    assert solver._whole.elimination is pattern and not analyses
     more = System(device, 40, system.pairs[0], random_pairs(40, 60, seed=9), seed=9)
     more.couplings[0], more.blocks[0] = system.couplings[0], system.blocks[0]
     more.diagonal += 1000.0 * np.eye(12)
     assert largest_error(more.solve(solver), more.dense()) <= 1e-12
-    assert solver._factor is not pattern and len(analyses) == 1
+    assert solver._whole.elimination is not pattern and len(analyses) == 1
 
 
 def test_without_contacts_the_pattern_of_joints_is_used_again(device):
