@@ -11,6 +11,7 @@ import cuda_kernels
 from abd.backends import elimination
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
+from abd.backends.linear import LinearSolver
 from abd.errors import StepFailure
 from abd.solver.forcing import LOOSEST, Forcing
 
@@ -71,7 +72,9 @@ def test_schedules_agree_and_threads_do_not_matter(monkeypatch, device, graph):
         solutions.append(system.solve(system.solver("direct")))
         assert largest_error(solutions[-1], exact) <= 1e-12
         np.testing.assert_array_equal(solutions[-1], solutions[0])
-    monkeypatch.setattr(Elimination, "_top", lambda self, parent, work: np.ones(self.size, dtype=bool))
+    monkeypatch.setattr(
+        LinearSolver, "_elimination", lambda self, keys: Elimination(n, keys // n, keys % n, in_ranges=False)
+    )
     system = System(device, n, pairs)
     solver = system.solver("direct")
     assert largest_error(system.solve(solver), exact) <= 1e-12
@@ -86,9 +89,24 @@ def test_trees_have_no_fill_and_chains_are_eliminated_from_both_ends():
     assert len(sizes) == 2 and sizes.min() > 9000 and len(long.levels) == 2
 
 
-def test_fill_is_the_pattern_of_the_dense_factor(device):
+def test_levels_are_few_where_items_run_side_by_side():
+    """Chains, ladders and trees without ranges: a logarithmic number of levels for at most a few times the products."""
+    for n, pairs, levels in (
+        (1000, chain(1000), 14),
+        (2000, net(2, 1000), 30),
+        (1001, star_of_chains(10, 100), 14),
+        (2000, random_tree(2000, seed=4), 30),
+    ):
+        serial, wide = (Elimination(n, *pairs.T, in_ranges=in_ranges) for in_ranges in (True, False))
+        assert len(wide.levels) - 1 <= levels and len(wide.ranges) == 1
+        assert wide.products <= 4 * serial.products
+        assert sorted(wide.order) == list(range(n))
+
+
+@pytest.mark.parametrize("in_ranges", [True, False])
+def test_fill_is_the_pattern_of_the_dense_factor(in_ranges):
     n, pairs = GRAPHS["two nets and a chain"]
-    e = Elimination(n, *pairs.T)
+    e = Elimination(n, *pairs.T, in_ranges=in_ranges)
     arrays = e.fill()
     A = np.zeros((n, n))
     A[pairs[:, 0], pairs[:, 1]] = A[pairs[:, 1], pairs[:, 0]] = -1.0
