@@ -51,9 +51,9 @@ class JointControl:
         self._start = joints.copy()
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
-        self._breakable = np.flatnonzero(
-            np.minimum(joints.column("break_force"), joints.column("break_torque")) < np.inf
-        )
+        strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
+        self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
+        self._strength = strength[self._breakable]
         self._velocity_limit = np.full(len(reader.names), np.inf)
         for stack in stacks(joints):
             names = reader.names[reader.of(stack.index[0])]
@@ -184,11 +184,12 @@ class JointControl:
     def _break(self) -> tuple[str, ...]:
         """Switch off every active joint whose wrench at its point is too large."""
         sim, joints = self._simulation, self._simulation.model.joints
-        wrenches = sim.joint_readings().wrench[self._breakable].reshape(-1, 2, 3)
+        loads = np.linalg.norm(sim.joint_readings().wrench[self._breakable].reshape(-1, 2, 3), axis=2)
         found = []
-        for k, (force, torque) in zip(self._breakable, np.linalg.norm(wrenches, axis=2), strict=True):
+        for place in np.flatnonzero((loads > self._strength).any(axis=1)):
+            k, (force, torque) = self._breakable[place], loads[place]
             joint = joints[k]
-            if joint.active and (force > joint.break_force or torque > joint.break_torque):
+            if joint.active:
                 _log.warning(
                     "joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joint.name, sim.time, force, torque
                 )

@@ -10,6 +10,93 @@ import warp as wp
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
+@wp.func
+def join(
+    a: wp.int32,
+    gone: wp.int32,
+    lists: wp.array2d(dtype=wp.int32),
+    degree: wp.array(dtype=wp.int32),
+):
+    """Take row `gone` out of the list of row a, and put in its other neighbours."""
+    kept = wp.int32(0)
+    for e in range(degree[a]):
+        if lists[a, e] != gone:
+            lists[a, kept] = lists[a, e]
+            kept = kept + 1
+    for e in range(degree[gone]):
+        b = lists[gone, e]
+        known = wp.int32(0)
+        if b == a:
+            known = wp.int32(1)
+        for q in range(kept):
+            if lists[a, q] == b:
+                known = wp.int32(1)
+        if known == 0:
+            lists[a, kept] = b
+            kept = kept + 1
+    degree[a] = kept
+
+
+@wp.kernel
+def eliminate_in_rounds(
+    first: wp.int32,
+    most: wp.int32,
+    lists: wp.array2d(dtype=wp.int32),
+    degree: wp.array(dtype=wp.int32),
+    touched: wp.array(dtype=wp.int32),
+    left: wp.array(dtype=wp.int32),
+    order: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+):
+    """The quarter of the rows with the fewest neighbours, in rounds of rows that are none of each other, while it pays.
+
+    lists (N, room): neighbours, as many as `degree` (N,) says; rows with more than there is room for come with degree
+    -1 and stay. touched (N,) comes in as -1; left (N,) room; order (N,) and count (1,) are what was eliminated.
+    """
+    n = degree.shape[0]
+    room = lists.shape[1]
+    for i in range(first, n):
+        left[i] = i
+    remaining = n
+    eliminated = wp.int32(0)
+    turn = wp.int32(0)
+    going = wp.int32(1)
+    while going == 1 and remaining > 0:
+        limit = wp.int32(-1)
+        low = wp.int32(0)
+        while limit < most and 4 * low < remaining:
+            limit = limit + 1
+            low = wp.int32(0)
+            for q in range(remaining):
+                if degree[left[q]] >= 0 and degree[left[q]] <= limit:
+                    low = low + 1
+        before = eliminated
+        kept = wp.int32(0)
+        for q in range(remaining):
+            i = left[q]
+            free = wp.int32(0)
+            if degree[i] >= 0 and degree[i] <= limit and touched[i] != turn:
+                free = wp.int32(1)
+                for e in range(degree[i]):
+                    if degree[lists[i, e]] + degree[i] - 2 > room:
+                        free = wp.int32(0)
+            if free == 1:
+                for e in range(degree[i]):
+                    a = lists[i, e]
+                    touched[a] = turn
+                    if degree[a] >= 0:
+                        join(a, i, lists, degree)
+                order[eliminated] = i
+                eliminated = eliminated + 1
+            else:
+                left[kept] = i
+                kept = kept + 1
+        turn = turn + 1
+        going = wp.where(32 * (eliminated - before) >= remaining, 1, 0)
+        remaining = kept
+    count[0] = eliminated
+
+
 @wp.kernel
 def find_tree(
     first: wp.int32,

@@ -31,6 +31,13 @@ def net(rows: int, columns: int) -> np.ndarray:
     )
 
 
+def cube(side: int) -> np.ndarray:
+    """Pairs of neighbours in a cube of side^3 bodies."""
+    i = np.arange(side**3).reshape(side, side, side)
+    ends = [(i[:-1], i[1:]), (i[:, :-1], i[:, 1:]), (i[:, :, :-1], i[:, :, 1:])]
+    return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in ends])
+
+
 def random_tree(n: int, seed: int) -> np.ndarray:
     """Every body hangs on one before it."""
     rng = np.random.default_rng(seed)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
+from block_systems import System, chain, cube, net, random_pairs, random_tree, star_of_chains
 
 import cuda_kernels
 from abd.backends import elimination
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
+from abd.backends.linear import LinearSolver
 from abd.errors import StepFailure
 from abd.solver.forcing import LOOSEST, Forcing
 
@@ -71,7 +72,9 @@ def test_schedules_agree_and_threads_do_not_matter(monkeypatch, device, graph):
         solutions.append(system.solve(system.solver("direct")))
         assert largest_error(solutions[-1], exact) <= 1e-12
         np.testing.assert_array_equal(solutions[-1], solutions[0])
-    monkeypatch.setattr(Elimination, "_top", lambda self, parent, work: np.ones(self.size, dtype=bool))
+    monkeypatch.setattr(
+        LinearSolver, "_elimination", lambda self, keys: Elimination(n, keys // n, keys % n, in_ranges=False)
+    )
     system = System(device, n, pairs)
     solver = system.solver("direct")
     assert largest_error(system.solve(solver), exact) <= 1e-12
@@ -86,9 +89,24 @@ def test_trees_have_no_fill_and_chains_are_eliminated_from_both_ends():
     assert len(sizes) == 2 and sizes.min() > 9000 and len(long.levels) == 2
 
 
-def test_fill_is_the_pattern_of_the_dense_factor(device):
+def test_levels_are_few_where_items_run_side_by_side():
+    """Chains, ladders and trees without ranges: a logarithmic number of levels for at most a few times the products."""
+    for n, pairs, levels in (
+        (1000, chain(1000), 14),
+        (2000, net(2, 1000), 30),
+        (1001, star_of_chains(10, 100), 14),
+        (2000, random_tree(2000, seed=4), 30),
+    ):
+        serial, wide = (Elimination(n, *pairs.T, in_ranges=in_ranges) for in_ranges in (True, False))
+        assert len(wide.levels) - 1 <= levels and len(wide.ranges) == 1
+        assert wide.products <= 4 * serial.products
+        assert sorted(wide.order) == list(range(n))
+
+
+@pytest.mark.parametrize("in_ranges", [True, False])
+def test_fill_is_the_pattern_of_the_dense_factor(in_ranges):
     n, pairs = GRAPHS["two nets and a chain"]
-    e = Elimination(n, *pairs.T)
+    e = Elimination(n, *pairs.T, in_ranges=in_ranges)
     arrays = e.fill()
     A = np.zeros((n, n))
     A[pairs[:, 0], pairs[:, 1]] = A[pairs[:, 1], pairs[:, 0]] = -1.0
@@ -130,7 +148,7 @@ def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
     system = contact_system(device)
     solver = system.solver("direct")
     system.solve(solver)
-    pattern = solver._factor
+    pattern = solver._whole.elimination
     analyses = []
     analyse = Elimination.__init__
     monkeypatch.setattr(
@@ -142,12 +160,12 @@ def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
     fewer.blocks[0] = system.blocks[0]
     fewer.diagonal += 1000.0 * np.eye(12)
     assert largest_error(fewer.solve(solver), fewer.dense()) <= 1e-12
-    assert solver._factor is pattern and not analyses
+    assert solver._whole.elimination is pattern and not analyses
     more = System(device, 40, system.pairs[0], random_pairs(40, 60, seed=9), seed=9)
     more.couplings[0], more.blocks[0] = system.couplings[0], system.blocks[0]
     more.diagonal += 1000.0 * np.eye(12)
     assert largest_error(more.solve(solver), more.dense()) <= 1e-12
-    assert solver._factor is not pattern and len(analyses) == 1
+    assert solver._whole.elimination is not pattern and len(analyses) == 1
 
 
 def test_without_contacts_the_pattern_of_joints_is_used_again(device):
@@ -196,14 +214,13 @@ def test_a_matrix_that_is_not_positive_definite_names_the_body(device):
 
 
 def test_the_choice_follows_size_and_structure(device):
-    """Chains and small systems are factored; a crowd in which all touch all is not."""
+    """Chains and small systems are factored; a large heap, whose factor fills in, is not."""
     cluster = random_pairs(8, 28, seed=1)
-    crowd = random_pairs(160, 12720, seed=1)
     assert System(device, 8, NOTHING, cluster).solver("auto").describe() == {}
     for system, name in (
         (System(device, 300, chain(300)), "block Cholesky"),
         (System(device, 8, NOTHING, cluster), "block Cholesky"),
-        (System(device, 160, NOTHING, crowd, stiffness=0.1), "pcg, block-Jacobi"),
+        (System(device, 12**3, NOTHING, cube(12), stiffness=0.1), "pcg, block-Jacobi"),
     ):
         solver = system.solver("auto", tolerance=1e-4)
         system.solve(solver)

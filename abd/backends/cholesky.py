@@ -12,40 +12,47 @@ from cuda_kernels.krylov import Coupling
 
 WORTH_A_THREAD = 400.0
 """Products of two blocks in the smallest slice of a launch that is worth a thread."""
-BLOCK_BYTES = 12 * 12 * 8
+SLOTS = ("slot_a", "slot_b", "slot_c")
 
 
 class Cholesky:
     """Factor of the blocks of an `Elimination`, filled anew for every matrix.
 
+    Another elimination may take the place of the one before: arrays and recorded launches are used again.
+
     Args:
         bodies: (N,) body of every block row; n: bodies in all, those without a row are left alone.
-        room: where the blocks of the factor live; factors that are never needed at once may share it.
     """
 
-    def __init__(self, device: Device, elimination: Elimination, bodies: np.ndarray, n: int, room: Pool):
-        self.device, self.elimination = device, elimination
-        arrays = elimination.fill()
-        upload = device.upload
-        self.pattern = kernels.Pattern()
-        for name, values in arrays.items():
-            setattr(self.pattern, name, upload(values, wp.int32))
-        self.body = bodies[elimination.order]
-        self.pattern.body = upload(self.body, wp.int32)
-        place = np.full(n, -1, dtype=np.int32)
-        place[self.body] = np.arange(elimination.size)
-        self.place = upload(place, wp.int32)
-        self.factor = kernels.Factor()
-        self.factor.entries = room.get("factor", elimination.slots, wp.float64, (12, 12))
-        self.factor.rows = device.rows(self.factor.entries)
-        self.factor.failed = device.zeros(elimination.size, wp.int32)
-        self.sources = kernels.Sources()
-        self.nothing = device.empty(elimination.slots, wp.int32)
-        self.nothing.fill_(-1)
-        self.found = [self.nothing] * 3
+    def __init__(self, device: Device, bodies: np.ndarray, n: int):
+        self.device, self.bodies, self.n = device, bodies, n
+        self.pattern, self.sources, self.factor = kernels.Pattern(), kernels.Sources(), kernels.Factor()
+        self.place = device.zeros(n, wp.int32)
         self.missed = device.zeros(1, wp.int32)
-        self._use_slots()
+        self._pool = Pool(device)
         self._empty = device.rows(device.zeros((0, 12, 12), wp.float64))
+
+    def adopt(self, elimination: Elimination) -> None:
+        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards."""
+        self.elimination = elimination
+        arrays, get, write = elimination.fill(), self._pool.get, self.device.write
+        self.body = arrays["body"] = self.bodies[elimination.order].astype(np.int32)
+        for name, values in arrays.items():
+            array = get(name, len(values), wp.int32)
+            write(array, values)
+            setattr(self.pattern, name, array)
+        place = np.full(self.n, -1, dtype=np.int32)
+        place[self.body] = np.arange(elimination.size)
+        write(self.place, place)
+        self.factor.entries = get("entries", elimination.slots, wp.float64, (12, 12))
+        self.factor.rows = self.device.rows(self.factor.entries)
+        self.factor.failed = get("failed", elimination.size, wp.int32)
+        self.factor.failed.zero_()
+        for name in SLOTS:
+            found = get(name, elimination.slots, wp.int32)
+            found.fill_(-1)
+            setattr(self.sources, name, found)
+        self._filled = [False] * len(SLOTS)
         self._plan(arrays["starts"], arrays["ups"])
 
     def _plan(self, starts: np.ndarray, ups: np.ndarray) -> None:
@@ -59,10 +66,6 @@ class Cholesky:
             self.levels.append((int(starts[begin]), slots, grain, begin, end - begin))
         self.ranges = len(self.elimination.ranges) - 1
 
-    def _use_slots(self) -> None:
-        s = self.sources
-        s.slot_a, s.slot_b, s.slot_c = self.found
-
     def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
         """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their numbers of pairs."""
         rows = self.device.rows
@@ -72,15 +75,12 @@ class Cholesky:
 
     def find(self, which: int, coupling: Coupling, pairs: int) -> bool:
         """Look up the slots of a coupling's pairs; False if the pattern does not hold them all."""
+        found = getattr(self.sources, SLOTS[which])
+        if self._filled[which]:
+            found.fill_(-1)
+        self._filled[which] = pairs > 0
         if pairs == 0:
-            self.found[which] = self.nothing
-            self._use_slots()
             return True
-        if self.found[which] is self.nothing:
-            self.found[which] = self.device.empty(self.elimination.slots, wp.int32)
-            self._use_slots()
-        found = self.found[which]
-        found.fill_(-1)
         self.missed.zero_()
         self.device.launch(
             kernels.find_slots, pairs, self.pattern, self.place, coupling.row, coupling.column, found, self.missed,
@@ -129,5 +129,5 @@ class Cholesky:
 
     def failed_body(self) -> int | None:
         """The first body, in the order of elimination, with a pivot that was not positive in the last factorisation."""
-        failed = np.flatnonzero(self.device.read(self.factor.failed))
+        failed = np.flatnonzero(self.device.read(self.factor.failed, self.elimination.size))
         return int(self.body[failed[0]]) if len(failed) else None

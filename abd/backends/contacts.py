@@ -130,7 +130,7 @@ class Contacts:
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
-        r.prepare(c.pairs, c.pair_count, self.done, c.segment, gap, self.law.d_hat)
+        r.prepare(c.builds, c.pairs, c.pair_count, self.done, c.segment, gap, self.law.d_hat)
         self.device.launch(
             contact_blocks,
             r.run_count, self.surfaces, self.law, pose, c.pairs, c.items, gap, r.runs, r.sums, grain=4,
@@ -150,7 +150,7 @@ class Friction:
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
         self.reduction = Reduction(device, len(model.bodies))
         self.lagged = friction.Lagged()
-        self.count = self.pair_count = 0
+        self.count = self.pair_count = self.laggings = 0
         self.pairs = self.segment = None
         self.nobody = device.zeros(len(model.bodies), wp.int32)
 
@@ -161,7 +161,10 @@ class Friction:
         if self.enabled and c.count:
             self._freeze(pose)
         # every lagged contact counts: a load is finite
-        self.reduction.prepare(self.pairs, self.pair_count, self.nobody, self.segment, self.lagged.load, float("inf"))
+        self.laggings += 1
+        self.reduction.prepare(
+            self.laggings, self.pairs, self.pair_count, self.nobody, self.segment, self.lagged.load, float("inf")
+        )
 
     def _freeze(self, pose: Pose) -> None:
         c = self.contacts.candidates

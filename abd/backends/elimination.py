@@ -1,9 +1,10 @@
 """Order of elimination, fill and schedule of a sparse Cholesky factorisation, from the graph of the blocks alone.
 
-The order is minimum degree, which leaves trees without fill and eliminates chains from both ends. The schedule has two
-stages: *ranges* of rows, each a set of whole subtrees of the elimination tree that one item works through, and the rows
-on top of them, *levels* of rows that do not depend on each other. Where to cut follows a model of the time in products
-of two blocks, never a clock or the number of threads.
+The order is minimum degree, which leaves trees without fill and eliminates chains from both ends; where many small items
+run side by side, rounds of independent rows keep the elimination tree low. The schedule has two stages: *ranges* of
+rows, each a set of whole subtrees of the elimination tree that one item works through, and the rows on top of them,
+*levels* of rows that do not depend on each other. Where to cut follows a model of the time in products of two blocks,
+never a clock or the number of threads.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ CORES = 4
 """Cores that the cut is made for; ranges serve up to `RANGES`."""
 RANGES = 64
 MOST_CUTS = 4096
+ROOM = 24
+"""Neighbours that a row may have while rows are eliminated in rounds."""
+MOST_NEIGHBOURS = 8
+"""Of a row that is eliminated in a round."""
 
 
 class Elimination:
@@ -49,7 +54,7 @@ class Elimination:
         off = rows != columns
         ends = np.concatenate([rows[off], columns[off]]), np.concatenate([columns[off], rows[off]])
         self._graph = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(size, size))
-        order = minimum_degree(self._graph)
+        order = minimum_degree(self._graph) if in_ranges else in_rounds(self._graph)
         starts, neighbours = permuted(self._graph, order)
         parent = np.empty(size, dtype=np.int32)
         run(kernels.find_tree, starts, neighbours, parent, np.empty_like(parent))
@@ -172,6 +177,44 @@ def minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
     order = np.empty(size, dtype=np.int32)
     order[place] = np.arange(size, dtype=np.int32)
     return order
+
+
+def in_rounds(graph: scipy.sparse.csr_matrix) -> np.ndarray:
+    """(N,) block rows in an order whose elimination tree is low, so that levels are few and wide.
+
+    Chains, trees and ladders are eliminated in rounds of independent rows at the price of some fill; minimum degree
+    orders what is left when rounds become small.
+    """
+    size = graph.shape[0]
+    lengths = np.diff(graph.indptr)
+    degree = np.where(lengths <= ROOM, lengths, -1).astype(np.int32)
+    lists = np.zeros((size, ROOM), dtype=np.int32)
+    row = np.repeat(np.arange(size), lengths)
+    within = np.arange(graph.nnz) - np.repeat(graph.indptr[:-1], lengths)
+    known = degree[row] >= 0
+    lists[row[known], within[known]] = graph.indices[known]
+    touched, order, count = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32), np.zeros(1, np.int32)
+    wp.launch(
+        kernels.eliminate_in_rounds,
+        dim=1,
+        inputs=[0, MOST_NEIGHBOURS, *(shared(a) for a in (lists, degree, touched, np.empty_like(order), order, count))],
+        device="cpu",
+    )
+    done = order[: count[0]]
+    core = np.ones(size, dtype=bool)
+    core[done] = False
+    core = np.flatnonzero(core)
+    # what is left: the lists with their fill, and the neighbours of rows that were too long for one
+    place = np.full(size, -1)
+    place[core] = np.arange(len(core))
+    listed = np.arange(ROOM) < degree[core][:, None]
+    rows = np.concatenate([np.repeat(core, listed.sum(axis=1)), row[~known]])
+    columns = np.concatenate([lists[core][listed], graph.indices[~known]])
+    both = (place[rows] >= 0) & (place[columns] >= 0)
+    i, j = place[rows[both]], place[columns[both]]
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    rest = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(len(core), len(core)))
+    return np.concatenate([done, core[minimum_degree(rest)]]).astype(np.int32)
 
 
 def permuted(graph: scipy.sparse.csr_matrix, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -70,8 +70,7 @@ class Launches:
     def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> Iterator[None]:
         """A kernel on `count` items."""
         work = self._work(f"{kernel.module.name.removeprefix('cuda_kernels.')}.{kernel.key}", count)
-        walking = count == 1 or kernel.key in WALKING
-        work.bytes += moved(inputs, None if walking else count)
+        work.bytes += moved(inputs, None if kernel.key in WALKING else count)
         flops = operations(kernel.key, count)
         if flops is not None:
             work.flops = (work.flops or 0.0) + flops

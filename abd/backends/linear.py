@@ -13,7 +13,7 @@ import warp as wp
 
 from abd.backends.cholesky import Cholesky
 from abd.backends.conjugate_gradients import ConjugateGradients
-from abd.backends.device import Device, Pool
+from abd.backends.device import Device
 from abd.backends.elimination import Elimination
 from abd.backends.islands import Islands
 from abd.backends.solver_choice import BLOCK_BYTES, choose
@@ -50,7 +50,7 @@ class LinearSolver:
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction = device.zeros((self.n, 12), wp.float64)
         self.dots = device.zeros(self.n, wp.float64)
-        self._rooms = {name: Pool(device) for name in ("static", "whole")}
+        self._static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
         self._gradients: ConjugateGradients | None = None
         self._step: wp.array | None = None
         self._joints: wp.array | None = None
@@ -76,8 +76,8 @@ class LinearSolver:
             factor.compute_and_solve(-1.0, gradient, self.direction, self.dots)
             self._check(factor)
             return 0
-        self._preconditioner.take(diagonal, couplings, self.islands.done)
-        self._preconditioner.compute()
+        self._static.take(diagonal, couplings, self.islands.done)
+        self._static.compute()
         return self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
 
     def tighten(self) -> int:
@@ -112,7 +112,7 @@ class LinearSolver:
         """What was picked at the last solve, and why; empty before the first one."""
         if self._joints is None:
             return {}
-        factor = self._factor if self.choice.direct else self._preconditioner
+        factor = self._factor if self.choice.direct else self._static
         e = factor.elimination
         name = "block Cholesky"
         if not self.choice.direct:
@@ -131,7 +131,7 @@ class LinearSolver:
         matrix = [rows(diagonal)]
         for coupling, _ in couplings:
             matrix += [coupling, rows(coupling.blocks)]
-        return self._gradients.solve(matrix, gradient, x, self._preconditioner, tolerance)
+        return self._gradients.solve(matrix, gradient, x, self._static, tolerance)
 
     def _check(self, factor: Cholesky) -> None:
         body = factor.failed_body()
@@ -153,10 +153,7 @@ class LinearSolver:
         if loose == 0:
             self.choice, self._factor = self._static_choice, self._static
             return
-        if self._refused and 2 * loose >= self._refused:
-            self.choice = self._whole_choice
-            return
-        if self._whole is None or not self._find_all(couplings):
+        if 2 * loose < self._refused or not (self._refused or self._find_all(couplings)):
             self._analyse(couplings, loose)
         self.choice, self._factor = self._whole_choice, self._whole
 
@@ -164,35 +161,36 @@ class LinearSolver:
         """Analyse the system without contacts."""
         self._joints = joints.row
         self._joint_keys = self._keys(joints, pairs)
-        self._whole, self._whole_keys, self._refused = None, np.zeros(0, dtype=np.int64), 0
+        self._whole_keys, self._refused = None, 0
         elimination = self._elimination(self._joint_keys)
         self._static_choice = choose(self.wanted, elimination, len(self._joint_keys), None)
         self._joined = self._static_choice.direct or elimination.slots * BLOCK_BYTES <= SHARE_OF_PRECONDITIONER
         if not self._joined:
             elimination = self._elimination(self._joint_keys[:0])
-        self._static = self._preconditioner = self._cholesky(elimination, "static")
+        self._static.adopt(elimination)
         self._static.find(0, joints, pairs)
 
     def _find_all(self, couplings: list[tuple[Coupling, int]]) -> bool:
         """Look up the pairs that come and go; False if the pattern lacks one."""
-        return all(self._whole.find(k, *couplings[k]) for k in (1, 2))
+        return self._whole_keys is not None and all(self._whole.find(k, *couplings[k]) for k in (1, 2))
 
     def _analyse(self, couplings: list[tuple[Coupling, int]], loose: int) -> None:
-        """A pattern for the pairs that are there."""
+        """A pattern for the pairs that are there, or the decision to do without."""
         keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
-        kept = np.union1d(keys, self._whole_keys)
-        if len(kept) <= KEPT * len(keys):
-            keys = kept
+        if self._whole_keys is not None:
+            kept = np.union1d(keys, self._whole_keys)
+            keys = kept if len(kept) <= KEPT * len(keys) else keys
         every = np.union1d(keys, self._joint_keys)
         elimination = self._elimination(every)
-        self._whole_choice = choose(self.wanted, elimination, len(every), self._static.elimination)
+        pairs = loose + len(self._joint_keys)
+        self._whole_choice = choose(self.wanted, elimination, pairs, self._static.elimination)
         if not self._whole_choice.direct:
-            self._whole, self._refused = None, loose
+            self._whole_keys, self._refused = None, loose
             return
-        self._refused, self._whole_keys = 0, keys
-        self._whole = self._cholesky(elimination, "whole")
-        self._whole.find(0, *couplings[0])
-        self._find_all(couplings)
+        self._whole_keys, self._refused = keys, 0
+        self._whole.adopt(elimination)
+        for k, coupling in enumerate(couplings):
+            self._whole.find(k, *coupling)
 
     def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
         """Sorted keys of a coupling's pairs of moving bodies."""
@@ -204,6 +202,3 @@ class LinearSolver:
     def _elimination(self, keys: np.ndarray) -> Elimination:
         size = len(self.bodies)
         return Elimination(size, keys // max(size, 1), keys % max(size, 1), in_ranges=self.device.is_cpu)
-
-    def _cholesky(self, elimination: Elimination, room: str) -> Cholesky:
-        return Cholesky(self.device, elimination, self.bodies, self.n, self._rooms[room])

@@ -307,13 +307,16 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self._body_energies(self.pose, "current")
 
     def evaluate(self) -> None:
-        """Energies at the current iterate; those of its contacts when they are asked for."""
-        self._forget_contacts()
+        """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
+        self._unsettle()
         self._evaluate(self.pose, "current")
 
     def _forget_contacts(self) -> None:
         """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
         self.contacts_known = False
+        self._unsettle()
+
+    def _unsettle(self) -> None:
         self.islands.settle(np.zeros(self.islands.count, dtype=bool))
 
     def _know_contacts(self) -> None:

@@ -22,19 +22,8 @@ PER_ITEM: dict[str, float] = {
 }
 """Operations of one item."""
 
-WALKING = frozenset(
-    {
-        "multiply",
-        "factor_ranges",
-        "factor_and_forward_ranges",
-        "forward_ranges",
-        "backward_ranges",
-        "gather_slots",
-        "forward_rows",
-        "backward_rows",
-    }
-)
-"""Kernels whose items walk through many rows each: all rows of their arrays count as moved."""
+WALKING = frozenset({"multiply", "factor_ranges", "factor_and_forward_ranges", "forward_ranges", "backward_ranges"})
+"""Kernels whose items walk through many rows each, together through most: all rows of their arrays count as moved."""
 
 FACTORING = frozenset({"factor_ranges", "factor_and_forward_ranges", "gather_slots", "factor_pivots", "divide_slots"})
 """Kernels that together factor a matrix."""

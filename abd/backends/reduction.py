@@ -20,11 +20,13 @@ class Reduction:
     Attributes:
         coupling: off-diagonal blocks with every body's list of entries, for the solvers.
         pairs: number of active body pairs; run_count: number of runs; runs, sums: what the kernel takes.
+        changes: how often the pairs have changed: the same number, the same places of the blocks.
     """
 
     def __init__(self, device: Device, n: int):
         self.device, self.n, self.pool = device, n, Pool(device)
-        self.pairs = self.run_count = 0
+        self.pairs = self.run_count = self.changes = 0
+        self.version, self._found = -1, np.zeros(0, dtype=np.int32)
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
         self.coupling.starts = device.zeros(n + 1, wp.int32)
         self._views: dict[str, tuple[wp.array, wp.array]] = {}
@@ -49,10 +51,12 @@ class Reduction:
         self.device.launch(blocks.mark_pairs, pair_count, segment, values, within, active, grain=512)
         return self.device.read(active, pair_count) != 0
 
-    def prepare(self, pairs, pair_count: int, done, segment, values, within: float) -> None:
+    def prepare(self, version: int, pairs, pair_count: int, done, segment, values, within: float) -> None:
         """Find the pairs with a candidate whose value lies below `within`, and a body that is not done.
 
         Args:
+            version: number of the list that the other arguments describe: where neither it nor the pairs found have
+                changed since the last call, everything else stays.
             pairs: (pair_count,) vec2i; done: (n,); segment: (pair_count + 1,) first candidate of every pair;
             values: of all candidates.
         """
@@ -60,6 +64,11 @@ class Reduction:
         active, further = get("active", count, wp.int32), get("further", count, wp.int32)
         slot, behind = get("slot", count, wp.int32), get("behind", count, wp.int32)
         launch(blocks.count_runs, pair_count, pairs, done, segment, values, within, active, further, grain=512)
+        found = self.device.read(active, pair_count)
+        if version == self.version and np.array_equal(found, self._found):
+            return
+        self.version, self._found = version, found
+        self.changes += 1
         self.pairs = self.device.scan(active, slot, pair_count) if pair_count else 0
         if self.pairs == 0:
             self.run_count = 0

@@ -19,7 +19,7 @@ from abd.joints.forces import Applied
 from abd.joints.measured_rows import evaluate as row_values
 from abd.joints.rows import residual
 from abd.joints.system import JointMemory, JointSystem, Role
-from abd.joints.table import linearize, values
+from abd.joints.table import PORTION, MeasureTable, linearize, values
 from abd.model import Model
 from abd.potentials.arap import polar
 
@@ -51,9 +51,10 @@ class JointReader:
         """(c,) rates of the coordinates, which are `near` (c,)."""
         if not len(self.table):
             return np.zeros(0)
-        t = self.table
-        _, child, parent = linearize(t, q, near)
-        return np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
+        if self.table.custom:
+            return _rates(self.table, q, qd, near)
+        parts = [slice(first, first + PORTION) for first in range(0, len(self.table), PORTION)]
+        return np.concatenate([_rates(self.table.part(part), q, qd, near[part]) for part in parts])
 
     def of(self, joint: int) -> slice:
         """Where the coordinates of a joint stand."""
@@ -191,6 +192,11 @@ class Readings:
         each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
         np.add.at(out, self.system.acting.joint, each)
         return out
+
+
+def _rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+    _, child, parent = linearize(table, q, near)
+    return np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
 
 
 def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:

@@ -35,7 +35,7 @@ class Stack:
 
 
 def stacks(joints: JointList) -> list[Stack]:
-    """The joints of a list in stacks; every joint is in one."""
+    """The joints of a list in stacks, by their first joints; every joint is in one."""
     found: list[Stack] = []
     alike: dict[Hashable, list[tuple[int, Joint]]] = {}
     changed = sorted(joints.replaced)
@@ -50,7 +50,8 @@ def stacks(joints: JointList) -> list[Stack]:
         kept = np.delete(np.arange(len(part)), np.array(own, dtype=int) - start)
         if len(kept):
             found.append(_of_copies(start, part, kept))
-    return found + [_of_joints(*zip(*members, strict=True)) for members in alike.values()]
+    found += [_of_joints(*zip(*members, strict=True)) for members in alike.values()]
+    return sorted(found, key=lambda stack: stack.index[0])
 
 
 def _kind(joint: Joint, place: int) -> Hashable:

@@ -187,7 +187,7 @@ class JointSystem:
     def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
         """(l, 3) shifts a = -lambda / K of the linear rows."""
         K, exact = self.linear.K, self.linear.exact
-        out = np.zeros_like(K)
+        out = np.zeros(K.shape)
         if exact.any():
             np.divide(-ch2 * memory.linear, K, out=out, where=exact[:, None] & (K > 0.0))
         return out
@@ -252,7 +252,7 @@ class JointSystem:
     ) -> JointMemory:
         """Memory after a step of the integrator's weights (9,) that ended in q, with parameters p (R, 8) and shifts
         (l, 3)."""
-        linear = np.zeros_like(shifts)
+        linear = np.zeros(shifts.shape)
         if self.linear.exact.any():
             linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
         if not len(self.rows):

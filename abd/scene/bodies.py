@@ -88,6 +88,11 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
     return record
 
 
+def surface_size(record: BodyRecord) -> float:
+    """Diagonal [m] of the box around the body's surface; 0 for bodies without one."""
+    return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0))) if record.piece is not None else 0.0
+
+
 def spin(spec: BodySpec) -> np.ndarray:
     """(3,) initial angular velocity [rad/s], from whichever unit it is given in."""
     if spec.angular_velocity_deg is not None:

@@ -13,8 +13,8 @@ from abd.errors import Problem, SceneError
 from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.joints.redundancy import CLOSED, check_closure, open_by
-from abd.model import Bodies, Coupling, Joint, Materials, Mesh, Model, Settings
-from abd.scene.bodies import BodyRecord, compile_body
+from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings
+from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.couplings import compile_coupling, start_notes
 from abd.scene.expand import copies, copy_names, copy_of, copy_positions
@@ -26,6 +26,9 @@ from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
 from abd.scene.schema import BodySpec, SceneSpec
 from abd.scene.surfaces import Piece, SurfaceSource
+
+D_HAT_SHARE = 0.05
+"""Largest default of d_hat over the size of a typical body: in a long chain every link would be near all others."""
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:
@@ -62,7 +65,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         joints=joints,
         couplings=_couplings(spec, joints),
         materials=materials,
-        settings=_settings(spec, _diagonal(records)),
+        settings=_settings(spec, _diagonal(records), _body_size(records)),
         motions={
             k: record.motion
             for k, record in zip(records.starts, records.firsts, strict=False)
@@ -278,7 +281,15 @@ def _diagonal(records: Records) -> float:
     return diagonal if diagonal > 0.0 else 1.0
 
 
-def _settings(spec: SceneSpec, diagonal: float) -> Settings:
+def _body_size(records: Records) -> float:
+    """Median size [m] of the bodies that move and have a surface, the diagonal of the box around it."""
+    moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
+    sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
+    found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
+    return float(np.median(found)) if len(found) else np.inf
+
+
+def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
     solver, output = spec.solver, spec.output
     frames = output.frames or 100
     if output.duration is not None:
@@ -292,7 +303,7 @@ def _settings(spec: SceneSpec, diagonal: float) -> Settings:
         dt=solver.dt,
         integrator=solver.integrator,
         gravity=np.array(spec.gravity),
-        d_hat=1e-3 * diagonal if solver.d_hat is None else solver.d_hat,
+        d_hat=min(1e-3 * diagonal, D_HAT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
         minimum_separation=solver.minimum_separation,
         barrier=solver.barrier,
         contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),

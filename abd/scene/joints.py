@@ -12,7 +12,7 @@ from abd.joints.build import yielding
 from abd.joints.measures import Measure, value_at
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.names import Names
-from abd.scene.bodies import BodyRecord
+from abd.scene.bodies import BodyRecord, surface_size
 from abd.scene.frames import inverse_pose
 from abd.scene.joint_compliance import row_compliance
 from abd.scene.joint_coordinates import coordinate_settings, coordinate_tables, initial_values, key_of
@@ -161,7 +161,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
 
     rows = measured if hasattr(module, "at_pose") else module.constraints(placed)
     rows = [measure for measure in rows if not measure.rotary and not measure.unilateral]
-    sizes = [size for size in map(_size, ends) if size > 0.0]
+    sizes = [size for size in map(surface_size, ends) if size > 0.0]
     distance = float(np.linalg.norm(value_at(rows, T_CD)))
     if sizes and distance > min(sizes):
         message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
@@ -172,11 +172,6 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
 def _pose(record: BodyRecord) -> np.ndarray:
     """(4, 4) initial pose of the internal frame."""
     return rigid_matrix(record.q[3:].reshape(3, 3), record.q[:3])
-
-
-def _size(record: BodyRecord) -> float:
-    """Diagonal [m] of the box around the body's surface; 0 for bodies without one."""
-    return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0))) if record.piece is not None else 0.0
 
 
 def _length(spec: JointSpec, ends: list[BodyRecord]) -> float:

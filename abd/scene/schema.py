@@ -217,7 +217,8 @@ class SolverSpec(Spec):
     integrator: Literal["bdf1", "bdf2"] = entry("bdf1", "implicit Euler, or the second-order formula")
     d_hat: Number | None = entry(
         None,
-        "distance at which contact begins to act; default 1e-3 of the scene's bounding-box diagonal",
+        "distance at which contact begins to act; default 1e-3 of the scene's bounding-box diagonal, and at most 5 % of "
+        "that of a typical body",
         unit="m",
         gt=0,
     )

@@ -181,11 +181,12 @@ class Stepper:
         backend.finish()
         self.friction_work += backend.friction_work() / ch2
         self.time += h
-        self._end_joints(rule.weights, ch2)
+        q = backend.read_positions()
+        self._end_joints(q, rule.weights, ch2)
         self.previous_h = h
         self.contact_stiffness = self.stiffness.value
         self.previous_q, self.previous_qd = self.q, self.qd
-        self.q, self.qd = backend.read_positions(), backend.read_velocities()
+        self.q, self.qd = q, backend.read_velocities()
         self.sleep.observe(self.qd, h)
         self._warn_of_turning(h)
         mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
@@ -218,11 +219,11 @@ class Stepper:
         unit = "rad" if acting.rotary[row] else "m"
         return f"{name} = {x:.6g} {unit} is {side} its limit {p[1]:.6g} {unit}; start inside, or widen the range"
 
-    def _end_joints(self, weights: np.ndarray, ch2: float) -> None:
-        """Remember what the rows did in this substep."""
+    def _end_joints(self, q: np.ndarray, weights: np.ndarray, ch2: float) -> None:
+        """Remember what the rows did in this substep, which ended in q (n, 12)."""
         p, shift = self.backend.read_joints()
         before = self.memory.history[0]
-        self.memory = self.joints.remember(self.memory, self.backend.read_positions(), weights, p, shift, ch2)
+        self.memory = self.joints.remember(self.memory, q, weights, p, shift, ch2)
         self.applied = replace(self.applied, p=p, shift=shift)
         driven, lost = row_work(self.joints, self.applied, before, self.memory.history[0])
         self.drive_work += driven

@@ -35,7 +35,7 @@ def case(
     """Rows of the variants of a size, all by default, and of their ratios.
 
     Every row has ``family, unit, size, variant, device`` beside `abd.bench.Row` and the time [s] to build the scene and
-    the simulation; a ratio has ``ratio``, the median over steps, and ``of``.
+    the simulation; a ratio has ``ratio``, of the times of all steps, and ``of``.
     """
     about = {"family": family.name, "unit": family.unit, "size": size, "device": device}
     simulations, built = {}, {}
@@ -56,8 +56,8 @@ def case(
         seconds = [runs[variant].seconds for variant in (above, *below) if variant in runs]
         both = min(map(len, seconds), default=0)
         if both and len(seconds) == 1 + len(below):
-            first, *others = (np.array(one[:both]) for one in seconds)
-            rows.append({**about, "of": title, "ratio": round(float(np.median(first / sum(others))), 4)})
+            first, *others = (sum(one[:both]) for one in seconds)
+            rows.append({**about, "of": title, "ratio": round(first / sum(others), 4)})
     return rows
 
 

@@ -40,18 +40,26 @@ def exponent(sizes, values) -> float | None:
     return float(np.polyfit(np.log(sizes[kept]), np.log(values[kept]), 1)[0])
 
 
-def draw_panel(axes, lines: Lines, x: str, y: str, fitted: bool) -> None:
-    """One quantity of all lines against another."""
-    for k, (name, line) in enumerate(lines.items()):
+def styles_of(lines: Lines) -> dict[str, dict]:
+    """Colour, marker and dashes of every line, the same in all panels."""
+    return {
+        name: {"color": f"C{k % 10}", "marker": "osv^DPX"[k // 2 % 7], "linestyle": "-" if k < 10 else "--"}
+        for k, name in enumerate(lines)
+    }
+
+
+def draw_panel(axes, lines: Lines, styles: dict[str, dict], x: str, y: str, fitted: bool) -> None:
+    """One quantity of all lines against another; exponents in a legend where they are fitted."""
+    for name, line in lines.items():
         points = [(row[x], row[y]) for row in line if row.get(y)]
         if not points:
             continue
         across, up = zip(*points)
         slope = exponent(across, up) if fitted else None
-        label = name if slope is None else f"{name}  n^{slope:.2f}"
-        axes.plot(across, up, marker="osv^D"[k % 5], markersize=4, linewidth=1.2, label=label)
+        label = "_" if slope is None else f"{name}: n^{slope:.2f}"
+        axes.plot(across, up, markersize=4, linewidth=1.2, label=label, **styles[name])
     axes.grid(True, which="major", linewidth=0.4, alpha=0.6)
-    if axes.get_legend_handles_labels()[0]:
+    if fitted and axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=7)
 
 
@@ -71,6 +79,7 @@ def log_scales(axes) -> None:
 def draw_cost(lines: Lines, target: Path, about: str) -> None:
     """The figure of cost against size."""
     import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
 
     jointed = {name: line for name, line in lines.items() if line[0]["joints"]}
     touching = {name: line for name, line in lines.items() if name not in jointed}
@@ -83,14 +92,17 @@ def draw_cost(lines: Lines, target: Path, about: str) -> None:
         ("memory of the process", lines, "memory", "peak [MiB]"),
         ("tolerance reached", lines, "reached", "vertex speed in the last Newton step [m/s]"),
     )
-    figure, grid = plt.subplots(2, 3, figsize=(15, 8.5), layout="constrained")
+    styles = styles_of(lines)
+    figure, grid = plt.subplots(2, 3, figsize=(16.5, 8.5), layout="constrained")
     for axes, (title, drawn, quantity, label) in zip(grid.flat, panels):
-        draw_panel(axes, drawn, "bodies", quantity, quantity == "ms_per_newton")
+        draw_panel(axes, drawn, styles, "bodies", quantity, quantity == "ms_per_newton")
         axes.set(title=title, xlabel="bodies", ylabel=label)
         if axes.lines:
             log_scales(axes)
         else:
             axes.text(0.5, 0.5, "none", ha="center", va="center", transform=axes.transAxes)
+    handles = [Line2D([], [], label=name, **style) for name, style in styles.items()]
+    figure.legend(handles=handles, loc="outside right upper", fontsize=8)
     figure.suptitle(f"{about}\nn^e: exponent fitted from {FITTED} bodies on", fontsize=9)
     figure.savefig(target, dpi=130)
     plt.close(figure)
@@ -101,13 +113,13 @@ def draw_kappa(lines: Lines, target: Path, about: str) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
-    spread = {}
-    for name, line in lines.items():
+    for (name, line), style in zip(lines.items(), styles_of(lines).values()):
         newton = [row["newton"] for row in line]
-        spread[f"{name}  {max(newton) / min(newton):.2f}x"] = line
-    draw_panel(axes, spread, "size", "newton", False)
+        label = f"{name}: {max(newton) / min(newton):.2f}x"
+        axes.plot([row["size"] for row in line], newton, label=label, **style)
+    axes.grid(True, linewidth=0.4, alpha=0.6)
+    axes.legend(fontsize=8, title="largest over smallest", title_fontsize=8)
     axes.set(xlabel=KAPPA, xscale="log", ylim=(0.0, None), ylabel="Newton iterations per step, mean")
-    axes.get_legend().set_title("largest over smallest", prop={"size": 7})
     figure.suptitle(about, fontsize=9)
     figure.savefig(target, dpi=130)
     plt.close(figure)

@@ -23,7 +23,7 @@ class Family:
         build: size -> builders of scenes by variant; all variants of a size advance in turn, in one process.
         sizes, quick: of a full run, and of one that takes a minute.
         steps: size -> timed steps of a full run.
-        ratios: title -> (variant, variants): the time of a step of the one over the sum of the others'.
+        ratios: title -> (variant, variants): the time of the one over the sum of the others'.
     """
 
     name: str
