@@ -14,6 +14,8 @@ from abd.backends.numbering import Numbering
 from cuda_kernels import sums
 
 CHUNK = 256
+GRAIN = 16384
+"""Values whose reduction is worth a thread."""
 
 
 class Islands(Numbering):
@@ -75,9 +77,10 @@ class Islands(Numbering):
         if self.chunks:
             launch, whole = self.device.launch, self.chunks == self.count
             target = out if whole else self.partial
-            launch(sums.chunk_reduce, self.chunks, self.chunk_start, self.order, values, operation, target, grain=64)
+            chunks = (self.chunk_start, self.order, values, operation, target)
+            launch(sums.chunk_reduce, self.chunks, *chunks, grain=1 + GRAIN * self.chunks // self.n)
             if not whole:
-                launch(sums.island_reduce, self.count, self.island_start, self.partial, operation, out, grain=4096)
+                launch(sums.island_reduce, self.count, self.island_start, self.partial, operation, out, grain=GRAIN)
         return out
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
