@@ -169,6 +169,15 @@ def evaluate(
     if k.any():
         f[k] = np.linalg.norm(d[k], axis=1)
         gd[k] = d[k] / np.maximum(f[k], TINY)[:, None]
+    if m and kind.max() > MeasureKind.LENGTH:
+        _evaluate_special(kind, numbers, z, supplied, f, gz)
+    return f, gz[:, :15], gd
+
+
+def _evaluate_special(
+    kind: np.ndarray, numbers: np.ndarray, z: np.ndarray, supplied: np.ndarray | None, f: np.ndarray, gz: np.ndarray
+) -> None:
+    """Set f (m,) and gz (m, 16) of surfaces, rotations and users' functions."""
     for special, function in SPECIAL.items():
         k = kind == special
         if k.any():
@@ -176,7 +185,6 @@ def evaluate(
     k = is_custom(kind)
     if k.any():
         f[k], gz[k, :15] = supplied[k, 0], supplied[k, 1:]
-    return f, gz[:, :15], gd
 
 
 TINY = 1e-300

@@ -124,9 +124,8 @@ def _set_free(
         _note_lost(record, key, np.array(getattr(spec, key)), fixed)
     _note_lost(record, "angular_velocity", spin(spec), fixed_rotation)
     angular = np.where(fixed_rotation, 0.0, spin(spec))
-    record.qd = np.concatenate(
-        [np.where(fixed_translation, 0.0, spec.velocity), np.cross(angular, rotation, axisb=0, axisc=0).reshape(9)]
-    )
+    turning = np.cross(angular, rotation, axisb=0, axisc=0).reshape(9) if angular.any() else np.zeros(9)
+    record.qd = np.concatenate([np.where(fixed_translation, 0.0, spec.velocity), turning])
     record.force = np.where(fixed_translation, 0.0, spec.force)
     record.torque = np.where(fixed_rotation, 0.0, spec.torque)
     record.free_translation = ~fixed_translation

@@ -263,7 +263,8 @@ def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:
     if not spec.coupling:
         return []
     names = {joint.name: [measure.name for measure in TYPES[joint.type].coordinates(joint)] for joint in joints}
-    return [compile_coupling(coupling, names) for coupling in spec.coupling]
+    index = {name: k for k, name in enumerate(names)}
+    return [compile_coupling(coupling, names, index) for coupling in spec.coupling]
 
 
 def _diagonal(records: Records) -> float:

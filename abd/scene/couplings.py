@@ -29,9 +29,12 @@ def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str |
     return (joint, coordinate) if joint else (text, None)
 
 
-def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]]) -> Coupling:
-    """Resolve one coupling that has passed `abd.scene.coupling_checks`."""
-    index = {name: k for k, name in enumerate(joints)}
+def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: dict[str, int]) -> Coupling:
+    """Resolve one coupling that has passed `abd.scene.coupling_checks`.
+
+    Args:
+        joints: names of the coordinates of every joint; index: numbers of the joints.
+    """
     joint, coordinate = split_reference(spec.coordinate, joints)
     return Coupling(
         name=spec.name,

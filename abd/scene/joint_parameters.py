@@ -19,7 +19,8 @@ PARAMETERS = tuple(key for key in JointParameters.model_fields if not key.endswi
 
 def parameters(spec: JointSpec) -> dict[str, object]:
     """What `Joint.parameters` holds: those given, angles in radians."""
-    values = {key: in_radians(spec, key) for key in PARAMETERS if key in traits(spec.type).parameters}
+    taken = traits(spec.type).parameters
+    values = {key: in_radians(spec, key) for key in PARAMETERS if key in taken}
     return {key: value for key, value in values.items() if value is not None} | spec.parameters
 
 
