@@ -31,38 +31,79 @@ def multiply(
     blocks_b: wp.array2d(dtype=vec12),
     c: Coupling,
     blocks_c: wp.array2d(dtype=vec12),
+    merged: wp.array(dtype=wp.int32),
     x: wp.array(dtype=vec12),
     y: wp.array(dtype=vec12),
     product: wp.array(dtype=wp.float64),
 ):
-    """y = H x for one body, and its share of x . y; three couplings: joints, contacts, friction."""
+    """y = H x for one body, and its share of x . y; three couplings: joints, contacts, friction.
+
+    Pairs of the third that are `merged` (1) are in the blocks of the second already.
+    """
     i = wp.tid() + first
     if done[i] != 0:
         return
     v = vec12()
     for m in range(12):
         v = v + x[i][m] * diagonal[i, m]
-    v = couple_rows(a, blocks_a, i, x, v)
-    v = couple_rows(b, blocks_b, i, x, v)
-    v = couple_rows(c, blocks_c, i, x, v)
+    for e in range(a.starts[i], a.starts[i + 1]):
+        v = couple_row(a, blocks_a, a.entries[e], x, v)
+    for e in range(b.starts[i], b.starts[i + 1]):
+        v = couple_row(b, blocks_b, b.entries[e], x, v)
+    for e in range(c.starts[i], c.starts[i + 1]):
+        if merged[c.entries[e] // 2] == 0:
+            v = couple_row(c, blocks_c, c.entries[e], x, v)
     y[i] = v
     product[i] = wp.dot(x[i], v)
 
 
 @wp.func
-def couple_rows(a: Coupling, blocks: wp.array2d(dtype=vec12), i: wp.int32, x: wp.array(dtype=vec12), v: vec12) -> vec12:
-    """Row i of a coupling's product with x, added to v."""
-    for e in range(a.starts[i], a.starts[i + 1]):
-        k = a.entries[e] // 2
-        if a.entries[e] % 2 == 0:
-            w = x[a.column[k]]
-            for r in range(12):
-                v[r] = v[r] + wp.dot(blocks[k, r], w)
-        else:
-            w = x[a.row[k]]
-            for m in range(12):
-                v = v + w[m] * blocks[k, m]
+def couple_row(
+    a: Coupling, blocks: wp.array2d(dtype=vec12), entry: wp.int32, x: wp.array(dtype=vec12), v: vec12
+) -> vec12:
+    """v and the product of one entry's block with x of the other body."""
+    k = entry // 2
+    if entry % 2 == 0:
+        w = x[a.column[k]]
+        for r in range(12):
+            v[r] = v[r] + wp.dot(blocks[k, r], w)
+    else:
+        w = x[a.row[k]]
+        for m in range(12):
+            v = v + w[m] * blocks[k, m]
     return v
+
+
+@wp.kernel
+def merge(
+    first: wp.int32,
+    a: Coupling,
+    blocks_a: wp.array2d(dtype=vec12),
+    b: Coupling,
+    blocks_b: wp.array2d(dtype=vec12),
+    merged: wp.array(dtype=wp.int32),
+    out: wp.array2d(dtype=vec12),
+):
+    """Block of one pair of a, with that of the same pair of b added, which is then `merged` (it comes in as zero)."""
+    k = wp.tid() + first
+    i = a.row[k]
+    j = a.column[k]
+    for r in range(12):
+        out[k, r] = blocks_a[k, r]
+    for e in range(b.starts[i], b.starts[i + 1]):
+        m = b.entries[e] // 2
+        if b.entries[e] % 2 == 0:
+            if b.column[m] == j:
+                merged[m] = 1
+                for r in range(12):
+                    out[k, r] = out[k, r] + blocks_b[m, r]
+        elif b.row[m] == j:
+            merged[m] = 1
+            for r in range(12):
+                v = out[k, r]
+                for c in range(12):
+                    v[c] = v[c] + blocks_b[m, c][r]
+                out[k, r] = v
 
 
 @wp.kernel

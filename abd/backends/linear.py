@@ -13,7 +13,7 @@ import warp as wp
 
 from abd.backends.cholesky import Cholesky
 from abd.backends.conjugate_gradients import ConjugateGradients
-from abd.backends.device import Device
+from abd.backends.device import Device, Pool
 from abd.backends.elimination import Elimination
 from abd.backends.islands import Islands
 from abd.backends.solver_choice import BLOCK_BYTES, choose
@@ -51,6 +51,7 @@ class LinearSolver:
         self.direction = device.zeros((self.n, 12), wp.float64)
         self.dots = device.zeros(self.n, wp.float64)
         self._static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
+        self._pool = Pool(device)
         self._gradients: ConjugateGradients | None = None
         self._step: wp.array | None = None
         self._joints: wp.array | None = None
@@ -69,7 +70,6 @@ class LinearSolver:
         if len(self.bodies) == 0:
             return 0
         self._follow(couplings)
-        self._system = diagonal, couplings
         if self.choice.direct:
             factor = self._factor
             factor.take(diagonal, couplings, self.islands.done)
@@ -78,6 +78,7 @@ class LinearSolver:
             return 0
         self._static.take(diagonal, couplings, self.islands.done)
         self._static.compute()
+        self._matrix = self._gathered(diagonal, couplings)
         return self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
 
     def tighten(self) -> int:
@@ -126,12 +127,25 @@ class LinearSolver:
     def _iterate(self, gradient, x, tolerance: float) -> int:
         if self._gradients is None:
             self._gradients = ConjugateGradients(self.device, self.n, self.islands)
-        diagonal, couplings = self._system
-        rows = self.device.rows
-        matrix = [rows(diagonal)]
-        for coupling, _ in couplings:
-            matrix += [coupling, rows(coupling.blocks)]
-        return self._gradients.solve(matrix, gradient, x, self._static, tolerance)
+        return self._gradients.solve(self._matrix, gradient, x, self._static, tolerance)
+
+    def _gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
+        """What conjugate gradients multiply with. Friction acts mostly between bodies in contact: one block for both
+        halves the memory that an iteration reads."""
+        launch, get, rows = self.device.launch, self._pool.get, self.device.rows
+        (joints, _), (contacts, contact_pairs), (friction, friction_pairs) = couplings
+        blocks, merged = rows(contacts.blocks), get("merged", friction_pairs, wp.int32)
+        if contact_pairs and friction_pairs:
+            merged.zero_()
+            own, blocks = blocks, rows(get("blocks", contact_pairs, wp.float64, (12, 12)))
+            launch(
+                krylov.merge, contact_pairs, contacts, own, friction, rows(friction.blocks), merged, blocks, grain=256
+            )
+        elif friction_pairs:
+            merged.zero_()
+        return (
+            rows(diagonal), joints, rows(joints.blocks), contacts, blocks, friction, rows(friction.blocks), merged,
+        )  # fmt: skip
 
     def _check(self, factor: Cholesky) -> None:
         body = factor.failed_body()

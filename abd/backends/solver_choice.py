@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from abd.backends.elimination import Elimination
 
-ITERATIONS = 100
+ITERATIONS = 50
 JOINTED_ITERATIONS = 2000
 LAUNCHES = 500
 """Of an iteration's launches, in products."""
