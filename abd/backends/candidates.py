@@ -95,19 +95,24 @@ class Candidates:
         """Search everything anew for the next path."""
         self.slack, self.reusable = -1.0, False
 
+    def covers(self, path: Path, motion: float, island, limit) -> bool:
+        """Whether the list is complete for a path, up to the limits (islands,) of the bodies' islands (n,), along which no
+        vertex moves further than `motion` [m]."""
+        if not self.reusable or self.slack < 2.0 * motion:
+            return False
+        groups = -(-self.pair_count // kept_pairs.GROUP)
+        least = self.pool.get("least", groups, wp.float64)
+        self.device.launch(
+            kept_pairs.least_margins,
+            groups, self.pairs, self.pair_count, path, island, limit, self.left, least, grain=8,
+        )  # fmt: skip
+        return groups == 0 or bool(self.device.read(least, groups).min() >= 0.0)
+
     def cover(self, path: Path, motion: float, island, limit) -> bool:
-        """Make the list complete for a path, up to the limits (islands,) of the bodies' islands (n,), along which no
-        vertex moves further than `motion` [m]; True if renewed."""
-        if self.reusable and self.slack >= 2.0 * motion:
-            groups = -(-self.pair_count // kept_pairs.GROUP)
-            least = self.pool.get("least", groups, wp.float64)
-            self.device.launch(
-                kept_pairs.least_margins,
-                groups, self.pairs, self.pair_count, path, island, limit, self.left, least, grain=8,
-            )  # fmt: skip
-            if groups == 0 or self.device.read(least, groups).min() >= 0.0:
-                self.searched = False
-                return False
+        """Make the list complete for such a path; True if renewed."""
+        if self.covers(path, motion, island, limit):
+            self.searched = False
+            return False
         self.travel += motion
         self.build(path, island, limit, min(max(self.d_hat, REACH * motion), self.margin))
         return True

@@ -243,6 +243,11 @@ class WarpBackend(NewtonSystem, ReadOuts):
         reach = islands.reduced(a, sums.MAX)
         self._speed = reach / limit
         candidates = self.contacts.candidates
+        if candidates.reusable and not candidates.covers(self.path, float(reach.max()), islands.island, alpha):
+            # what is listed may stop a body before it leaves what the list covers
+            limit = self._stopped(limit, alpha)
+            self.device.write(alpha, limit)
+            reach = limit * self._speed
         if candidates.cover(self.path, float(reach.max()), islands.island, alpha):
             self._forget_contacts()
             before = islands.host
@@ -251,9 +256,14 @@ class WarpBackend(NewtonSystem, ReadOuts):
                 limit = islands.carry(before, limit, np.minimum)
                 self._speed = islands.carry(before, self._speed, np.maximum)
                 self.device.write(alpha, limit)
+        return self._within_limits(self._stopped(limit, alpha))
+
+    def _stopped(self, limit: np.ndarray, alpha: wp.array) -> np.ndarray:
+        """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow."""
+        a = self.values["a"]
         self._know_contacts()
-        self.contacts.times_of_impact(self.path, islands.island, alpha, a)
-        return self._within_limits(np.minimum(limit, islands.reduced(a, sums.MIN)))
+        self.contacts.times_of_impact(self.path, self.islands.island, alpha, a)
+        return np.minimum(limit, self.islands.reduced(a, sums.MIN))
 
     def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
         """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
