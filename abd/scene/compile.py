@@ -84,11 +84,11 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     """
     joints, start = JointList.of(model.joints), model.bodies.q
     exact = np.flatnonzero((joints.column("enforcement") == "exact") & joints.column("active").astype(bool)).tolist()
-    if not exact:
+    # copies of a joint are as open as the first one: their bodies are copies too
+    alone = [joints[k] for k in np.intersect1d(exact, joints.starts)]
+    if not alone or open_by(replace(model, joints=alone, couplings=[]), start).max() <= CLOSED:
         return model, []
     opened = open_by(model, start)
-    if opened[exact].max() <= CLOSED:
-        return model, []
     worst = max(exact, key=lambda k: opened[k].max())
     q = check_closure(model, start, exact).q
     moved = int(np.argmax(np.abs(q - start).max(axis=1)))
