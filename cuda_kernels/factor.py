@@ -1,13 +1,13 @@
 """Cholesky factor A = U^T U of a sparse symmetric matrix of 12x12 blocks, and solves with it.
 
 Rows of U stand in the order of elimination, position j belongs to `Pattern.body[j]`. Row j holds the slots
-``starts[j] .. starts[j + 1]``: its diagonal block, upper triangular with the reciprocals of its pivots on the diagonal,
-then the blocks right of it by growing column. The rows k < j with a block in column j are its *updates*,
-``ups[j] .. ups[j + 1]``, by growing k.
+``starts[j] .. starts[j + 1]``: its diagonal block, with the reciprocals of its pivots on the diagonal and its upper
+triangle mirrored below, then the blocks right of it by growing column. The rows k < j with a block in column j are its
+*updates*, ``ups[j] .. ups[j + 1]``, by growing k.
 
 Every block gathers ``A_ji - sum_k U_kj^T U_ki`` over k in that order, whether one item works through a range of rows
 (`factor_ranges`) or one item per slot does a level of independent rows (`gather_slots`, `factor_pivots`,
-`divide_slots`), so the values do not depend on the schedule. Rows of bodies that are done stay as they are; no row of
+`divide_slots`), so the order of the rows alone decides the values. Rows of bodies that are done stay as they are; no row of
 another island depends on them.
 """
 
@@ -118,19 +118,22 @@ def factor_pivot(f: Factor, slot: wp.int32) -> wp.int32:
     # rows are scaled at the end: square roots would lengthen the chain of operations from one pivot to the next
     inverse = vec12()
     for r in range(12):
-        row = f.rows[slot, r]
-        for m in range(r):
-            row = row - (inverse[m] * f.entries[slot, m, r]) * f.rows[slot, m]
-        f.rows[slot, r] = row
-        pivot = row[r]
+        pivot = f.entries[slot, r, r]
         if not pivot > ZERO:
             bad = wp.int32(1)
             pivot = largest
-        inverse[r] = ONE / pivot
+        reciprocal = ONE / pivot
+        inverse[r] = reciprocal
+        row = f.rows[slot, r]
+        for i in range(r + 1, 12):
+            f.rows[slot, i] = f.rows[slot, i] - (reciprocal * f.entries[slot, r, i]) * row
     for r in range(12):
         scale = wp.sqrt(inverse[r])
         f.rows[slot, r] = scale * f.rows[slot, r]
         f.entries[slot, r, r] = scale
+    for r in range(1, 12):
+        for m in range(r):
+            f.entries[slot, r, m] = f.entries[slot, m, r]
     return bad
 
 
@@ -175,7 +178,8 @@ def backward_row(p: Pattern, f: Factor, j: wp.int32, x: wp.array(dtype=vec12)):
     for q in range(12):
         r = 11 - q
         row = f.rows[slot, r]
-        out[r] = (v[r] - wp.dot(row, out)) * row[r]
+        out[r] = v[r] * row[r]
+        v = v - out[r] * row
     x[p.body[j]] = out
 
 

@@ -130,4 +130,8 @@ class Cholesky:
     def failed_body(self) -> int | None:
         """The first body, in the order of elimination, with a pivot that was not positive in the last factorisation."""
         failed = np.flatnonzero(self.device.read(self.factor.failed, self.elimination.size))
-        return int(self.body[failed[0]]) if len(failed) else None
+        if len(failed) == 0:
+            return None
+        # bodies that are done by the next factorisation must not report this one
+        self.factor.failed.zero_()
+        return int(self.body[failed[0]])

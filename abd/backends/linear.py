@@ -21,8 +21,6 @@ from abd.errors import StepFailure
 from cuda_kernels import krylov
 from cuda_kernels.krylov import Coupling
 
-SHARE_OF_PRECONDITIONER = 4 << 30
-"""Bytes that the factor of bodies and joints may take as preconditioner; above, the bodies' own blocks serve."""
 CORRECTION = 1e-6
 """Tolerance of pcg in `LinearSolver.correct`, at most."""
 KEPT = 1.3
@@ -178,7 +176,7 @@ class LinearSolver:
         self._whole_keys, self._refused = None, 0
         elimination = self._elimination(self._joint_keys)
         self._static_choice = choose(self.wanted, elimination, len(self._joint_keys), None)
-        self._joined = self._static_choice.direct or elimination.slots * BLOCK_BYTES <= SHARE_OF_PRECONDITIONER
+        self._joined = self._static_choice.direct or choose("auto", elimination, len(self._joint_keys), None).direct
         if not self._joined:
             elimination = self._elimination(self._joint_keys[:0])
         self._static.adopt(elimination)
