@@ -128,7 +128,7 @@ def find_postorder(
     stack: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
 ):
-    """Rows (N,) with every subtree in one piece and children before their parent; child, sibling, stack (N,) are room."""
+    """Rows (N,) with every subtree in one piece and children before their parent; the three in between are room."""
     n = parent.shape[0]
     for i in range(first, n):
         child[i] = -1

@@ -7,8 +7,8 @@ triangle mirrored below, then the blocks right of it by growing column. The rows
 
 Every block gathers ``A_ji - sum_k U_kj^T U_ki`` over k in that order, whether one item works through a range of rows
 (`factor_ranges`) or one item per slot does a level of independent rows (`gather_slots`, `factor_pivots`,
-`divide_slots`), so the order of the rows alone decides the values. Rows of bodies that are done stay as they are; no row of
-another island depends on them.
+`divide_slots`), so the order of the rows alone decides the values. Rows of bodies that are done stay as they are; no row
+of another island depends on them.
 """
 
 import warp as wp
@@ -23,8 +23,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 class Pattern:
     """Where the blocks of U are: N rows, K slots.
 
-    body (N,); starts (N + 1,); row, column (K,) positions; ups (N + 1,), up_row and up_slot (K - N,): row k and the slot
-    of U_kj; ranges (t + 1,) of rows.
+    body (N,); starts (N + 1,); row, column (K,) positions; ups (N + 1,), up_row and up_slot (K - N,): row k and the
+    slot of U_kj; ranges (t + 1,) of rows.
     """
 
     body: wp.array(dtype=wp.int32)
@@ -55,8 +55,8 @@ class Sources:
 
 @wp.struct
 class Factor:
-    """Blocks of U, (K, 12) rows and the same memory as (K, 12, 12) numbers; failed (N,) 1 where a pivot is not positive;
-    done (n,) bodies to pass over."""
+    """Blocks of U, (K, 12) rows and the same memory as (K, 12, 12) numbers; failed (N,) 1 where a pivot is not
+    positive; done (n,) bodies to pass over."""
 
     rows: wp.array2d(dtype=vec12)
     entries: wp.array3d(dtype=wp.float64)

@@ -1,4 +1,4 @@
-"""Linear solvers against dense LAPACK: chains, trees, loops, nets, contacts that come and go; patterns and schedules."""
+"""Linear solvers against dense LAPACK: chains, trees, loops, nets, contacts that come and go; patterns, schedules."""
 
 from __future__ import annotations
 

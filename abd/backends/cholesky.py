@@ -29,7 +29,7 @@ class Cholesky:
         self.pattern, self.sources, self.factor = kernels.Pattern(), kernels.Sources(), kernels.Factor()
         self.place = device.zeros(n, wp.int32)
         self.missed = device.zeros(1, wp.int32)
-        self._pool = Pool(device)
+        self._pool, self._room = Pool(device), 0
         self._empty = device.rows(device.zeros((0, 12, 12), wp.float64))
 
     def adopt(self, elimination: Elimination) -> None:
@@ -44,7 +44,10 @@ class Cholesky:
         place = np.full(self.n, -1, dtype=np.int32)
         place[self.body] = np.arange(elimination.size)
         write(self.place, place)
-        self.factor.entries = get("entries", elimination.slots, wp.float64, (12, 12))
+        if self._room < elimination.slots:
+            # the first pattern gets what it needs, those that change some more
+            self._room = elimination.slots + (elimination.slots // 4 if self._room else 0)
+            self.factor.entries = self.device.empty((self._room, 12, 12), wp.float64)
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)
         self.factor.failed.zero_()
@@ -67,7 +70,7 @@ class Cholesky:
         self.ranges = len(self.elimination.ranges) - 1
 
     def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
-        """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their numbers of pairs."""
+        """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their pair counts."""
         rows = self.device.rows
         s, self.factor.done = self.sources, done
         s.diagonal = rows(diagonal)

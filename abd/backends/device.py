@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import tempfile
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from threading import Timer
@@ -110,7 +111,7 @@ class Device:
         self.threads = threads_available() if self.is_cpu else 1
         self.observer: Observer | None = None
         self._recorded: dict[tuple, list] = {}
-        self._views: dict[int, tuple[wp.array, wp.array]] = {}
+        self._views: dict[int, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
     def load(self, package: ModuleType) -> None:
@@ -189,16 +190,15 @@ class Device:
     def rows(self, values: wp.array) -> wp.array:
         """Float64 blocks (k, 12, 12) or states (n, 12) seen as rows of `vec12`, without a copy.
 
-        The same array gives the same view, so that launches stay recorded.
+        The same array gives the same view, so that launches stay recorded; it is valid as long as the array lives.
         """
-        kept = self._views.get(id(values))
-        if kept is None:
-            if len(self._views) >= RECORDS:
-                self._views.clear()
+        view = self._views.get(id(values))
+        if view is None:
             shape = values.shape[:-1]
             view = wp.array(ptr=values.ptr, dtype=vec12, shape=shape, device=self.warp, copy=False)
-            kept = self._views[id(values)] = (values, view)
-        return kept[1]
+            self._views[id(values)] = view
+            weakref.finalize(values, self._views.pop, id(values), None)
+        return view
 
     def adopt(self, values: np.ndarray, dtype) -> wp.array:
         """Host values that nobody needs any more: on the processor the array itself."""

@@ -1,8 +1,8 @@
 """Order of elimination, fill and schedule of a sparse Cholesky factorisation, from the graph of the blocks alone.
 
-The order is minimum degree, which leaves trees without fill and eliminates chains from both ends; where many small items
-run side by side, rounds of independent rows keep the elimination tree low. The schedule has two stages: *ranges* of
-rows, each a set of whole subtrees of the elimination tree that one item works through, and the rows on top of them,
+The order is minimum degree, which leaves trees without fill and eliminates chains from both ends; where many small
+items run side by side, rounds of independent rows keep the elimination tree low. The schedule has two stages: *ranges*
+of rows, each a set of whole subtrees of the elimination tree that one item works through, and the rows on top of them,
 *levels* of rows that do not depend on each other. Where to cut follows a model of the time in products of two blocks,
 never a clock or the number of threads.
 """

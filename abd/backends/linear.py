@@ -24,7 +24,7 @@ from cuda_kernels.krylov import Coupling
 CORRECTION = 1e-6
 """Tolerance of pcg in `LinearSolver.correct`, at most."""
 KEPT = 1.3
-"""Pairs that left contact stay in the pattern as long as it holds no more than this multiple of those that are there."""
+"""Pairs that left contact stay in the pattern while it holds no more than this multiple of those that are there."""
 
 
 class LinearSolver:
@@ -68,6 +68,8 @@ class LinearSolver:
         if len(self.bodies) == 0:
             return 0
         self._follow(couplings)
+        # views of them are in use until the next solve
+        self._held = diagonal, [coupling.blocks for coupling, _ in couplings]
         if self.choice.direct:
             factor = self._factor
             factor.take(diagonal, couplings, self.islands.done)
