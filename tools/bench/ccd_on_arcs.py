@@ -81,6 +81,7 @@ class Follower:
             device.write(getattr(backend.path, name), values)
         limit, out = islands.scalars("limit"), backend.values["a"]
         device.write(limit, np.ones(islands.count))
+        contacts.candidates.forget()
         contacts.candidates.build(backend.path, islands.island, limit)
         contacts.evaluate(backend.pose, "current")
         times = []
