@@ -30,7 +30,8 @@ TRANSIENT = wp.constant(wp.float64(0.05))
 @wp.struct
 class ContactLaw:
     """Barrier kind, activation d_hat [m], minimum separation [m], stiffness in the incremental potential
-    (kappa_c c h^2), its multiplier per pair of materials, and the smallest moment of every body [kg m^2]."""
+    (kappa_c c h^2), its multiplier per pair of materials, and for every body the smallest moment [kg m^2] and the share
+    of the bound of the curvature that counts (abd/solver/caution.py)."""
 
     kind: wp.int32
     d_hat: wp.float64
@@ -38,6 +39,7 @@ class ContactLaw:
     kappa: wp.array(dtype=wp.float64)
     stiffness: wp.array2d(dtype=wp.float64)
     inertia: wp.array(dtype=wp.float64)
+    caution: wp.array(dtype=wp.float64)
 
 
 @wp.struct

@@ -1,7 +1,7 @@
 """Gradient and blocks of the contact potential, summed over the candidates of body pairs.
 
 With the distance d and unit normal n, the block of a contact is the Gauss-Newton one, ``max(0, E_dd) n n^T`` between its
-closest points, plus a bound of the positive part of ``dE/dd`` times the curvature of d where it matters (`turning`). A
+closest points, plus a share of a bound of the positive part of ``dE/dd`` times the curvature of d where it matters (`turning`). A
 nearly parallel edge pair adds ``kappa b m' 2 J^T J`` for its mollifier, with J the Jacobian of ea x eb.
 """
 
@@ -88,6 +88,7 @@ def contact_blocks(
     xi = separation(s, i, j, law.minimum)
     kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
     least = wp.min(law.inertia[i], law.inertia[j])
+    share = wp.min(law.caution[i], law.caution[j])
     # Candidates that meet at the same two points, as those around two vertices do, are added as one.
     f = wp.vec3d()
     K = wp.mat33d()
@@ -119,7 +120,8 @@ def contact_blocks(
             if m.active == 0:
                 turn = turning(near, -g, least, n, Ai, Aj)
                 if turn.count > 0:
-                    K = K + turn.tangential
+                    K = K + share * turn.tangential
+                    turn.normal = share * turn.normal
                     add_turning(out, t, near.feature, turn, n)
             else:
                 add_mollifier(out, t, m, kappa * b[0] * m.dm)

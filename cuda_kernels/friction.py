@@ -122,17 +122,20 @@ def friction_blocks(
     pose: Pose,
     rest: Pose,
     done: wp.array(dtype=wp.int32),
+    caution: wp.array(dtype=wp.float64),
     runs: Runs,
     out: PairSums,
 ):
     """Sums over the lagged contacts of every run whose bodies are not both done: the force along the slip, and the block
-    ``load (f1 (1 - n n^T) + (f1' / y) u u^T)`` where positive, f1 = f0' / y."""
+    ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share `caution` of its second term, which is
+    negative."""
     t = wp.tid() + first
     begin = runs.begin[t]
     pair = l.pair[begin]
     if done[pair[0]] != 0 and done[pair[1]] != 0:
         return
     clear_sums(out, t)
+    true = ONE - wp.min(caution[pair[0]], caution[pair[1]])
     for e in range(begin, runs.end[t]):
         u = slip(l, e, pose, rest)
         y = wp.length(u)
@@ -142,14 +145,13 @@ def friction_blocks(
         K = wp.mat33d()
         T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
         if y >= eps:
-            # only the direction across the slip is stiff
             f1 = ONE / y
-            K = w * f1 * (T - wp.outer(u, u) / (y * y))
+            K = w * f1 * (T - true / (y * y) * wp.outer(u, u))
         else:
             f1 = (TWO - y / eps) / eps
             K = w * f1 * T
             if y > ZERO:
-                K = K - w / (eps * eps * y) * wp.outer(u, u)
+                K = K - true * w / (eps * eps * y) * wp.outer(u, u)
         add_between(out, t, w * f1 * u, K, l.Y_i[e], l.Y_j[e])
 
 

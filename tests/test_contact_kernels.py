@@ -79,8 +79,11 @@ def test_curvature_equals_its_definition(name):
     kernels = Kernels(model, standing(q))
     listed, moments = kernels.listed(), smallest_moments(model)
     inertia = np.minimum(moments[listed.first], moments[listed.second])
-    elements = contact.contact_elements(listed.positions(q), listed, law(model), inertia)
-    assert_close(kernels.linearized(q)[1], assembled(len(q), listed, elements)[1])
+    for caution in (np.ones(len(q)), np.linspace(0.0, 0.9, len(q))):
+        kernels.contacts.set_caution(caution)
+        share = np.minimum(caution[listed.first], caution[listed.second])
+        elements = contact.contact_elements(listed.positions(q), listed, law(model), inertia, share)
+        assert_close(kernels.linearized(q)[1], assembled(len(q), listed, elements)[1])
 
 
 def test_most_scenes_bend():
@@ -170,11 +173,13 @@ def test_friction_equals_its_definition(name, slide):
     kernels.friction.evaluate(*poses, EPS, "current")
     energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
     assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
-    kernels.friction.linearize(*poses, EPS)
-    gradient, blocks = kernels.assembled(kernels.friction.reduction)
-    definition = assembled(len(q), listed, friction.friction_elements(lagged, moved, EPS))
-    assert_close(gradient, definition[0])
-    assert_close(blocks, definition[1])
+    for share in (0.0, 0.3, 1.0):
+        kernels.contacts.set_caution(np.full(len(q), share))
+        kernels.friction.linearize(*poses, EPS)
+        gradient, blocks = kernels.assembled(kernels.friction.reduction)
+        definition = assembled(len(q), listed, friction.friction_elements(lagged, moved, EPS, share))
+        assert_close(gradient, definition[0])
+        assert_close(blocks, definition[1])
     step = listed[lagged.source].positions(q - now).reshape(-1, 12)
     work = -np.sum(friction.gradient(lagged, moved, EPS) * step)
     assert kernels.friction.work(*poses, pose_of(now), EPS) == pytest.approx(work, rel=1e-10)

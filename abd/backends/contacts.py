@@ -42,6 +42,7 @@ class Contacts:
         self.law.kappa = device.zeros(1, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
+        self.law.caution = device.upload(np.ones(self.n), wp.float64)
         self.reduction = Reduction(device, self.n)
         self.batch = BATCH if device.is_cpu else 1
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
@@ -60,6 +61,10 @@ class Contacts:
     def set_stiffness(self, kappa: float) -> None:
         """Stiffness in the incremental potential, kappa_c c h^2."""
         self.device.write(self.law.kappa, np.array([kappa]))
+
+    def set_caution(self, share: np.ndarray) -> None:
+        """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.solver.caution`)."""
+        self.device.write(self.law.caution, share)
 
     @property
     def _batches(self) -> int:
@@ -216,7 +221,8 @@ class Friction:
         r = self.reduction
         self.device.launch(
             friction.friction_blocks,
-            r.run_count, self.lagged, eps, pose, rest, self.contacts.done, r.runs, r.sums, grain=8,
+            r.run_count, self.lagged, eps, pose, rest, self.contacts.done, self.contacts.law.caution, r.runs, r.sums,
+            grain=8,
         )  # fmt: skip
 
     def reduce(self, gradient, diagonal) -> None:

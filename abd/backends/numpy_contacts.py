@@ -25,12 +25,14 @@ class NumpyContacts:
         candidates: every contact that is active anywhere on the path last searched.
         owners: (m,) the dynamic body of each, the first one where both are.
         parameters: the law, its stiffness that of the incremental potential, kappa_c c h^2.
+        caution: (n,) shares of the bodies' bounds of the curvature (`abd.solver.caution`).
     """
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
         self.surfaces, self.pairs = Surfaces.of(model), body_pairs(model)
         self.moments = smallest_moments(model)
+        self.caution = np.ones(len(model.bodies))
         self.set_stiffness(0.0)
         self.search(standing(model.bodies.q))
 
@@ -52,7 +54,13 @@ class NumpyContacts:
         """Elements of the active candidates."""
         candidates = self.candidates
         inertia = np.minimum(self.moments[candidates.first], self.moments[candidates.second])
-        return contact.contact_elements(candidates.positions(q), candidates, self.parameters, inertia)
+        return contact.contact_elements(
+            candidates.positions(q), candidates, self.parameters, inertia, self.shares(candidates)
+        )
+
+    def shares(self, candidates: contact.Contacts) -> np.ndarray:
+        """(m,) shares of the bounds of contacts."""
+        return np.minimum(self.caution[candidates.first], self.caution[candidates.second])
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """(m,) distances beyond the separation [m]; negative below the surface of a half-space."""
@@ -108,7 +116,8 @@ class NumpyFriction:
 
     def elements(self, moved: np.ndarray, eps: float) -> Elements:
         """Elements of the frozen contacts."""
-        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps)
+        share = self.touching.shares(self.candidates)
+        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps, share)
 
     def work(self, moved: np.ndarray, step: np.ndarray, eps: float) -> float:
         """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""

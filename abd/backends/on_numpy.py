@@ -131,6 +131,7 @@ class NumpyBackend:
         )
         self.hold(held)
         self.set_stiffness(kappa)
+        self.set_caution(np.zeros(self.islands.count))
         self.friction.forget()
 
     def finish(self) -> None:
@@ -173,6 +174,10 @@ class NumpyBackend:
         """Contact stiffness kappa_c."""
         self.kappa = float(kappa)
         self.contacts.set_stiffness(self.kappa * self.step.ch2)
+
+    def set_caution(self, share: np.ndarray) -> None:
+        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
+        self.contacts.caution = share[self.islands.host]
 
     # steps along arcs --------------------------------------------------------------------------------------------
 

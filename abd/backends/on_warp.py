@@ -163,6 +163,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.step.lA.zero_()
         self.hold(held)
         self.set_stiffness(kappa)
+        self.set_caution(np.zeros(self.islands.count))
         self.contacts.candidates.forget()
 
     def finish(self) -> None:
@@ -216,6 +217,10 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.kappa = float(kappa)
         self.contacts.set_stiffness(self.kappa * self.step.ch2)
         self._forget_contacts()
+
+    def set_caution(self, share: np.ndarray) -> None:
+        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
+        self.contacts.set_caution(share[self.islands.host])
 
     # steps along arcs --------------------------------------------------------------------------------------------
 

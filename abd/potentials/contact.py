@@ -194,7 +194,11 @@ def _distance_hessian(x: np.ndarray, contacts: Contacts, near: Closest) -> np.nd
 
 
 def contact_elements(
-    x: np.ndarray, contacts: Contacts, parameters: ContactParameters, inertia: np.ndarray | float = np.inf
+    x: np.ndarray,
+    contacts: Contacts,
+    parameters: ContactParameters,
+    inertia: np.ndarray | float = np.inf,
+    caution: np.ndarray | float = 1.0,
 ) -> Elements:
     """Elements of the active contacts, in the solver's Gauss-Newton form (see the top of this file).
 
@@ -202,6 +206,7 @@ def contact_elements(
         x: (m, 4, 3) positions [m]; contacts: m candidates of which the active ones are taken.
         inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa that stands for kappa_c c h^2; inf
             leaves the curvature of the distance out.
+        caution: (m,) share of the bound of that curvature that is added (`abd.solver.caution`).
 
     Returns:
         One element per active contact, in their order, followed by those of nearly parallel edge-edge contacts and of
@@ -223,7 +228,9 @@ def contact_elements(
     by_angle = kappa * np.where(active, b, 0.0) * m1
     force = np.where(active & (c >= eps_x), -by_distance, 0.0)
 
-    tangential, tipping = curvature(x, contacts.rest, FIRST[contacts.stencil], near.directions, n, force, inertia)
+    tangential, tipping = curvature(
+        x, contacts.rest, FIRST[contacts.stencil], near.directions, n, force, inertia, caution
+    )
     K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential
     plain = _normal_elements(near, contacts, by_distance[:, None] * n, K, np.flatnonzero(active))
     parallel = _angle_elements(x, dc, contacts, by_angle, np.flatnonzero(active & (m1 > 0.0)))

@@ -12,7 +12,9 @@ the edge against tipping. Point and edge have one tangent, the edge itself; poin
 with l the geometric mean of the two edges' lengths. For two edges at an angle with cosine c, which tip together, the
 stiffness is ``f l / (1 - c^2) [[1, -c], [-c, 1]]``. Two points, and a point on a half-space, have none.
 
-The bound matters where the force outweighs the inertia of the bodies; elsewhere it would only slow Newton down.
+The bound matters where the force outweighs the inertia of the bodies; elsewhere it would only slow Newton down. Even
+there it can be far above the curvature, which has either sign, so that the solver takes no more of it than it needs
+(`abd.solver.caution`).
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ def curvature(
     n: np.ndarray,
     force: np.ndarray,
     inertia: np.ndarray,
+    caution: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, Elements]:
     """Bound of the curvature of m contacts.
 
@@ -45,6 +48,7 @@ def curvature(
         directions: (m, 2, 4) free directions of the closest points' weights, see `distance`.
         n: (m, 3) unit normals; force: (m,) normal forces, the energy's unit over length; 0 leaves a contact out.
         inertia: (m,) smallest moments of the contacts' bodies, in the energy's unit.
+        caution: (m,) share of the bound to take.
 
     Returns:
         ``K`` (m, 3, 3), the stiffness of the contact points along the tangents, and the elements of the edges against
@@ -57,6 +61,7 @@ def curvature(
     length = np.where(both, np.sqrt(lengths[:, 0] * lengths[:, 1]), lengths[:, 0])
     bends = free[:, 0] & (force * length > TRANSIENT * inertia)
 
+    force = caution * force
     e = edges / np.where(free, np.linalg.norm(edges, axis=2), 1.0)[:, :, None]
     along = np.einsum("mi,mj->mij", e[:, 0], e[:, 0])
     across = np.eye(3) - np.einsum("mi,mj->mij", n, n)

@@ -117,21 +117,30 @@ def hessian(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
     return np.einsum("mk,ml,mij->mkilj", lagged.w, lagged.w, K).reshape(-1, 12, 12)
 
 
-def friction_elements(lagged: Lagged, displacement: np.ndarray, eps: float) -> Elements:
-    """One element per lagged contact; i and j are the bodies of the body pair."""
-    f, K = _force_and_stiffness(lagged, displacement, eps)
+def friction_elements(
+    lagged: Lagged, displacement: np.ndarray, eps: float, caution: np.ndarray | float = 0.0
+) -> Elements:
+    """One element per lagged contact; i and j are the bodies of the body pair.
+
+    `caution` (l,) is the share of the bound of the curvature in place of the curvature itself (`abd.solver.caution`).
+    """
+    f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(caution, len(lagged)))
     side = lagged.two_sided.astype(float)
     other = side[:, None, None] * K
     elements = Elements(lagged.source, f, -side[:, None] * f, K, -other, other, lagged.Y_first, lagged.Y_second)
     return elements.exchanged(lagged.flipped)
 
 
-def _force_and_stiffness(lagged: Lagged, displacement: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
+def _force_and_stiffness(
+    lagged: Lagged, displacement: np.ndarray, eps: float, caution: np.ndarray | float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second.
 
         f = load f1 t,    K = load [ f1' t t^T + (f1/|u|) (1 - n n^T - t t^T) ],    t = u/|u|
 
-    Both terms of K are positive semi-definite as they stand.
+    Both terms of K are positive semi-definite as they stand. f1/|u|, which is never less than f1', bounds the curvature
+    along the slip: ``load f1/(2|u|) |u'|^2`` plus a constant is nowhere below the energy and touches it at u. The share
+    `caution` of the bound is taken, and of f1' what is left.
     """
     u = slip(lagged, displacement)
     y = np.linalg.norm(u, axis=1)
@@ -139,5 +148,6 @@ def _force_and_stiffness(lagged: Lagged, displacement: np.ndarray, eps: float) -
     along = np.einsum("mi,mj->mij", t, t)
     tangent = np.eye(3) - np.einsum("mi,mj->mij", lagged.n, lagged.n)
     share = f1_over_y(y, eps)
-    K = f2(y, eps)[:, None, None] * along + share[:, None, None] * (tangent - along)
+    bend = caution * share + (1.0 - caution) * f2(y, eps)
+    K = bend[:, None, None] * along + share[:, None, None] * (tangent - along)
     return (lagged.load * f1(y, eps))[:, None] * t, lagged.load[:, None, None] * K

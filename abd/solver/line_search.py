@@ -16,7 +16,7 @@ DOUBTFUL = 1e-9
 HALVINGS = 40
 
 
-def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, int, bool]:
+def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, bool]:
     """Accept a step on the path.
 
     Args:
@@ -24,7 +24,8 @@ def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, i
         small: (islands,) whether the full step is within the tolerance.
 
     Returns:
-        the accepted fractions, the number of energy evaluations, and whether the new iterate is linearised already.
+        the accepted fractions, the changes of the energy, the number of energy evaluations, and whether the new iterate
+        is linearised already.
 
     Raises:
         StepFailure: an island found no decrease, although its step is larger than the tolerance.
@@ -36,7 +37,7 @@ def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, i
         rising = ~(change <= ROUNDING * size) & (alpha > 0.0)
         if not rising.any():
             backend.accept()
-            return alpha, trial, False
+            return alpha, change, trial, False
         if (np.abs(change[rising]) <= DOUBTFUL * size[rising]).all():
             if slope is None:
                 slope = np.abs(backend.descent())
@@ -44,7 +45,7 @@ def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, i
             backend.linearize()
             steeper = rising & (np.abs(backend.descent()) > slope)
             if not steeper.any():
-                return alpha, trial, True
+                return alpha, change, trial, True
             backend.accept()
             rising = steeper
         alpha[rising] *= 0.5
@@ -52,6 +53,6 @@ def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, i
     if stuck.any():
         raise StepFailure("line_search", f"no decrease of the energy along the Newton direction in {HALVINGS} halvings")
     alpha[rising] = 0.0
-    backend.try_step(alpha)
+    change, _ = backend.try_step(alpha)
     backend.accept()
-    return alpha, HALVINGS + 1, False
+    return alpha, change, HALVINGS + 1, False

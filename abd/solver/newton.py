@@ -1,6 +1,6 @@
 """Projected Newton on the incremental potential, one step of the integrator.
 
-    repeat  g, H = gradient and projected Hessian at q
+    repeat  g, H = gradient and projected Hessian at q, cautious where the last model was too soft
             H d = -g
             alpha = largest collision-free, strain-limited fraction of the arc along d
             halve alpha until E decreases
@@ -18,6 +18,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.errors import StepFailure
+from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
 from abd.solver.line_search import search
 
@@ -66,7 +67,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     islands = backend.islands
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
     tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
-    forcing = Forcing(settings.linear_tolerance)
+    forcing, caution = Forcing(settings.linear_tolerance), Caution(islands.count)
+    backend.set_caution(caution.share)
     converged = backend.asleep()
     if converged.all():
         return
@@ -78,6 +80,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     for _ in range(settings.max_newton):
         backend.settle(converged)
         if not linearized:
+            backend.set_caution(caution.share)
             with progress.time("assembly"):
                 backend.linearize()
         with progress.time("linear solve"):
@@ -102,16 +105,19 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
                 # bodies at rest that a moving island has reached stood still in this direction
                 settled = islands.carry(before, settled, np.logical_and) & (converged | ~some)
                 moved = islands.carry(before, moved, np.maximum)
+                caution.share = islands.carry(before, caution.share, np.maximum)
             backend.settle(converged)
         speed = np.where(converged, 0.0, moved / h)
         if not np.isfinite(speed).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
         small = (speed <= tolerance) & settled
         with progress.time("line search"):
-            alpha, trials, linearized = search(backend, free, small)
+            slope = backend.descent()
+            alpha, change, trials, linearized = search(backend, free, small)
+        caution.advance(change, slope, alpha, free)
         progress.trials += trials
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
-        reached = ~converged & small & (free == 1.0)
+        reached = ~converged & small & (free == 1.0) & caution.decides
         if exact:
             error = backend.joint_errors() if reached.any() else np.full(islands.count, np.inf)
             reached &= error <= 1.0

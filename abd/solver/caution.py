@@ -1,0 +1,45 @@
+"""How much bounding curvature Newton adds to friction and contacts, learnt from how well its model foretold the energy.
+
+Two energies bend in ways that a positive definite quadratic model cannot copy. Friction is straight along a slip and has
+an edge where the slip turns round; the distance of a contact curves both ways when its bodies turn. Both have a bound of
+their curvature (`abd.potentials.friction`, `abd.potentials.curvature`). With all of it (share 1) full steps lower the
+energy, but where the true curvature is far below the bound each gains only a part of the way. Without it (share 0)
+Newton is quadratic near a minimum that is smooth, but jumps to and fro across edges and is halved again and again.
+
+With the slope g.d < 0 of the direction d, the model foretells that a step alpha d changes the energy by
+``(alpha - alpha^2/2) g.d``. Where it fell by much less, or the step had to be halved, the next model of that island gets
+the whole bound; where it fell by much more, a quarter of what it had. Such a step was a small part of the way, and how
+short it is says nothing of how near the minimum is: it does not decide on convergence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+MISSED, SURPASSED = 0.8, 1.3
+"""Change of the energy over the change foretold, below which there was too little and above which too much curvature."""
+RELAXED = 0.25
+SLIGHT = 0.01
+"""Share of the bounds that is too little to shorten a step."""
+
+
+class Caution:
+    """Shares of the bounds in the next models of one minimisation; it begins without.
+
+    Attributes:
+        share: (islands,) in [0, 1].
+        decides: (islands,) bool, whether the length of the last direction tells the distance to the minimum.
+    """
+
+    def __init__(self, islands: int):
+        self.share = np.zeros(islands)
+        self.decides = np.ones(islands, dtype=bool)
+
+    def advance(self, change: np.ndarray, slope: np.ndarray, alpha: np.ndarray, free: np.ndarray) -> None:
+        """Take in an iteration, all (islands,): the change of the energy, g.d, the accepted and the largest safe step."""
+        foretold = (alpha - 0.5 * alpha**2) * slope
+        went = foretold < 0.0
+        missed = went & ((alpha < free) | (change > MISSED * foretold))
+        surpassed = went & ~missed & (change < SURPASSED * foretold)
+        self.decides = ~surpassed | (self.share <= SLIGHT)
+        self.share = np.where(missed, 1.0, np.where(surpassed, RELAXED * self.share, self.share))
