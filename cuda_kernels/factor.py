@@ -56,11 +56,12 @@ class Sources:
 @wp.struct
 class Factor:
     """Blocks of U, (K, 12) rows and the same memory as (K, 12, 12) numbers; failed (N,) 1 where a pivot is not
-    positive; done (n,) bodies to pass over."""
+    positive, any_failed (1,) whether there is one; done (n,) bodies to pass over."""
 
     rows: wp.array2d(dtype=vec12)
     entries: wp.array3d(dtype=wp.float64)
     failed: wp.array(dtype=wp.int32)
+    any_failed: wp.array(dtype=wp.int32)
     done: wp.array(dtype=wp.int32)
 
 
@@ -138,6 +139,15 @@ def factor_pivot(f: Factor, slot: wp.int32) -> wp.int32:
 
 
 @wp.func
+def pivot_row(f: Factor, j: wp.int32, slot: wp.int32):
+    """Factor of the diagonal block of row j, and whether it failed."""
+    bad = factor_pivot(f, slot)
+    f.failed[j] = bad
+    if bad != 0:
+        f.any_failed[0] = 1
+
+
+@wp.func
 def divide_slot(f: Factor, pivot: wp.int32, slot: wp.int32):
     """U_ji = U_jj^-T A_ji in place."""
     for r in range(12):
@@ -199,7 +209,7 @@ def factor_row(p: Pattern, a: Sources, f: Factor, j: wp.int32):
                 while p.column[target] < p.column[right]:
                     target = target + 1
                 subtract_product(f, left, right, target)
-    f.failed[j] = factor_pivot(f, begin)
+    pivot_row(f, j, begin)
     for s in range(begin + 1, end):
         divide_slot(f, begin, s)
 
@@ -311,7 +321,7 @@ def factor_pivots(first: wp.int32, p: Pattern, f: Factor):
     """Diagonal block of one row of a level."""
     j = wp.tid() + first
     if f.done[p.body[j]] == 0:
-        f.failed[j] = factor_pivot(f, p.starts[j])
+        pivot_row(f, j, p.starts[j])
 
 
 @wp.kernel

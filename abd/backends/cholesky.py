@@ -28,7 +28,7 @@ class Cholesky:
         self.device, self.bodies, self.n = device, bodies, n
         self.pattern, self.sources, self.factor = kernels.Pattern(), kernels.Sources(), kernels.Factor()
         self.place = device.zeros(n, wp.int32)
-        self.missed = device.zeros(1, wp.int32)
+        self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self._pool, self._room = Pool(device), 0
         self._empty = device.rows(device.zeros((0, 12, 12), wp.float64))
 
@@ -73,6 +73,7 @@ class Cholesky:
         """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their pair counts."""
         rows = self.device.rows
         s, self.factor.done = self.sources, done
+        self.factor.any_failed.zero_()
         s.diagonal = rows(diagonal)
         s.a, s.b, s.c = (rows(c.blocks) if pairs else self._empty for c, pairs in couplings)
 
@@ -132,9 +133,9 @@ class Cholesky:
 
     def failed_body(self) -> int | None:
         """The first body, in the order of elimination, with a pivot that was not positive in the last factorisation."""
-        failed = np.flatnonzero(self.device.read(self.factor.failed, self.elimination.size))
-        if len(failed) == 0:
+        if self.device.read(self.factor.any_failed)[0] == 0:
             return None
+        failed = np.flatnonzero(self.device.read(self.factor.failed, self.elimination.size))
         # bodies that are done by the next factorisation must not report this one
         self.factor.failed.zero_()
         return int(self.body[failed[0]])
