@@ -44,6 +44,7 @@ def largest_error(x: np.ndarray, exact: np.ndarray) -> float:
 def split_everywhere(monkeypatch) -> None:
     """Cut even small trees into many ranges and levels."""
     monkeypatch.setattr(elimination, "WORTH_CUTTING", 0.0)
+    monkeypatch.setattr(elimination, "WORTH_DEALING", 0.0)
     monkeypatch.setattr(elimination, "LEVEL_COST", 0.0)
 
 

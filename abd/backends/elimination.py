@@ -27,6 +27,8 @@ WORTH_CUTTING = 6000.0
 """Work below which one range does everything."""
 CORES = 4
 """Cores that the cut is made for; ranges serve up to `RANGES`."""
+WORTH_DEALING = 1500.0
+"""Work below which subtrees that do not depend on each other share one range."""
 RANGES = 64
 MOST_CUTS = 4096
 ROOM = 24
@@ -246,7 +248,7 @@ def lists(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def dealt(load: np.ndarray) -> np.ndarray:
     """(s,) range of every subtree: the heaviest first, dealt back and forth, so that any half of the ranges holds about
     half of the load."""
-    count = min(RANGES, len(load))
+    count = min(RANGES, len(load)) if load.sum() >= WORTH_DEALING else min(1, len(load))
     bins = np.empty(len(load), dtype=np.int64)
     if count == 0:
         return bins
