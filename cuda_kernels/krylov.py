@@ -154,6 +154,39 @@ def descend(
 
 
 @wp.kernel
+def descend_and_divide(
+    first: wp.int32,
+    done: wp.array(dtype=wp.int32),
+    island: wp.array(dtype=wp.int32),
+    rz: wp.array(dtype=wp.float64),
+    pq: wp.array(dtype=wp.float64),
+    p: wp.array(dtype=vec12),
+    q: wp.array(dtype=vec12),
+    x: wp.array(dtype=vec12),
+    r: wp.array(dtype=vec12),
+    inverse: wp.array2d(dtype=vec12),
+    z: wp.array(dtype=vec12),
+    product: wp.array(dtype=wp.float64),
+):
+    """`descend`, then z = M^-1 r by the inverse blocks of block-Jacobi, and r . z."""
+    i = wp.tid() + first
+    if done[i] != 0:
+        return
+    w = island[i]
+    a = ZERO
+    if pq[w] > ZERO:
+        a = rz[w] / pq[w]
+    x[i] = x[i] + a * p[i]
+    rest = r[i] - a * q[i]
+    v = vec12()
+    for m in range(12):
+        v = v + rest[m] * inverse[i, m]
+    r[i] = rest
+    z[i] = v
+    product[i] = wp.dot(rest, v)
+
+
+@wp.kernel
 def turn(
     first: wp.int32,
     done: wp.array(dtype=wp.int32),

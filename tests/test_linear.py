@@ -137,6 +137,15 @@ def test_contacts_and_friction_add_to_the_blocks_of_joints(device):
     assert system.iterations > 1 and "bodies and joints" in pcg.describe()["name"]
 
 
+def test_block_jacobi_reaches_the_dense_solution(device):
+    system = System(device, 40, NOTHING, random_pairs(40, 60, seed=6))
+    moving = np.ones(40, dtype=bool)
+    moving[11] = False
+    solver = system.solver("pcg", moving=moving)
+    assert largest_error(system.solve(solver), system.dense(moving)) <= 1e-9
+    assert system.iterations > 10 and solver.describe()["name"] == "pcg, block-Jacobi"
+
+
 def test_static_bodies_stay_out_of_the_system(device):
     system = contact_system(device)
     moving = np.ones(40, dtype=bool)

@@ -115,6 +115,24 @@ class Cholesky:
         )
         self._solve_above(scale, rows(rhs), rows(x), dots)
 
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether the blocks on the diagonal are all there is."""
+        return self.elimination.slots == self.elimination.size
+
+    def invert(self, room, inverse) -> None:
+        """Inverse blocks (n, 12, 12) of a diagonal factor, as large as `room`; zero where a body has no row."""
+        rows = self.device.rows
+        self.device.launch(
+            kernels.invert_pivots,
+            self.elimination.size,
+            self.pattern,
+            self.factor,
+            rows(room),
+            rows(inverse),
+            grain=256,
+        )
+
     def _compute_levels(self) -> None:
         launch, p, f = self.device.launch, self.pattern, self.factor
         for slot, slots, grain, row, rows in self.levels:

@@ -22,6 +22,7 @@ class ConjugateGradients:
         self.device, self.n, self.islands = device, n, islands
         self.r, self.z, self.p, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
         self.product = device.zeros(n, wp.float64)
+        self._inverse: wp.array | None = None
         self.max_iterations = 100 + 12 * n
 
     def solve(self, matrix: tuple, gradient, x, factor: Cholesky, tolerance: float) -> int:
@@ -38,6 +39,10 @@ class ConjugateGradients:
         launch, n, islands, rows = self.device.launch, self.n, self.islands, self.device.rows
         self._matrix, self._factor, self._x = matrix, factor, rows(x)
         launch(krylov.begin, n, islands.done, rows(gradient), self._x, rows(self.r), grain=1024)
+        if factor.is_diagonal:
+            if self._inverse is None:
+                self._inverse, self._room = (self.device.zeros((n, 12, 12), wp.float64) for _ in range(2))
+            factor.invert(self._room, self._inverse)
         factor.solve(1.0, self.r, self.z, self.product)
         launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
         self._rz, self._fresh = islands.scalars("rz"), islands.scalars("fresh")
@@ -65,8 +70,14 @@ class ConjugateGradients:
             rz, fresh = self._rz, self._fresh
             launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)
             islands.reduce(product, sums.SUM, pq)
-            launch(krylov.descend, n, done, island, rz, pq, p, q, x, r, grain=1024)
-            self._factor.solve(1.0, self.r, self.z, product)
+            if self._factor.is_diagonal:
+                launch(
+                    krylov.descend_and_divide, n, done, island, rz, pq, p, q, x, r, rows(self._inverse), z, product,
+                    grain=256,
+                )  # fmt: skip
+            else:
+                launch(krylov.descend, n, done, island, rz, pq, p, q, x, r, grain=1024)
+                self._factor.solve(1.0, self.r, self.z, product)
             islands.reduce(product, sums.SUM, fresh)
             launch(krylov.turn, n, done, island, fresh, rz, z, p, grain=2048)
             self._rz, self._fresh = fresh, rz
