@@ -76,8 +76,8 @@ class Held(Caution):
         pass
 
 
-class Whole(Held):
-    """Always the whole bound."""
+class Whole(Caution):
+    """Begins with the whole bound."""
 
     def __init__(self, islands: int):
         super().__init__(islands)
