@@ -48,19 +48,24 @@ class NewtonSystem:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
 
     def stiffness_balance(self) -> tuple[float, float]:
-        """(g_other . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1).
+        """(f . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1), f the
+        gradient of all but contact and inertia.
 
         Leaves the iterate linearised.
         """
         self._assemble_bodies()
-        if self.has_constraints:
-            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
-        other = self.device.read(self.gradient)
         self._assemble_contacts()
         if self.contacts.reduction.pairs == 0:
             return 0.0, 0.0
-        share = (self.device.read(self.gradient) - other) / (self.kappa * self.step.ch2)
-        return float(np.sum(other * share)), float(np.sum(share * share))
+        forces = self.q
+        wp.copy(forces, self.before_contacts)
+        self.device.launch(bodies.subtract_inertia, self.n, self.body, self.step, self.pose, forces)
+        if self.has_constraints:
+            for vectors in (forces, self.before_contacts):
+                self.device.launch(bodies.project_vectors, self.n, self.body, self.step, vectors)
+        share = self.device.read(self.gradient) - self.device.read(self.before_contacts)
+        share /= self.kappa * self.step.ch2
+        return float(np.sum(self.device.read(forces) * share)), float(np.sum(share * share))
 
     def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
         """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations.

@@ -76,13 +76,18 @@ class BodyEnergies:
     def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
         """(n, 12) gradients."""
         data, (free, goal) = self.data, self._movers(step)
-        gradient = np.zeros((len(q), 12))
-        gradient[free] = inertia.gradient(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
+        gradient = self.inertial(step, q)
         gradient[free] -= step.ch2 * self._external(step, free, q)
         pull = prescribed.gradient(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
         gradient[goal] = state(*pull)
         elastic = self._elastic(arap.gradient, orthogonality.gradient, free | goal, q)
         gradient[free | goal, 3:] += step.ch2 * elastic.reshape(-1, 9)
+        return gradient
+
+    def inertial(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n, 12) gradients of the inertia of dynamic bodies."""
+        gradient, (free, _) = np.zeros((len(q), 12)), self._movers(step)
+        gradient[free] = inertia.gradient(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
         return gradient
 
     def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:

@@ -333,15 +333,17 @@ class NumpyBackend:
         np.add.at(self.blocks, (j, j), H_jj)
 
     def stiffness_balance(self) -> tuple[float, float]:
-        """(g_other . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1).
+        """(f . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1), f the
+        gradient of all but contact and inertia.
 
         Leaves the iterate linearised.
         """
         self._assemble_other()
         other = np.einsum("nij,nj->ni", self.projectors, self.gradient)
+        inertial = np.einsum("nij,nj->ni", self.projectors, self.energies.inertial(self.step, self.q))
         self.linearize()
         share = (self.gradient - other) / (self.kappa * self.step.ch2)
-        return float(np.sum(other * share)), float(np.sum(share * share))
+        return float(np.sum((other - inertial) * share)), float(np.sum(share * share))
 
     def linear_solver(self) -> dict:
         """Which solver there is."""

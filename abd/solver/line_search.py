@@ -48,6 +48,8 @@ def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, n
                 return alpha, change, trial, True
             backend.accept()
             rising = steeper
+            # within the tolerance already, and no better further on: halving would look for what rounding hides
+            alpha[rising & small] = 0.0
         alpha[rising] *= 0.5
     stuck = rising & ~small
     if stuck.any():

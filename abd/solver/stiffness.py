@@ -1,7 +1,9 @@
 """Contact stiffness kappa_c: given, or chosen and adapted (Li et al. 2020, Incremental Potential Contact, supplement 5).
 
 In the incremental potential the barrier stands as ``kappa_c c h^2 sum b``. Its lower bound gives the barrier, at a gap
-of 1e-8 of the scene's diagonal, 1e11 times the stiffness of the average mass; the upper bound is 100 times that.
+of 1e-8 of the scene's diagonal, 1e11 times the stiffness of the average mass; the upper bound is 100 times that. Between
+them it balances the forces at the start of a step, without inertia: the momentum of an impact would harden all contacts,
+which then switch on and off at d_hat, for two to twenty times the iterations.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class ContactStiffness:
         return self.value
 
     def balance(self, backend) -> bool:
-        """At the start of a step: balance the barrier against the other forces, within its bounds.
+        """At the start of a step: balance the barrier against the forces (inertia aside), within its bounds.
 
         Returns whether the iterate is linearised now.
         """
