@@ -7,7 +7,8 @@
             lambda += K C for the exact joint rows C
     until   the largest vertex displacement of a full step, over h, is at most the tolerance, and |C| within its own
 
-Every iterate is free of intersections. All bodies of an island share alpha and the convergence test.
+Every iterate is free of intersections. All bodies of an island share alpha and the convergence test; islands that have
+converged, or sleep, stand still meanwhile.
 """
 
 from __future__ import annotations
@@ -84,13 +85,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             with progress.time("assembly"):
                 backend.linearize()
         with progress.time("linear solve"):
-            moved, iterations = backend.solve(forcing.tolerance)
-            if iterations and not forcing.decides((~converged & (moved <= tolerance * h)).any()):
-                moved, more = backend.tighten()
-                iterations += more
-        forcing.advance(float(np.where(converged, 0.0, moved).max(initial=0.0)) / h)
-        progress.newton += 1
-        progress.linear += iterations
+            moved = _solve(backend, forcing, ~converged, tolerance, h, progress)
         settled = backend.effort_changes() <= 1.0 if rubbing else np.ones(islands.count, dtype=bool)
         closing = ~converged & (moved <= tolerance * h)
         if exact and closing.any():
@@ -134,7 +129,6 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         if stiffness.after_iteration(backend, alpha, moving):
             converged &= ~islands.paired
             linearized = False
-    where = _slowest(backend, np.where(moving, speed, -1.0))
     if exact and (small & (free == 1.0) & moving).any():
         raise StepFailure(
             "joints",
@@ -143,8 +137,21 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     raise StepFailure(
         "not_converged",
         f"{settings.max_newton} Newton iterations left a vertex speed of {speed[moving].max():.3g} m/s "
-        f"(tolerance {tolerance:.3g}) {where}",
+        f"(tolerance {tolerance:.3g}) {_slowest(backend, np.where(moving, speed, -1.0))}",
     )
+
+
+def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:
+    """A direction as exact as the progress asks for, and as can be where one of a `moving` island seems to end it; the
+    largest displacements (islands,) of the full step [m]."""
+    moved, iterations = backend.solve(forcing.tolerance)
+    if iterations and not forcing.decides((moving & (moved <= tolerance * h)).any()):
+        moved, more = backend.tighten()
+        iterations += more
+    forcing.advance(float(np.where(moving, moved, 0.0).max(initial=0.0)) / h)
+    progress.newton += 1
+    progress.linear += iterations
+    return moved
 
 
 def _slowest(backend, speed: np.ndarray) -> str:
