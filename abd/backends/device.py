@@ -90,6 +90,7 @@ class Device:
 
     Attributes:
         observer: told of everything that runs, while there is one.
+        share: of the items of a launch that work; the others return at once, because their bodies are done.
 
     Raises:
         DeviceError: the device is not there.
@@ -110,6 +111,7 @@ class Device:
         self.is_cpu = self.warp.is_cpu
         self.threads = threads_available() if self.is_cpu else 1
         self.observer: Observer | None = None
+        self.share = 1.0
         self._recorded: dict[tuple, list] = {}
         self._views: dict[int, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
@@ -141,7 +143,7 @@ class Device:
             self._launch(kernel, begin, count, inputs, grain)
 
     def _launch(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
-        slices = 1 if self._pool is None else min(self.threads, count // grain)
+        slices = 1 if self._pool is None else min(self.threads, int(self.share * count) // grain)
         if slices <= 1:
             self._command(kernel, 0, begin, count, inputs).launch()
             return

@@ -53,13 +53,16 @@ class Islands(Numbering):
         write(self.island_start, first.astype(np.int32))
         self.settled = np.zeros(self.count, dtype=bool)
         self.done.zero_()
+        self.device.share = 1.0
 
     def settle(self, islands: np.ndarray) -> bool:
         """Mark the bodies of these islands (count,) bool as done, and no others; returns whether others were done before."""
         if np.array_equal(islands, self.settled):
             return False
         self.settled = islands.copy()
-        self.device.write(self.done, islands[self.host].astype(np.int32))
+        done = islands[self.host]
+        self.device.write(self.done, done.astype(np.int32))
+        self.device.share = 1.0 - float(done.mean())
         return True
 
     def scalars(self, name: str) -> wp.array:
