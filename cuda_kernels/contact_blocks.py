@@ -88,7 +88,7 @@ def contact_blocks(
     xi = separation(s, i, j, law.minimum)
     kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
     least = wp.min(law.inertia[i], law.inertia[j])
-    share = wp.min(law.caution[i], law.caution[j])
+    share = law.caution[i]  # body i is dynamic; of one that does not move the share means nothing
     # Candidates that meet at the same two points, as those around two vertices do, are added as one.
     f = wp.vec3d()
     K = wp.mat33d()

@@ -135,7 +135,7 @@ def friction_blocks(
     if done[pair[0]] != 0 and done[pair[1]] != 0:
         return
     clear_sums(out, t)
-    true = ONE - wp.min(caution[pair[0]], caution[pair[1]])
+    true = ONE - caution[pair[0]]  # a dynamic body
     for e in range(begin, runs.end[t]):
         u = slip(l, e, pose, rest)
         y = wp.length(u)

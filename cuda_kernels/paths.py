@@ -69,7 +69,7 @@ def direction_paths(
     """The arc of every body along a direction (n, 12), the largest vertex displacement [m] and the strain limit.
 
     The displacement is the largest over the corners of the body's box, never less than over its vertices; the limit is
-    the alpha at which |alpha S| reaches 1/2. Bodies that are done stand still.
+    the alpha at which |alpha S| reaches 1/2. Bodies that are done stand still, and get the direction zero.
     """
     b = wp.tid() + first
     A = pose.A[b]
@@ -102,6 +102,8 @@ def direction_paths(
     if done[b] != 0:
         path.bend[b] = ZERO
         path.reach[b] = ZERO
+        for r in range(12):
+            direction[b, r] = ZERO
         return
     bound_arc(path, b, deformed_radius(lo, hi, A))
     fastest = ZERO

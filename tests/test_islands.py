@@ -202,3 +202,40 @@ def test_sleep_resumes_bit_for_bit():
     for k in range(17, 30):
         second.step()
         np.testing.assert_array_equal(second.host_state().q, whole[k])
+
+
+def test_a_run_that_sleeps_balances_its_friction():
+    """Nothing is left to do, and that is no failure."""
+    scene = abd.Scene(
+        solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 1e-2, "sleep_time": 0.05, "friction_iterations": -1}
+    )
+    scene.add_material("stone", mu=0.5)
+    scene.add_body("floor", half_space={}, material="stone")
+    scene.add_body("box", box=[0.5, 0.5, 0.5], position=[0, 0, 0.2505], material="stone")
+    simulation = abd.Simulation(scene, device="cpu")
+    reports = [simulation.step() for _ in range(20)]
+    assert slept(simulation) == ["box"]
+    assert all(report.converged for report in reports) and reports[-1].newton_iterations == 0
+
+
+def test_contacts_that_come_and_go_resume_bit_for_bit():
+    """The order of elimination depends on pairs of earlier steps, which the state holds."""
+    random = np.random.default_rng(4)
+    scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3})
+    scene.add_material("stone", mu=0.3)
+    scene.add_body("floor", half_space={}, material="stone")
+    for k in range(12):
+        place = [0.35 * (k % 2), 0.35 * (k // 2 % 2), 0.25 + 0.36 * (k // 4)]
+        turn = {"axis": random.normal(size=3).tolist(), "degrees": float(random.uniform(0, 60))}
+        scene.add_body(f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone")
+    first, patterns = abd.Simulation(scene, device="cpu"), set()
+    for _ in range(26):
+        first.step()
+        patterns.add(first.backend.linear.memory()["solver_pairs"].tobytes())
+    assert len(patterns) > 3
+    second = abd.Simulation(scene, device="cpu")
+    second.restore(first.checkpoint())
+    for _ in range(8):
+        first.step()
+        second.step()
+        np.testing.assert_array_equal(second.host_state().q, first.host_state().q)

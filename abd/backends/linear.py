@@ -16,13 +16,15 @@ from abd.backends.conjugate_gradients import ConjugateGradients
 from abd.backends.device import Device, Pool
 from abd.backends.elimination import Elimination
 from abd.backends.islands import Islands
-from abd.backends.solver_choice import BLOCK_BYTES, choose
+from abd.backends.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
 from abd.errors import StepFailure
 from cuda_kernels import krylov
 from cuda_kernels.krylov import Coupling
 
 CORRECTION = 1e-6
 """Tolerance of pcg in `LinearSolver.correct`, at most."""
+SURPRISED = 1.5
+"""Iterations of pcg over those that were expected, from which on the choice is made anew."""
 KEPT = 1.3
 """Pairs that left contact stay in the pattern while it holds no more than this multiple of those that are there."""
 
@@ -53,6 +55,8 @@ class LinearSolver:
         self._gradients: ConjugateGradients | None = None
         self._step: wp.array | None = None
         self._joints: wp.array | None = None
+        self._recalled: dict[str, np.ndarray] | None = None
+        self._start_anew()
 
     def solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]], forcing: float | None = None) -> int:
         """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
@@ -79,14 +83,51 @@ class LinearSolver:
         self._static.take(diagonal, couplings, self.islands.done)
         self._static.compute()
         self._matrix = self._gathered(diagonal, couplings)
-        return self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
+        self._taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
+        self._expected = max(self._expected, self._taken)
+        return self._taken
 
     def tighten(self) -> int:
         """Bring the last solve to the solver's own tolerance; returns the number of further iterations.
 
         To be called before anything else has been solved for.
         """
-        return 0 if self.is_exact else self._gradients.resume(self.tolerance)
+        if self.is_exact:
+            return 0
+        more = self._gradients.resume(self.tolerance)
+        self._expected = max(self._expected, self._taken + more)
+        return more
+
+    def begin(self) -> None:
+        """Begin a step: what earlier ones say of the iterations of pcg fades."""
+        self._expected = max(ITERATIONS, self._expected // 2)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What the choices and the rounding of later steps depend on: keys (k,) of the pairs that come and go in the
+        pattern, and numbers."""
+        keys = np.zeros(0, dtype=np.int64) if self._whole_keys is None else self._whole_keys
+        direct = self._whole_keys is not None
+        return {
+            "solver_pairs": keys,
+            "solver_numbers": np.array([direct, self._refused, self._expected, self._assumed, self._loose]),
+        }
+
+    def recall(self, memory: dict[str, np.ndarray]) -> None:
+        """Go on as the solver with that `memory` would; without one as in the beginning."""
+        self._recalled = memory if "solver_numbers" in memory else None
+        if self._recalled is None:
+            self._start_anew()
+
+    def _take_up(self) -> None:
+        direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
+        keys, self._recalled = self._recalled["solver_pairs"], None
+        self._refused, self._expected, self._assumed, self._loose = numbers
+        if not direct:
+            self._whole_keys = None
+            if self._refused:
+                self._whole_choice = Choice(False, "as before the checkpoint")
+        elif self._whole_keys is None or not np.array_equal(keys, self._whole_keys):
+            self._set_pattern(keys)
 
     @property
     def is_exact(self) -> bool:
@@ -163,11 +204,14 @@ class LinearSolver:
         joints, pairs = couplings[0]
         if self._joints is not joints.row:
             self._start_over(joints, pairs)
+        if self._recalled is not None:
+            self._take_up()
         loose = sum(count for _, count in couplings[1:])
         if loose == 0:
             self.choice, self._factor = self._static_choice, self._static
             return
-        if 2 * loose < self._refused or not (self._refused or self._find_all(couplings)):
+        outdated = 2 * loose < self._refused or self._expected > SURPRISED * self._assumed
+        if outdated if self._refused else not self._find_all(couplings):
             self._analyse(couplings, loose)
         self.choice, self._factor = self._whole_choice, self._whole
 
@@ -175,7 +219,7 @@ class LinearSolver:
         """Analyse the system without contacts."""
         self._joints = joints.row
         self._joint_keys = self._keys(joints, pairs)
-        self._whole_keys, self._refused = None, 0
+        self._start_anew()
         elimination = self._elimination(self._joint_keys)
         self._static_choice = choose(self.wanted, elimination, len(self._joint_keys), None)
         self._joined = self._static_choice.direct or choose("auto", elimination, len(self._joint_keys), None).direct
@@ -184,9 +228,18 @@ class LinearSolver:
         self._static.adopt(elimination)
         self._static.find(0, joints, pairs)
 
+    def _start_anew(self) -> None:
+        """Know nothing of pairs that come and go."""
+        self._whole_keys: np.ndarray | None = None
+        self._refused, self._loose, self._fresh = 0, 0, False
+        self._expected = self._assumed = ITERATIONS
+
     def _find_all(self, couplings: list[tuple[Coupling, int]]) -> bool:
         """Look up the pairs that come and go; False if the pattern lacks one."""
-        return self._whole_keys is not None and all(self._whole.find(k, *couplings[k]) for k in (1, 2))
+        if self._whole_keys is None:
+            return False
+        lookups, self._fresh = range(0 if self._fresh else 1, 3), False
+        return all(self._whole.find(k, *couplings[k]) for k in lookups)
 
     def _analyse(self, couplings: list[tuple[Coupling, int]], loose: int) -> None:
         """A pattern for the pairs that are there, or the decision to do without."""
@@ -194,17 +247,22 @@ class LinearSolver:
         if self._whole_keys is not None:
             kept = np.union1d(keys, self._whole_keys)
             keys = kept if len(kept) <= KEPT * len(keys) else keys
-        every = np.union1d(keys, self._joint_keys)
-        elimination = self._elimination(every)
-        pairs = loose + len(self._joint_keys)
-        self._whole_choice = choose(self.wanted, elimination, pairs, self._static.elimination)
+        self._assumed, self._loose = self._expected, loose
+        if self._set_pattern(keys):
+            self._find_all(couplings)
+
+    def _set_pattern(self, keys: np.ndarray) -> bool:
+        """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""
+        elimination = self._elimination(np.union1d(keys, self._joint_keys))
+        pairs = self._loose + len(self._joint_keys)
+        self._whole_choice = choose(self.wanted, elimination, pairs, self._static.elimination, self._assumed)
         if not self._whole_choice.direct:
-            self._whole_keys, self._refused = None, loose
-            return
+            self._whole_keys, self._refused = None, self._loose
+            return False
         self._whole_keys, self._refused = keys, 0
         self._whole.adopt(elimination)
-        for k, coupling in enumerate(couplings):
-            self._whole.find(k, *coupling)
+        self._fresh = True
+        return True
 
     def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
         """Sorted keys of a coupling's pairs of moving bodies."""

@@ -97,6 +97,14 @@ class NewtonSystem:
         """Which solver the last solve took, and why."""
         return self.linear.describe()
 
+    def solver_memory(self) -> dict[str, np.ndarray]:
+        """What the linear solver remembers from step to step, part of the state."""
+        return self.linear.memory()
+
+    def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
+        """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
+        self.linear.recall(saved)
+
     def _set_direction(self) -> np.ndarray:
         """Path along the direction; the largest vertex displacement of the full step per island [m]."""
         direction, a, b = self.linear.direction, self.values["a"], self.values["b"]

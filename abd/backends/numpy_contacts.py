@@ -59,8 +59,8 @@ class NumpyContacts:
         )
 
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
-        """(m,) shares of the bounds of contacts."""
-        return np.minimum(self.caution[candidates.first], self.caution[candidates.second])
+        """(m,) shares of the bounds of contacts, those of their dynamic bodies."""
+        return self.caution[owners_of(candidates, self.model)]
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """(m,) distances beyond the separation [m]; negative below the surface of a half-space."""

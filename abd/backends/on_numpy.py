@@ -208,8 +208,8 @@ class NumpyBackend:
 
         Settled islands stand still. The islands may change on the way (`Numbering.host`); the result is theirs.
         """
-        moving = np.where(self.settled[self.islands.host, None], 0.0, self.direction)
-        path = follow(self.q, moving, self.turning, self._radii())
+        self.direction = np.where(self.settled[self.islands.host, None], 0.0, self.direction)
+        path = follow(self.q, self.direction, self.turning, self._radii())
         strain = np.linalg.norm(path.S, 2, axis=(1, 2))
         limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
         return self._collision_free(path, self.islands.minima(limits, self.everybody, np.ones(self.islands.count)))
@@ -368,6 +368,13 @@ class NumpyBackend:
     def tighten(self) -> tuple[np.ndarray, int]:
         """The same as the last `solve`, which was exact."""
         return self._farthest(), 0
+
+    def solver_memory(self) -> dict[str, np.ndarray]:
+        """Nothing: every matrix is factored by itself."""
+        return {}
+
+    def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
+        """Nothing to go on with."""
 
     def _solved(self, gradient: np.ndarray) -> np.ndarray:
         """(n, 12) solution of H d = -gradient by the factor; rounding must not leak into fixed degrees of freedom."""

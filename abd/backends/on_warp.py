@@ -123,7 +123,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self.contacts.candidates.forget()
-        self.contacts.candidates.count = 0
+        self.contacts.candidates.count = self.contacts.candidates.pair_count = 0
         self._forget_contacts()
 
     def read_positions(self) -> np.ndarray:
@@ -164,6 +164,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.hold(held)
         self.set_stiffness(kappa)
         self.set_caution(np.zeros(self.islands.count))
+        self.linear.begin()
         self.contacts.candidates.forget()
 
     def finish(self) -> None:

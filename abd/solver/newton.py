@@ -86,6 +86,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
                 backend.linearize()
         with progress.time("linear solve"):
             moved = _solve(backend, forcing, ~converged, tolerance, h, progress)
+        if not np.isfinite(moved[~converged]).all():
+            raise StepFailure("not_finite", "the Newton direction is not finite")
         settled = backend.effort_changes() <= 1.0 if rubbing else np.ones(islands.count, dtype=bool)
         closing = ~converged & (moved <= tolerance * h)
         if exact and closing.any():
@@ -103,8 +105,6 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
                 caution.share = islands.carry(before, caution.share, np.maximum)
             backend.settle(converged)
         speed = np.where(converged, 0.0, moved / h)
-        if not np.isfinite(speed).all():
-            raise StepFailure("not_finite", "the Newton direction is not finite")
         small = (speed <= tolerance) & settled
         with progress.time("line search"):
             slope = backend.descent()
@@ -171,7 +171,7 @@ def solve_step(backend, settings, h: float, stiffness, progress: Progress, linea
         backend.lag_friction()
         before = progress.newton
         minimise(backend, settings, h, stiffness, progress)
-        if wanted < 0 and progress.newton == before + 1:
+        if wanted < 0 and progress.newton <= before + 1:
             return
     if wanted < 0:
         raise StepFailure(

@@ -60,6 +60,7 @@ class Stepper:
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
         self.backend.load_state(self.q, self.qd, previous_q, previous_qd)
+        self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
         self.memory = self._memory(state)
         self.applied = self._applied(state)
@@ -116,6 +117,7 @@ class Stepper:
                 "joint_stiffness": self.applied.stiffness.ravel().copy(),
                 "joint_shift": self.applied.shift.ravel().copy(),
                 "joint_ch2": np.array([self.applied.ch2]),
+                **self.backend.solver_memory(),
             },
         )
 
