@@ -23,8 +23,8 @@ from cuda_kernels.krylov import Coupling
 
 CORRECTION = 1e-6
 """Tolerance of pcg in `LinearSolver.correct`, at most."""
-SURPRISED = 1.5
-"""Iterations of pcg over those that were expected, from which on the choice is made anew."""
+SURPRISED = 3.0
+"""Running mean of the iterations of pcg over those that were expected, from which on the choice is made anew."""
 KEPT = 1.3
 """Pairs that left contact stay in the pattern while it holds no more than this multiple of those that are there."""
 
@@ -83,9 +83,9 @@ class LinearSolver:
         self._static.take(diagonal, couplings, self.islands.done)
         self._static.compute()
         self._matrix = self._gathered(diagonal, couplings)
-        self._taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
-        self._expected = max(self._expected, self._taken)
-        return self._taken
+        taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
+        self._expected = (3 * self._expected + taken) // 4
+        return taken
 
     def tighten(self) -> int:
         """Bring the last solve to the solver's own tolerance; returns the number of further iterations.
@@ -95,7 +95,7 @@ class LinearSolver:
         if self.is_exact:
             return 0
         more = self._gradients.resume(self.tolerance)
-        self._expected = max(self._expected, self._taken + more)
+        self._expected += more // 4
         return more
 
     def begin(self) -> None:
