@@ -16,6 +16,7 @@ from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, p
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
+from abd.backends.numpy_read_outs import ReadOuts
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -33,7 +34,7 @@ class Host:
     name: str = "numpy"
 
 
-class NumpyBackend:
+class NumpyBackend(ReadOuts):
     """The definitions of one scene; see `abd.backends` for what each call means.
 
     Attributes:
@@ -416,42 +417,3 @@ class NumpyBackend:
     def descent(self) -> np.ndarray:
         """g . d per island."""
         return self.islands.sums(np.sum(self.gradient * self.direction, axis=1), self.everybody)
-
-    # read-outs ---------------------------------------------------------------------------------------------------
-
-    def smallest_gap(self, exact: bool = True) -> float:
-        """Smallest gap among the candidates at the current iterate [m]; infinity without any."""
-        return float(self.contacts.gaps(self.q).min(initial=np.inf))
-
-    def island_gaps(self) -> np.ndarray:
-        """(islands,) smallest gaps [m] at the current iterate, infinite without any."""
-        everything = np.full(self.islands.count, np.inf)
-        return self.islands.minima(self.contacts.gaps(self.q), self.contacts.owners, everything)
-
-    def contact_count(self) -> int:
-        """Active contacts at the current iterate."""
-        return int(np.count_nonzero(self.contacts.gaps(self.q) < self.d_hat))
-
-    def touching(self) -> np.ndarray:
-        """(n,) 1 for bodies with an active contact at the current iterate."""
-        flags, candidates = np.zeros(self.n, dtype=np.int32), self.contacts.candidates
-        active = self.contacts.gaps(self.q) < self.d_hat
-        flags[np.concatenate([candidates.first[active], candidates.second[active]])] = 1
-        return flags
-
-    def residual_force(self) -> float:
-        """Largest force left on a body's centre of mass at the last linearisation [N]."""
-        return float(np.abs(self.gradient[:, :3]).max(initial=0.0) / self.step.ch2)
-
-    def strain(self) -> float:
-        """Largest |A A^T - 1|_F."""
-        A = maps(self.q)
-        return float(np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2)).max(initial=0.0))
-
-    def contact_energy(self) -> float:
-        """Barrier energy at the current iterate [J]."""
-        return float(self.contacts.energy(self.q).sum() / self.step.ch2)
-
-    def friction_work(self) -> float:
-        """Work of friction in the last (sub)step, times c h^2; not positive."""
-        return self._friction_work
