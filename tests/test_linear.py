@@ -224,6 +224,18 @@ def test_a_matrix_that_is_not_positive_definite_names_the_body(device):
         system.solve(system.solver("direct"))
 
 
+def test_conjugate_gradients_without_positive_curvature_stop(device):
+    """Contacts that couple more than the bodies' own blocks carry: iterations would go on for nothing, and soon."""
+    pairs = chain(40)
+    system = System(device, 40, NOTHING, pairs)
+    system.diagonal[:] = np.eye(12)
+    system.blocks = [np.zeros((0, 12, 12)), np.tile(-50.0 * np.eye(12), (len(pairs), 1, 1)), np.zeros((0, 12, 12))]
+    system.couplings = [system.coupling(p, b) for p, b in zip(system.pairs, system.blocks, strict=True)]
+    with pytest.raises(StepFailure) as failure:
+        system.solve(system.solver("pcg"))
+    assert failure.value.reason == "not_positive_definite" and "iteration 64" in str(failure.value)
+
+
 def test_the_choice_follows_size_and_structure(device):
     """Chains and small systems are factored; a large heap, whose factor fills in, is not."""
     cluster = random_pairs(8, 28, seed=1)

@@ -13,6 +13,8 @@ from cuda_kernels import krylov, sums
 
 LOOK_EVERY = 16
 """Iterations between two looks at the residual on CUDA."""
+DOUBT_EVERY = 64
+"""Iterations between two looks at the curvature along the directions: without any they would go on for nothing."""
 
 
 class ConjugateGradients:
@@ -87,6 +89,13 @@ class ConjugateGradients:
                     raise StepFailure("not_finite", f"conjugate gradients broke down in iteration {iteration}")
                 if (self._left <= goal)[running].all():
                     return iteration
+            if iteration % DOUBT_EVERY == 0:
+                stuck = running & ~(self._left <= goal) & ~(device.read(pq, islands.count) > 0.0)
+                if stuck.any():
+                    raise StepFailure(
+                        "not_positive_definite",
+                        f"conjugate gradients found no positive curvature in iteration {iteration}",
+                    )
         raise StepFailure(
             "linear_solver",
             f"conjugate gradients did not reach {tolerance:g} in {self.max_iterations} iterations; "
