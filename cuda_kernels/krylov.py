@@ -129,6 +129,14 @@ def aim(first: wp.int32, done: wp.array(dtype=wp.int32), z: wp.array(dtype=vec12
         p[i] = z[i]
 
 
+@wp.func
+def quotient(a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64), w: wp.int32) -> wp.float64:
+    """a / b of an island; 0 where b is not positive: it stays where it is."""
+    if b[w] > ZERO:
+        return a[w] / b[w]
+    return ZERO
+
+
 @wp.kernel
 def descend(
     first: wp.int32,
@@ -145,10 +153,7 @@ def descend(
     i = wp.tid() + first
     if done[i] != 0:
         return
-    w = island[i]
-    a = ZERO
-    if pq[w] > ZERO:
-        a = rz[w] / pq[w]
+    a = quotient(rz, pq, island[i])
     x[i] = x[i] + a * p[i]
     r[i] = r[i] - a * q[i]
 
@@ -172,10 +177,7 @@ def descend_and_divide(
     i = wp.tid() + first
     if done[i] != 0:
         return
-    w = island[i]
-    a = ZERO
-    if pq[w] > ZERO:
-        a = rz[w] / pq[w]
+    a = quotient(rz, pq, island[i])
     x[i] = x[i] + a * p[i]
     rest = r[i] - a * q[i]
     v = vec12()
@@ -200,11 +202,7 @@ def turn(
     i = wp.tid() + first
     if done[i] != 0:
         return
-    w = island[i]
-    b = ZERO
-    if stale[w] > ZERO:
-        b = fresh[w] / stale[w]
-    p[i] = z[i] + b * p[i]
+    p[i] = z[i] + quotient(fresh, stale, island[i]) * p[i]
 
 
 @wp.kernel

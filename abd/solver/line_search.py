@@ -16,12 +16,15 @@ DOUBTFUL = 1e-9
 HALVINGS = 40
 
 
-def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, bool]:
+def search(
+    backend, alpha: np.ndarray, small: np.ndarray, slope: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int, bool]:
     """Accept a step on the path.
 
     Args:
         alpha: (islands,) largest safe fractions; zero leaves an island where it is.
         small: (islands,) whether the full step is within the tolerance.
+        slope: (islands,) g.d at the iterate.
 
     Returns:
         the accepted fractions, the changes of the energy, the number of energy evaluations, and whether the new iterate
@@ -31,7 +34,6 @@ def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, n
         StepFailure: an island found no decrease, although its step is larger than the tolerance.
     """
     alpha = alpha.copy()
-    slope = None
     for trial in range(1, HALVINGS + 1):
         change, size = backend.try_step(alpha)
         rising = ~(change <= ROUNDING * size) & (alpha > 0.0)
@@ -39,11 +41,9 @@ def search(backend, alpha: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, n
             backend.accept()
             return alpha, change, trial, False
         if (np.abs(change[rising]) <= DOUBTFUL * size[rising]).all():
-            if slope is None:
-                slope = np.abs(backend.descent())
             backend.accept()
             backend.linearize()
-            steeper = rising & (np.abs(backend.descent()) > slope)
+            steeper = rising & (np.abs(backend.descent()) > np.abs(slope))
             if not steeper.any():
                 return alpha, change, trial, True
             backend.accept()

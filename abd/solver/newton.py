@@ -108,7 +108,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         small = (speed <= tolerance) & settled
         with progress.time("line search"):
             slope = backend.descent()
-            alpha, change, trials, linearized = search(backend, free, small)
+            alpha, change, trials, linearized = search(backend, free, small, slope)
         caution.advance(change, slope, alpha, free)
         progress.trials += trials
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
