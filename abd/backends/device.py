@@ -90,13 +90,15 @@ class Device:
 
     Attributes:
         observer: told of everything that runs, while there is one.
+        resident: whether the Newton iteration is recorded and replayed (`abd.backends.iteration`); always on CUDA.
+        generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
         share: of the items of a launch that work; the others return at once, because their bodies are done.
 
     Raises:
         DeviceError: the device is not there.
     """
 
-    def __init__(self, name: str = "cpu"):
+    def __init__(self, name: str = "cpu", resident: bool = False):
         start_warp()
         if name != "cpu" and not wp.is_cuda_available():
             raise DeviceError(
@@ -110,6 +112,8 @@ class Device:
         self.name = str(self.warp)
         self.is_cpu = self.warp.is_cpu
         self.threads = threads_available() if self.is_cpu else 1
+        self.resident = resident or not self.is_cpu
+        self.generation = 0
         self.observer: Observer | None = None
         self.share = 1.0
         self._recorded: dict[tuple, list] = {}
@@ -177,16 +181,24 @@ class Device:
             record[2] = count
         return command
 
+    def extent(self, count: int, room: int) -> int:
+        """Items of a launch on the first `count` entries of arrays with `room` for more: all of the room where launches are
+        recorded, whose kernels then look up the count on the device."""
+        return room if self.resident else count
+
     def empty(self, shape, dtype) -> wp.array:
         """Uninitialised array."""
+        self.generation += 1
         return wp.empty(shape, dtype=dtype, device=self.warp)
 
     def zeros(self, shape, dtype) -> wp.array:
         """Array of zeros."""
+        self.generation += 1
         return wp.zeros(shape, dtype=dtype, device=self.warp)
 
     def upload(self, values, dtype) -> wp.array:
         """Copy of host values."""
+        self.generation += 1
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
 
     def rows(self, values: wp.array) -> wp.array:
@@ -269,6 +281,11 @@ class Pool:
             self._arrays[name] = array
         return array
 
+    def room(self, name: str) -> int:
+        """Leading entries of a named array, 0 before its first use."""
+        array = self._arrays.get(name)
+        return 0 if array is None else array.shape[0]
+
     @property
     def bytes(self) -> int:
         """What the arrays take on the device."""
@@ -277,4 +294,5 @@ class Pool:
     def swap(self, a: str, b: str) -> None:
         """Exchange two named arrays."""
         if a in self._arrays and b in self._arrays:
+            self.device.generation += 1
             self._arrays[a], self._arrays[b] = self._arrays[b], self._arrays[a]

@@ -28,8 +28,8 @@ from cuda_kernels import affine, bodies, integrators, paths, sums
 class WarpBackend(NewtonSystem, ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
-    def __init__(self, model: Model, device: str = "cpu"):
-        self.model, self.device = model, Device(device)
+    def __init__(self, model: Model, device: str = "cpu", resident: bool = False):
+        self.model, self.device = model, Device(device, resident)
         d, n = self.device, len(model.bodies)
         d.load(cuda_kernels)
         self.n = n
