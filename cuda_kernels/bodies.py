@@ -361,6 +361,7 @@ def is_constrained(body: BodyData, b: wp.int32, held: wp.int32) -> bool:
 @wp.kernel
 def project_blocks(
     first: wp.int32,
+    count: wp.array(dtype=wp.int32),
     body: BodyData,
     step: StepData,
     row: wp.array(dtype=wp.int32),
@@ -369,8 +370,13 @@ def project_blocks(
     blocks: wp.array3d(dtype=wp.float64),
     is_diagonal: wp.int32,
 ):
-    """blocks[k] <- P_row blocks[k] P_column; diagonal ones get 1 - P so that fixed directions stay invertible."""
+    """blocks[k] <- P_row blocks[k] P_column; diagonal ones get 1 - P so that fixed directions stay invertible.
+
+    Of the blocks there are count[0].
+    """
     k = wp.tid() + first
+    if k >= count[0]:
+        return
     i = row[k]
     j = column[k]
     hi = step.held[i]

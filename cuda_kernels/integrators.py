@@ -109,6 +109,27 @@ def copy_pose(first: wp.int32, source: Pose, target: Pose):
 
 
 @wp.kernel
+def exchange_poses(first: wp.int32, a: Pose, b: Pose):
+    """Exchange the contents of two poses."""
+    k = wp.tid() + first
+    p = a.p[k]
+    A = a.A[k]
+    a.p[k] = b.p[k]
+    a.A[k] = b.A[k]
+    b.p[k] = p
+    b.A[k] = A
+
+
+@wp.kernel
+def exchange_values(first: wp.int32, a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64)):
+    """Exchange the contents of two arrays."""
+    k = wp.tid() + first
+    v = a[k]
+    a[k] = b[k]
+    b[k] = v
+
+
+@wp.kernel
 def snap(first: wp.int32, goal: Pose, chosen: wp.array(dtype=wp.int32), pose: Pose):
     """Set the chosen bodies exactly to their goal."""
     b = wp.tid() + first

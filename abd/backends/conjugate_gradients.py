@@ -24,7 +24,7 @@ class ConjugateGradients:
         self.device, self.n, self.islands = device, n, islands
         self.r, self.z, self.p, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
         self.product = device.zeros(n, wp.float64)
-        self._inverse: wp.array | None = None
+        self.inverse: wp.array | None = None
         self.max_iterations = 100 + 12 * n
 
     def solve(self, matrix: tuple, gradient, x, factor: Cholesky, tolerance: float) -> int:
@@ -41,10 +41,7 @@ class ConjugateGradients:
         launch, n, islands, rows = self.device.launch, self.n, self.islands, self.device.rows
         self._matrix, self._factor, self._x = matrix, factor, rows(x)
         launch(krylov.begin, n, islands.done, rows(gradient), self._x, rows(self.r), grain=1024)
-        if factor.is_diagonal:
-            if self._inverse is None:
-                self._inverse, self._room = (self.device.zeros((n, 12, 12), wp.float64) for _ in range(2))
-            factor.invert(self._room, self._inverse)
+        self.prepare(factor)
         factor.solve(1.0, self.r, self.z, self.product)
         launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
         self._rz, self._fresh = islands.scalars("rz"), islands.scalars("fresh")
@@ -53,6 +50,14 @@ class ConjugateGradients:
         if not np.isfinite(self._start[~islands.settled]).all():
             raise StepFailure("not_finite", "the gradient is not finite")
         return self.resume(tolerance)
+
+    def prepare(self, factor: Cholesky) -> None:
+        """Invert the blocks of a preconditioner that has no others: `inverse` (n, 12, 12)."""
+        if not factor.is_diagonal:
+            return
+        if self.inverse is None:
+            self.inverse, self._room = (self.device.zeros((self.n, 12, 12), wp.float64) for _ in range(2))
+        factor.invert(self._room, self.inverse)
 
     def resume(self, tolerance: float) -> int:
         """Go on where the last call ended, down to a smaller tolerance; returns the number of further iterations.
@@ -74,7 +79,7 @@ class ConjugateGradients:
             islands.reduce(product, sums.SUM, pq)
             if self._factor.is_diagonal:
                 launch(
-                    krylov.descend_and_divide, n, done, island, rz, pq, p, q, x, r, rows(self._inverse), z, product,
+                    krylov.descend_and_divide, n, done, island, rz, pq, p, q, x, r, rows(self.inverse), z, product,
                     grain=256,
                 )  # fmt: skip
             else:

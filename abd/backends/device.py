@@ -91,6 +91,7 @@ class Device:
     Attributes:
         observer: told of everything that runs, while there is one.
         resident: whether the Newton iteration is recorded and replayed (`abd.backends.iteration`); always on CUDA.
+        recording: whether launches are being recorded; nothing can be read then.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
         share: of the items of a launch that work; the others return at once, because their bodies are done.
 
@@ -113,7 +114,7 @@ class Device:
         self.is_cpu = self.warp.is_cpu
         self.threads = threads_available() if self.is_cpu else 1
         self.resident = resident or not self.is_cpu
-        self.generation = 0
+        self.generation, self.recording = 0, False
         self.observer: Observer | None = None
         self.share = 1.0
         self._recorded: dict[tuple, list] = {}
@@ -220,6 +221,7 @@ class Device:
 
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""
+        assert not self.recording, "a recorded iteration reads nothing back"
         with self._seen("read", array, count):
             if self.is_cpu:
                 view = array.numpy()

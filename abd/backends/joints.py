@@ -12,7 +12,7 @@ from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
 from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
 from abd.model import WORLD
-from cuda_kernels import exact_rows, measured_rows, measures, rows, sums
+from cuda_kernels import exact_rows, integrators, measured_rows, measures, rows, sums
 from cuda_kernels.krylov import Coupling
 
 
@@ -20,7 +20,7 @@ class Joints:
     """All joints of a scene.
 
     Attributes:
-        count: rows, linear and measured; pairs: joined body pairs.
+        count: rows, linear and measured; pairs: joined body pairs, counts: (1,) their number on the device.
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
     """
 
@@ -118,6 +118,7 @@ class Joints:
         keys = [linear_pairs[:, 0].astype(np.int64) * n + linear_pairs[:, 1], ends.pairs[:, 0] * n + ends.pairs[:, 1]]
         union = np.union1d(*keys)
         pairs, self.pairs = np.stack([union // n, union % n], axis=1), len(union)
+        self.counts = d.upload([self.pairs], wp.int32)
         if len(blocks) < self.pairs:
             constant = np.zeros((self.pairs, 12, 12))
             constant[np.searchsorted(union, keys[0])] = blocks
@@ -164,6 +165,11 @@ class Joints:
         """The energies of the trial become the current ones."""
         for name in ("linear", "energy"):
             self.pool.swap(f"{name}_current", f"{name}_trial")
+
+    def exchange(self) -> None:
+        """The same by exchanging contents, which can be recorded."""
+        for count, energies in ((self.linear_count, self._linear_energies), (self.row_count, self._energies)):
+            self.device.launch(integrators.exchange_values, count, energies("current"), energies("trial"))
 
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy between the slots, and the size of the terms."""

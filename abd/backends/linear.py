@@ -8,6 +8,9 @@ blocks are positive semidefinite as a whole, leaves the rest positive definite.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 import warp as wp
 
@@ -50,10 +53,9 @@ class LinearSolver:
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction = device.zeros((self.n, 12), wp.float64)
         self.dots = device.zeros(self.n, wp.float64)
-        self._static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
+        self.static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
         self._pool = Pool(device)
         self._gradients: ConjugateGradients | None = None
-        self._step: wp.array | None = None
         self._joints: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
         self._start_anew()
@@ -75,14 +77,14 @@ class LinearSolver:
         # views of them are in use until the next solve
         self._held = diagonal, [coupling.blocks for coupling, _ in couplings]
         if self.choice.direct:
-            factor = self._factor
+            factor = self.factor
             factor.take(diagonal, couplings, self.islands.done)
             factor.compute_and_solve(-1.0, gradient, self.direction, self.dots)
             self._check(factor)
             return 0
-        self._static.take(diagonal, couplings, self.islands.done)
-        self._static.compute()
-        self._matrix = self._gathered(diagonal, couplings)
+        self.static.take(diagonal, couplings, self.islands.done)
+        self.static.compute()
+        self._matrix = self.gathered(diagonal, couplings)
         taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
         self._expected = (3 * self._expected + taken) // 4
         return taken
@@ -130,6 +132,11 @@ class LinearSolver:
             self._set_pattern(keys)
 
     @property
+    def uses_loose_pairs(self) -> bool:
+        """Whether the pattern that is factored holds pairs that come and go."""
+        return self.choice.direct and self.factor is self._whole
+
+    @property
     def is_exact(self) -> bool:
         """Whether the last solve was direct."""
         return self._joints is None or self.choice.direct
@@ -141,20 +148,23 @@ class LinearSolver:
 
     def correct(self, gradient) -> None:
         """Add the solution for another gradient (n, 12) to `direction`, with the matrix of the last `solve`."""
-        if self._step is None:
-            self._step = self.device.zeros((self.n, 12), wp.float64)
         if self.choice.direct:
-            self._factor.solve(-1.0, gradient, self._step, self.dots)
+            self.factor.solve(-1.0, gradient, self.step, self.dots)
         else:
-            self._iterate(gradient, self._step, min(self.tolerance, CORRECTION))
+            self._iterate(gradient, self.step, min(self.tolerance, CORRECTION))
         rows = self.device.rows
-        self.device.launch(krylov.add, self.n, self.islands.done, rows(self._step), rows(self.direction))
+        self.device.launch(krylov.add, self.n, self.islands.done, rows(self.step), rows(self.direction))
+
+    @cached_property
+    def step(self) -> wp.array:
+        """(n, 12) room for a correction."""
+        return self.device.zeros((self.n, 12), wp.float64)
 
     def describe(self) -> dict:
         """What was picked at the last solve, and why; empty before the first one."""
         if self._joints is None:
             return {}
-        factor = self._factor if self.choice.direct else self._static
+        factor = self.factor if self.choice.direct else self.static
         e = factor.elimination
         name = "block Cholesky"
         if not self.choice.direct:
@@ -168,9 +178,9 @@ class LinearSolver:
     def _iterate(self, gradient, x, tolerance: float) -> int:
         if self._gradients is None:
             self._gradients = ConjugateGradients(self.device, self.n, self.islands)
-        return self._gradients.solve(self._matrix, gradient, x, self._static, tolerance)
+        return self._gradients.solve(self._matrix, gradient, x, self.static, tolerance)
 
-    def _gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
+    def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
         """What conjugate gradients multiply with. Friction acts mostly between bodies in contact: one block for both
         halves the memory that an iteration reads."""
         launch, get, rows = self.device.launch, self._pool.get, self.device.rows
@@ -201,19 +211,48 @@ class LinearSolver:
 
     def _follow(self, couplings: list[tuple[Coupling, int]]) -> None:
         """Bring choice and patterns up to date with the pairs that are there."""
-        joints, pairs = couplings[0]
+        self._follow_joints(*couplings[0])
+        loose = sum(count for _, count in couplings[1:])
+        if loose == 0:
+            self.choice, self.factor = self._static_choice, self.static
+            return
+        if self._is_outdated(loose) if self._refused else not self._find_all(couplings):
+            keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
+            if self._analyse(keys, loose):
+                self._find_all(couplings)
+        self.choice, self.factor = self._whole_choice, self._whole
+
+    def follow_near(self, joints: Coupling, pairs: int, loose: int, near: Callable[[], list[np.ndarray]]) -> None:
+        """The same for all pairs that may come into contact: what recorded solves keep to.
+
+        Args:
+            joints, pairs: coupling of the joints and its number of pairs; loose: number of the others; near: gives those,
+                arrays (k, 2) of bodies.
+        """
+        self._follow_joints(joints, pairs)
+        if loose == 0:
+            self.choice, self.factor = self._static_choice, self.static
+            return
+        if self._is_outdated(loose) if self._refused else True:
+            keys = np.unique(np.concatenate([self._keys_of(*ends.T) for ends in near()]))
+            if self._whole_keys is None or not np.isin(keys, self._whole_keys).all():
+                self._analyse(keys, loose)
+        self.choice, self.factor = self._whole_choice, self._whole
+
+    def took(self, iterations: int) -> None:
+        """Learn how many iterations of pcg a recorded solve took."""
+        if not self.choice.direct:
+            self._expected = (3 * self._expected + iterations) // 4
+
+    def _follow_joints(self, joints: Coupling, pairs: int) -> None:
         if self._joints is not joints.row:
             self._start_over(joints, pairs)
         if self._recalled is not None:
             self._take_up()
-        loose = sum(count for _, count in couplings[1:])
-        if loose == 0:
-            self.choice, self._factor = self._static_choice, self._static
-            return
-        outdated = 2 * loose < self._refused or self._expected > SURPRISED * self._assumed
-        if outdated if self._refused else not self._find_all(couplings):
-            self._analyse(couplings, loose)
-        self.choice, self._factor = self._whole_choice, self._whole
+
+    def _is_outdated(self, loose: int) -> bool:
+        """Whether the choice of pcg rests on far more pairs than there are, or on far fewer iterations than it took."""
+        return 2 * loose < self._refused or self._expected > SURPRISED * self._assumed
 
     def _start_over(self, joints: Coupling, pairs: int) -> None:
         """Analyse the system without contacts."""
@@ -225,8 +264,8 @@ class LinearSolver:
         self._joined = self._static_choice.direct or choose("auto", elimination, len(self._joint_keys), None).direct
         if not self._joined:
             elimination = self._elimination(self._joint_keys[:0])
-        self._static.adopt(elimination)
-        self._static.find(0, joints, pairs)
+        self.static.adopt(elimination)
+        self.static.find(0, joints, pairs)
 
     def _start_anew(self) -> None:
         """Know nothing of pairs that come and go."""
@@ -241,21 +280,19 @@ class LinearSolver:
         lookups, self._fresh = range(0 if self._fresh else 1, 3), False
         return all(self._whole.find(k, *couplings[k]) for k in lookups)
 
-    def _analyse(self, couplings: list[tuple[Coupling, int]], loose: int) -> None:
-        """A pattern for the pairs that are there, or the decision to do without."""
-        keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
+    def _analyse(self, keys: np.ndarray, loose: int) -> bool:
+        """A pattern for the pairs of these keys, or the decision to do without; returns which."""
         if self._whole_keys is not None:
             kept = np.union1d(keys, self._whole_keys)
             keys = kept if len(kept) <= KEPT * len(keys) else keys
         self._assumed, self._loose = self._expected, loose
-        if self._set_pattern(keys):
-            self._find_all(couplings)
+        return self._set_pattern(keys)
 
     def _set_pattern(self, keys: np.ndarray) -> bool:
         """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""
         elimination = self._elimination(np.union1d(keys, self._joint_keys))
         pairs = self._loose + len(self._joint_keys)
-        self._whole_choice = choose(self.wanted, elimination, pairs, self._static.elimination, self._assumed)
+        self._whole_choice = choose(self.wanted, elimination, pairs, self.static.elimination, self._assumed)
         if not self._whole_choice.direct:
             self._whole_keys, self._refused = None, self._loose
             return False
@@ -266,7 +303,11 @@ class LinearSolver:
 
     def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
         """Sorted keys of a coupling's pairs of moving bodies."""
-        i, j = (self.slot[self.device.read(ends, pairs)] for ends in (coupling.row, coupling.column))
+        return self._keys_of(self.device.read(coupling.row, pairs), self.device.read(coupling.column, pairs))
+
+    def _keys_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The same for pairs of bodies (k,)."""
+        i, j = self.slot[rows], self.slot[columns]
         inner = (i >= 0) & (j >= 0)
         i, j = i[inner].astype(np.int64), j[inner]
         return np.unique(np.minimum(i, j) * len(self.bodies) + np.maximum(i, j))

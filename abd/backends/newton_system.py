@@ -7,6 +7,7 @@ import warp as wp
 
 from abd.joints.system import CLOSED, CLOSINGS
 from cuda_kernels import bodies, integrators, paths, sums
+from cuda_kernels.krylov import Coupling
 
 
 class NewtonSystem:
@@ -14,7 +15,7 @@ class NewtonSystem:
 
     def lag_friction(self) -> None:
         """Freeze friction's contacts at the current iterate."""
-        self._know_contacts()
+        self.know_contacts()
         self.friction.lag(self.pose)
         self.friction.evaluate(self.pose, self.rest, self.eps, "current")
 
@@ -35,7 +36,7 @@ class NewtonSystem:
         self.friction.reduce(self.gradient, self.diagonal)
 
     def _assemble_contacts(self) -> None:
-        self._know_contacts()
+        self.know_contacts()
         wp.copy(self.before_contacts, self.gradient)
         self.contacts.linearize(self.pose)
         self.contacts.reduce(self.gradient, self.diagonal)
@@ -72,15 +73,18 @@ class NewtonSystem:
 
         `forcing` is the relative tolerance where the solver iterates, None for the one of the settings.
         """
-        couplings = [
-            (self.joints.coupling, self.joints.pairs),
-            (self.contacts.reduction.coupling, self.contacts.reduction.pairs),
-            (self.friction.reduction.coupling, self.friction.reduction.pairs),
-        ]
+        couplings, counts = self.couplings()
         if self.has_constraints:
-            self._project(couplings)
+            self.project(couplings, counts)
         iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing)
         return self._take_direction(), iterations
+
+    def couplings(self) -> tuple[list[tuple[Coupling, int]], list[wp.array]]:
+        """Blocks off the diagonal of joints, contacts and friction: with the numbers of their pairs, or the rooms for them
+        where launches are recorded, and the numbers on the device."""
+        reductions = (self.contacts.reduction, self.friction.reduction)
+        couplings = [(self.joints.coupling, self.joints.pairs), *((r.coupling, r.pairs) for r in reductions)]
+        return couplings, [self.joints.counts, *(r.counts for r in reductions)]
 
     def tighten(self) -> tuple[np.ndarray, int]:
         """The same with the last solve brought to the tolerance of the settings."""
@@ -107,14 +111,21 @@ class NewtonSystem:
 
     def _set_direction(self) -> np.ndarray:
         """Path along the direction; the largest vertex displacement of the full step per island [m]."""
+        islands = self.islands
+        self.launch_direction(islands.scalars("moved"), islands.scalars("strain"))
+        self._strain_limit = islands.read("strain")
+        return islands.read("moved")
+
+    def launch_direction(self, moved: wp.array, limit: wp.array) -> None:
+        """Path along the direction; per island the largest vertex displacement of the full step [m], and the largest
+        alpha that strains no body too much."""
         direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
         self.device.launch(
             paths.direction_paths,
             self.n, self.body, self.lower, self.upper, self.pose, self.islands.done, direction, self.path, a, b,
         )  # fmt: skip
-        speed = self.islands.reduced(a, sums.MAX)
-        self._strain_limit = self.islands.reduced(b, sums.MIN)
-        return speed
+        self.islands.reduce(a, sums.MAX, moved)
+        self.islands.reduce(b, sums.MIN, limit)
 
     def effort_changes(self) -> np.ndarray:
         """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
@@ -139,11 +150,7 @@ class NewtonSystem:
             self.joints.predicted_errors(self.straight, direction, a)
             if self.islands.reduced(a, sums.MAX)[chosen].max() <= CLOSED:
                 break
-            missing.zero_()
-            self.joints.add_missing(self.straight, self.aside, missing)
-            self.joints.take_over(self.straight, False, self.aside)
-            if self.has_constraints:
-                launch(bodies.project_vectors, n, self.body, self.step, missing)
+            self.launch_missing(missing)
             self.linear.correct(missing)
             if self.has_constraints:
                 launch(bodies.project_vectors, n, self.body, self.step, direction)
@@ -151,17 +158,29 @@ class NewtonSystem:
         self.joints.evaluate(self.pose, "current")
         return self._set_direction()
 
-    def _project(self, couplings) -> None:
+    def launch_missing(self, missing: wp.array) -> None:
+        """Forces (n, 12) that the exact rows lack at the end of the direction; their multipliers take them over."""
+        missing.zero_()
+        self.joints.add_missing(self.straight, self.aside, missing)
+        self.joints.take_over(self.straight, False, self.aside)
+        if self.has_constraints:
+            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, missing)
+
+    def project(self, couplings, counts) -> None:
+        """Take fixed degrees of freedom out of all blocks: the bodies', and couplings with the rooms of their pairs,
+        of which there are counts[k][0]."""
         self.joints.restore_blocks()
-        jobs = [(self.n, self.everybody, self.everybody, self.diagonal, 1)]
-        jobs += [(pairs, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
-        most = max(count for count, *_ in jobs)
+        jobs = [(self.n, self.count, self.everybody, self.everybody, self.diagonal, 1)]
+        jobs += [
+            (room, count, c.row, c.column, c.blocks, 0) for (c, room), count in zip(couplings, counts, strict=True)
+        ]
+        most = max(room for room, *_ in jobs)
         if self.scratch is None or self.scratch.shape[0] < most:
             self.scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)
-        for count, row, column, blocks, is_diagonal in jobs:
+        for room, count, row, column, blocks, is_diagonal in jobs:
             self.device.launch(
                 bodies.project_blocks,
-                count, self.body, self.step, row, column, self.scratch, blocks, is_diagonal, grain=128,
+                room, count, self.body, self.step, row, column, self.scratch, blocks, is_diagonal, grain=128,
             )  # fmt: skip
 
     def descent(self) -> np.ndarray:

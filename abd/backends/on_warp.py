@@ -13,6 +13,7 @@ from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
+from abd.backends.iteration import Iteration
 from abd.backends.joints import Joints
 from abd.backends.linear import LinearSolver
 from abd.backends.newton_system import NewtonSystem
@@ -63,7 +64,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.values = {
             name: d.zeros(n, wp.float64) for name in ("current", "trial", "difference", "size", "a", "b", "row")
         }
-        self.everybody = d.upload(np.arange(n), wp.int32)
+        self.everybody, self.count = d.upload(np.arange(n), wp.int32), d.upload([n], wp.int32)
         fixed = (model.bodies.free_rotation != 3) | ~model.bodies.free_translation.all(axis=1)
         self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
         self.linear = LinearSolver(
@@ -77,6 +78,8 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.eps = self.kappa = 0.0
         self.contacts_known = False
         self.d_hat = model.settings.d_hat
+        self.fixed_stiffness = model.settings.contact_stiffness is not None
+        self.iteration = Iteration(self) if d.resident else None
 
     # joints ------------------------------------------------------------------------------------------------------
 
@@ -124,7 +127,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.device.write(self.earlier, previous_qd)
         self.contacts.candidates.forget()
         self.contacts.candidates.count = self.contacts.candidates.pair_count = 0
-        self._forget_contacts()
+        self.forget_contacts()
 
     def read_positions(self) -> np.ndarray:
         """(n, 12) of the current iterate."""
@@ -156,7 +159,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.device.write(self.q, goals)
         launch(integrators.unpack, n, self.q, self.goal)
         launch(integrators.copy_pose, n, self.now, self.pose)
-        self._forget_contacts()
+        self.forget_contacts()
         self.step.ch2, self.eps = float(ch2), float(eps)
         self.step.pull = 1.0
         self.step.lp.zero_()
@@ -201,11 +204,17 @@ class WarpBackend(NewtonSystem, ReadOuts):
             self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
             wp.copy(self.values["trial"], self.values["current"])
 
+    def settle_resident(self, converged: wp.array) -> None:
+        """The same for the islands marked on the device (count,), 1 or 0; launches only."""
+        self.islands.settle_resident(converged)
+        self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
+        wp.copy(self.values["trial"], self.values["current"])
+
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies exactly to their goals."""
         self.device.write(self.moving, chosen.astype(np.int32))
         self.device.launch(integrators.snap, self.n, self.goal, self.moving, self.pose)
-        self._forget_contacts()
+        self.forget_contacts()
 
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Stiffness and multipliers of the prescribed bodies' pull."""
@@ -217,7 +226,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         """Contact stiffness kappa_c."""
         self.kappa = float(kappa)
         self.contacts.set_stiffness(self.kappa * self.step.ch2)
-        self._forget_contacts()
+        self.forget_contacts()
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
@@ -255,7 +264,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
             self.device.write(alpha, limit)
             reach = limit * self._speed
         if candidates.cover(self.path, float(reach.max()), islands.island, alpha):
-            self._forget_contacts()
+            self.forget_contacts()
             before = islands.host
             pairs = np.concatenate([candidates.pair_list(), self.friction.pair_list()])
             if islands.renumber(self.mobile, pairs):
@@ -267,7 +276,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
     def _stopped(self, limit: np.ndarray, alpha: wp.array) -> np.ndarray:
         """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow."""
         a = self.values["a"]
-        self._know_contacts()
+        self.know_contacts()
         self.contacts.times_of_impact(self.path, self.islands.island, alpha, a)
         return np.minimum(limit, self.islands.reduced(a, sums.MIN))
 
@@ -296,14 +305,22 @@ class WarpBackend(NewtonSystem, ReadOuts):
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
-        scalars = self.islands.scalars("alpha")
+        islands = self.islands
+        scalars = islands.scalars("alpha")
         self.device.write(scalars, alpha)
         self._motion = float((alpha * self._speed).max())
         self._advance(scalars)
-        self._know_contacts()
-        self.contacts.evaluate(self.trial, "trial", (self.islands.island, scalars))
+        self.know_contacts()
+        self.launch_trial(scalars, islands.scalars("change"), islands.scalars("size"))
+        return islands.read("change"), islands.read("size")
+
+    def launch_trial(self, alpha: wp.array, change: wp.array, size: wp.array) -> None:
+        """Energies at the trial, which is path(alpha): per island their change and the sum of their sizes."""
+        self.contacts.evaluate(self.trial, "trial", (self.islands.island, alpha))
         self._evaluate(self.trial, "trial")
-        return self._differences()
+        self._differences()
+        self.islands.reduce(self.values["difference"], sums.SUM, change)
+        self.islands.reduce(self.values["size"], sums.SUM, size)
 
     def accept(self) -> None:
         """The trial becomes the current iterate."""
@@ -322,12 +339,22 @@ class WarpBackend(NewtonSystem, ReadOuts):
         # external work counts from the current iterate, which is a new one
         self._body_energies(self.pose, "current")
 
+    def exchange(self) -> None:
+        """The trial becomes the current iterate and the current one the trial, by their contents: launches only."""
+        launch, values = self.device.launch, self.values
+        launch(integrators.exchange_poses, self.n, self.pose, self.trial)
+        launch(integrators.exchange_values, self.n, values["current"], values["trial"])
+        self.contacts.exchange()
+        self.friction.exchange()
+        self.joints.exchange()
+        self._body_energies(self.pose, "current")
+
     def evaluate(self) -> None:
         """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
         self._unsettle()
         self._evaluate(self.pose, "current")
 
-    def _forget_contacts(self) -> None:
+    def forget_contacts(self) -> None:
         """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
         self.contacts_known = False
         self._unsettle()
@@ -335,7 +362,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
     def _unsettle(self) -> None:
         self.islands.settle(np.zeros(self.islands.count, dtype=bool))
 
-    def _know_contacts(self) -> None:
+    def know_contacts(self) -> None:
         """Contact energies of the current iterate on the current list, if they are not there already."""
         if not self.contacts_known:
             self.contacts.evaluate(self.pose, "current")
@@ -350,16 +377,11 @@ class WarpBackend(NewtonSystem, ReadOuts):
         done, out = self.islands.done, self.values[slot]
         self.device.launch(bodies.body_energies, self.n, self.body, self.step, self.pose, pose, done, out)
 
-    def _differences(self) -> tuple[np.ndarray, np.ndarray]:
-        launch, n, v = self.device.launch, self.n, self.values
+    def _differences(self) -> None:
+        """Every body's change of energy from the current iterate to the trial, and the size of its terms."""
+        v = self.values
         difference, size = v["difference"], v["size"]
-        launch(sums.body_differences, n, v["trial"], v["current"], difference, size)
-        c, f = self.contacts, self.friction
+        self.device.launch(sums.body_differences, self.n, v["trial"], v["current"], difference, size)
         self.joints.add_differences(difference, size)
-        if c.candidates.count:
-            pair = (c.arrays("trial")[0], c.arrays("current")[0])
-            launch(sums.segment_differences, n, c.candidates.segment, c.candidates.group, *pair, difference, size)
-        if f.count:
-            pair = (f.pool.get("energy_trial", 1, wp.float64), f.pool.get("energy_current", 1, wp.float64))
-            launch(sums.segment_differences, n, f.segment, f.group, *pair, difference, size)
-        return self.islands.reduced(difference, sums.SUM), self.islands.reduced(size, sums.SUM)
+        self.contacts.add_differences(difference, size)
+        self.friction.add_differences(difference, size)

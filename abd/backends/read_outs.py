@@ -15,7 +15,7 @@ class ReadOuts:
 
         Without `exact`, a gap beyond d_hat may be a lower bound.
         """
-        self._know_contacts()
+        self.know_contacts()
         gap = self.contacts.smallest_gap()
         if exact and self.d_hat < gap < np.inf:
             # beyond d_hat the gaps may be bounds
@@ -25,14 +25,14 @@ class ReadOuts:
 
     def island_gaps(self) -> np.ndarray:
         """(islands,) smallest gaps [m] at the current iterate, infinite without any; beyond d_hat lower bounds."""
-        self._know_contacts()
+        self.know_contacts()
         if self.contacts.candidates.count == 0:
             return np.full(self.islands.count, np.inf)
         return self.islands.reduced(self.contacts.body_gaps(), sums.MIN)
 
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
-        self._know_contacts()
+        self.know_contacts()
         return int(np.count_nonzero(self.contacts.active())) if self.contacts.candidates.count else 0
 
     def contact_storage(self) -> dict[str, int]:
@@ -41,7 +41,7 @@ class ReadOuts:
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
-        self._know_contacts()
+        self.know_contacts()
         return self.contacts.touching()
 
     def residual_force(self) -> float:
@@ -57,7 +57,7 @@ class ReadOuts:
 
     def contact_energy(self) -> float:
         """Barrier energy at the current iterate [J]."""
-        self._know_contacts()
+        self.know_contacts()
         count = self.contacts.candidates.count
         return (
             float(self.device.read(self.contacts.arrays("current")[0], count).sum() / self.step.ch2) if count else 0.0

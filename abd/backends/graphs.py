@@ -1,0 +1,74 @@
+"""Recorded work: launches that a device repeats without the host, with loops and branches that it decides itself.
+
+A body of launches runs directly the first time, which allocates what it needs, is recorded the second time and replayed
+from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
+`generation` and the caller's key stay the same. Warp replays on the processor too, an order of magnitude faster than
+launch by launch, but on one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import warp as wp
+
+from abd.backends.device import Device
+
+MOST = 32
+"""Records that are kept."""
+
+
+class Graphs:
+    """Records of one device.
+
+    Attributes:
+        recorded, replayed: how often, for reports.
+    """
+
+    def __init__(self, device: Device):
+        self.device = device
+        self.recorded = self.replayed = 0
+        self._generation = -1
+        self._kept: dict[Hashable, wp.Graph | None] = {}
+
+    def run(self, key: Hashable, body: Callable[[], None]) -> None:
+        """Run a body of launches; under the same key it has to make the same ones."""
+        device = self.device
+        if device.observer is not None:
+            # whoever watches wants to see every launch
+            body()
+            return
+        if device.generation != self._generation or len(self._kept) > MOST:
+            self._kept.clear()
+            self._generation = device.generation
+        if key not in self._kept:
+            body()
+            # what it allocated on the way makes it run directly once more
+            if device.generation == self._generation:
+                self._kept[key] = None
+            return
+        graph = self._kept[key]
+        if graph is None:
+            graph = self._kept[key] = self._record(body)
+        self.replayed += 1
+        wp.capture_launch(graph)
+
+    def _record(self, body: Callable[[], None]) -> wp.Graph:
+        self.recorded += 1
+        device = self.device
+        wp.capture_begin(device=device.warp)
+        device.recording = True
+        try:
+            body()
+        finally:
+            device.recording = False
+            graph = wp.capture_end(device=device.warp)
+        return graph
+
+    def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
+        """Run a body as long as condition[0] is not 0; the body changes it."""
+        wp.capture_while(condition, body)
+
+    def when(self, condition: wp.array, body: Callable[[], None]) -> None:
+        """Run a body if condition[0] is not 0."""
+        wp.capture_if(condition, body)

@@ -1,0 +1,117 @@
+"""The linear solves of a recorded Newton iteration: what `LinearSolver` decides on the host is decided before, for all
+pairs that may come into contact, and conjugate gradients stop by themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.conjugate_gradients import DOUBT_EVERY, ConjugateGradients
+from abd.backends.graphs import Graphs
+from abd.backends.linear import LinearSolver
+from cuda_kernels import krylov, newton, sums
+
+
+class ResidentLinear:
+    """Solves of one `LinearSolver` within a recorded iteration.
+
+    Args:
+        control: the numbers and flags that decide (`cuda_kernels.newton`).
+    """
+
+    def __init__(self, linear: LinearSolver, graphs: Graphs, control: newton.Control):
+        self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, control
+        d, room = self.device, max(linear.n, 1)
+        self.start, self.left, self.goal, self.curvature, self.fresh = (d.zeros(room, wp.float64) for _ in range(5))
+        self.gradients: ConjugateGradients | None = None
+        self.running = control.flags[newton.RUNNING : newton.RUNNING + 1]
+
+    def launch_solve(self, gradient, diagonal, couplings, counts) -> None:
+        """Fill the solver's direction; conjugate gradients down to the forcing tolerance.
+
+        Args:
+            gradient: (n, 12); diagonal: (n, 12, 12).
+            couplings: off-diagonal blocks and rooms of pairs of joints, contacts and friction; counts: their numbers of
+                pairs on the device, None for joints.
+        """
+        linear = self.linear
+        if len(linear.bodies) == 0:
+            return
+        done = linear.islands.done
+        for which in (1, 2) if linear.uses_loose_pairs else ():
+            linear.factor.launch_find(which, *couplings[which], counts[which])
+        if linear.choice.direct:
+            linear.factor.take(diagonal, couplings, done)
+            linear.factor.compute_and_solve(-1.0, gradient, linear.direction, linear.dots)
+            return
+        linear.static.take(diagonal, couplings, done)
+        linear.static.compute()
+        self._matrix = linear.gathered(diagonal, couplings, counts[1])
+        self._begin(gradient, linear.direction, newton.FORCING)
+
+    def launch_tighten(self) -> None:
+        """Bring the last solve to the tightest tolerance."""
+        launch, n = self.device.launch, self.linear.n
+        launch(newton.set_flag, 1, self.control, newton.PASSED, 0)
+        launch(newton.resume_residuals, n, self.control, self.start, self.left, self.goal, newton.TIGHTEST)
+        self._iterate(self.linear.direction)
+
+    def launch_correct(self, gradient) -> None:
+        """Add the solution for another gradient (n, 12) to the direction, with the matrix of the last solve."""
+        linear = self.linear
+        step = linear.step
+        if linear.choice.direct:
+            linear.factor.solve(-1.0, gradient, step, linear.dots)
+        else:
+            self._begin(gradient, step, newton.CORRECTION)
+        rows = self.device.rows
+        self.device.launch(krylov.add, linear.n, linear.islands.done, rows(step), rows(linear.direction))
+
+    def _begin(self, gradient, x, tolerance: int) -> None:
+        linear, device, control = self.linear, self.device, self.control
+        launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
+        if self.gradients is None:
+            self.gradients = ConjugateGradients(device, n, islands)
+        g, factor = self.gradients, linear.static
+        launch(krylov.begin, n, islands.done, rows(gradient), rows(x), rows(g.r), grain=1024)
+        g.prepare(factor)
+        factor.solve(1.0, g.r, g.z, g.product)
+        launch(krylov.aim, n, islands.done, rows(g.z), rows(g.p), grain=1024)
+        islands.reduce(g.product, sums.SUM, self.start)
+        wp.copy(self.left, self.start)
+        launch(newton.set_flag, 1, control, newton.PASSED, 0)
+        launch(newton.begin_residuals, n, control, self.start, self.goal, tolerance)
+        self._iterate(x)
+
+    def _iterate(self, x) -> None:
+        linear, device, control, g = self.linear, self.device, self.control, self.gradients
+        launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
+        island, done = islands.island, islands.done
+        r, z, p, q, product = rows(g.r), rows(g.z), rows(g.p), rows(g.q), g.product
+
+        def iterate() -> None:
+            launch(newton.count_product, 1, control)
+            launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)
+            islands.reduce(product, sums.SUM, self.curvature)
+            if linear.static.is_diagonal:
+                launch(
+                    krylov.descend_and_divide, n, done, island, self.left, self.curvature, p, q, rows(x), r,
+                    rows(g.inverse), z, product, grain=256,
+                )  # fmt: skip
+            else:
+                launch(krylov.descend, n, done, island, self.left, self.curvature, p, q, rows(x), r, grain=1024)
+                linear.static.solve(1.0, g.r, g.z, product)
+            islands.reduce(product, sums.SUM, self.fresh)
+            launch(krylov.turn, n, done, island, self.fresh, self.left, z, p, grain=2048)
+            launch(
+                newton.judge_residuals,
+                n, control, self.left, self.fresh, self.curvature, self.goal, DOUBT_EVERY, g.max_iterations,
+            )  # fmt: skip
+
+        self.graphs.repeat(self.running, iterate)
+
+
+def pairs_near(candidates, friction) -> list[np.ndarray]:
+    """Host copies (k, 2) of the pairs that may come into contact, and of those that rub."""
+    return [candidates.pair_list(), friction.pair_list()]
