@@ -258,9 +258,12 @@ def _bench(arguments) -> int:
     import json
 
     from abd import bench, profile
+    from abd.io.progress import observer_for
+    from abd.io.run import Messages
 
     # Machines read standard output: what libraries print goes elsewhere.
-    with contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext():
+    aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
+    with aside, Messages([observer_for(quiet=False, machine=True)]):
         found = bench.bench(
             arguments.scenes, arguments.overrides, arguments.device, arguments.steps or bench.STEPS, arguments.profile
         )

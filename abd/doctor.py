@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 from pathlib import Path
 
 _PACKAGES = ("abd", "numpy", "scipy", "warp-lang", "h5py", "pydantic", "trimesh", "rich", "matplotlib")
-_CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
 
 def findings() -> list[tuple[str, str]]:
     """Pairs of a topic and what was found."""
     import warp as wp
 
-    from abd.backends.device import cuda_problem, threads_available
+    from abd.backends import cuda_support as cuda
+    from abd.backends.device import threads_available
 
-    problem = cuda_problem()
+    problem = cuda.cuda_problem()
     found = [("python", f"{platform.python_version()} on {platform.platform()}")]
-    found += [(name, _version(name) or "not installed") for name in _PACKAGES]
-    cupy = [f"{name} {version}" for name in _CUPY if (version := _version(name))]
-    found.append(("cupy", ", ".join(cupy) or "not installed"))
+    found += [(name, cuda.version_of(name) or "not installed") for name in _PACKAGES]
+    for topic, packages in (("cupy", cuda.CUPY), ("NVRTC", cuda.NVRTC), ("cuDSS", cuda.CUDSS)):
+        found.append((topic, ", ".join(cuda.installed(packages)) or "not installed"))
+    found.append(("without cupy", cuda.cupy_problem()))
     found.append(("processors", f"{os.cpu_count()} of the machine, {threads_available()} used (ABD_THREADS sets it)"))
-    driver = wp.get_cuda_driver_version()
-    toolkit = wp.get_cuda_toolkit_version()
-    found.append(("CUDA driver", _dotted(driver) if driver else "none"))
-    found.append(("CUDA toolkit of Warp", _dotted(toolkit) if toolkit else "none"))
-    for device in [] if problem else wp.get_cuda_devices():
-        arch, memory = device.arch, device.total_memory / 2**30
-        found.append((str(device), f"{device.name}, sm_{arch}, {memory:.1f} GiB"))
+    driver, toolkit = wp.get_cuda_driver_version(), wp.get_cuda_toolkit_version()
+    found.append(("CUDA driver", f"serves CUDA up to {cuda.dotted(driver)}" if driver else "none"))
+    found.append(("CUDA toolkit of Warp", cuda.dotted(toolkit) if toolkit else "none"))
+    found += [(str(device), _described(device)) for device in ([] if problem else wp.get_cuda_devices())]
+    found.append(("graphs", cuda.graph_problem() or "loops and branches run on the device"))
     cache = Path(wp.config.kernel_cache_dir)
     size, files = _size(cache)
     found.append(("kernel cache", f"{cache}, {size / 2**20:.0f} MiB in {files} files"))
     found.append(("--device auto", f"cpu: {problem}" if problem else "cuda: a usable CUDA device is there"))
-    found.append(("for a GPU", _advice(driver is not None, bool(cupy), problem)))
-    return found
+    found.append(("for a GPU", _advice(cuda.cuda_remedy(), cuda.cupy_problem())))
+    return [(topic, what) for topic, what in found if what]
 
 
 def text() -> str:
@@ -45,28 +43,20 @@ def text() -> str:
     return "\n".join(f"{topic:<{width}}  {what}" for topic, what in found)
 
 
-def _advice(driver: bool, cupy: bool, problem: str) -> str:
+def _described(device) -> str:
+    """Name, architecture and memory of a CUDA device."""
+    free, total = device.free_memory / 2**30, device.total_memory / 2**30
+    return f"{device.name}, sm_{device.arch}, {total:.1f} GiB, {free:.1f} GiB free"
+
+
+def _advice(remedy: str, lost: str) -> str:
     """What to do next to run on a GPU."""
-    steps = []
-    if not driver:
-        steps.append("install NVIDIA's driver (its `nvidia-smi` must list the GPU)")
-    elif problem:
-        steps.append("the driver is there, but no device can be used: look at `nvidia-smi` and CUDA_VISIBLE_DEVICES")
-    if not cupy:
-        steps.append("pip install -e '.[gpu]' in the checkout")
+    from abd.backends.cuda_support import INSTALL
+
+    steps = [remedy] if remedy else []
+    if lost and INSTALL not in remedy:
+        steps.append(INSTALL)
     return "; ".join(steps) or "everything is there"
-
-
-def _version(package: str) -> str:
-    """Installed version, empty where there is none."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
-def _dotted(version) -> str:
-    return ".".join(str(part) for part in version)
 
 
 def _size(folder: Path) -> tuple[int, int]:

@@ -48,13 +48,19 @@ class DeviceError(AbdError):
     exit_status = 2
 
 
+class OutOfMemory(DeviceError):
+    """An allocation failed: what was asked for, what is free, and what to do."""
+
+    exit_status = 1
+
+
 class StepFailure(AbdError):
     """A step that did not end well.
 
     Attributes:
         reason: "not_converged", "line_search", "blocked", "not_positive_definite",
-            "linear_solver", "not_finite", "candidates" (more than there is room for), "joints" (exact ones stay open) or
-            "limits" (a range is left already).
+            "linear_solver", "not_finite", "candidates" (more than there is room for), "joints" (exact ones stay open),
+            "limits" (a range is left already) or "memory" (an allocation failed).
         step: index of the frame; time: [s]; bodies: names concerned.
     """
 

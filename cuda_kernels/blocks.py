@@ -80,124 +80,21 @@ def clear_sums(out: PairSums, t: wp.int32):
         out.H_jj[t, r] = vec12()
 
 
-@wp.func
-def any_below(values: wp.array(dtype=wp.float64), begin: wp.int32, end: wp.int32, within: wp.float64) -> bool:
-    """Whether one of values[begin .. end] lies below `within`."""
-    for e in range(begin, end):
-        if values[e] < within:
-            return True
-    return False
-
-
 @wp.kernel
-def mark_pairs(
-    first: wp.int32,
-    segment: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.float64),
-    within: wp.float64,
-    active: wp.array(dtype=wp.int32),
-):
-    """1 for pairs with a candidate whose value lies below `within`."""
-    k = wp.tid() + first
-    active[k] = wp.where(any_below(values, segment[k], segment[k + 1], within), 1, 0)
-
-
-@wp.kernel
-def count_runs(
-    first: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    done: wp.array(dtype=wp.int32),
-    segment: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.float64),
-    within: wp.float64,
-    active: wp.array(dtype=wp.int32),
-    further: wp.array(dtype=wp.int32),
-):
-    """Per pair: 1 if a candidate's value lies below `within` and a body is not done, and its runs after the first."""
-    k = wp.tid() + first
-    further[k] = 0
-    active[k] = 0
-    if done[pairs[k][0]] != 0 and done[pairs[k][1]] != 0:
-        return
-    begin = segment[k]
-    end = segment[k + 1]
-    if any_below(values, begin, end, within):
-        active[k] = 1
-        further[k] = (end - begin - 1) // RUN
-
-
-@wp.kernel
-def list_runs(
-    first: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    segment: wp.array(dtype=wp.int32),
-    slot: wp.array(dtype=wp.int32),
-    behind: wp.array(dtype=wp.int32),
-    count: wp.int32,
-    row: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    runs: Runs,
-    rest: wp.array(dtype=wp.int32),
-    keys: wp.array(dtype=wp.int32),
-    entries: wp.array(dtype=wp.int32),
-):
-    """The `count` active pairs side by side with their runs, and two entries per pair, keyed by body: 2n for its row
-    body, 2n + 1 for its column body. `slot` and `behind` are exclusive sums over the pairs of `count_runs`; `rest`
-    (count + 1,) is `behind` of the active pairs."""
-    k = wp.tid() + first
-    n = slot[k]
-    if slot[k + 1] == n:
-        return
-    row[n] = pairs[k][0]
-    column[n] = pairs[k][1]
-    keys[n] = pairs[k][0]
-    keys[count + n] = pairs[k][1]
-    entries[n] = 2 * n
-    entries[count + n] = 2 * n + 1
-    rest[n] = behind[k]
-    rest[n + 1] = behind[k + 1]
-    b = segment[k]
-    end = segment[k + 1]
-    runs.pair[n] = k
-    runs.begin[n] = b
-    runs.end[n] = wp.min(b + RUN, end)
-    for m in range(behind[k], behind[k + 1]):
-        b = b + RUN
-        runs.pair[count + m] = k
-        runs.begin[count + m] = b
-        runs.end[count + m] = wp.min(b + RUN, end)
-
-
-@wp.kernel
-def join_runs(first: wp.int32, count: wp.int32, rest: wp.array(dtype=wp.int32), out: PairSums):
-    """Add the further runs of every pair to its first; one thread per pair and row."""
+def join_runs(first: wp.int32, counts: wp.array(dtype=wp.int32), rest: wp.array(dtype=wp.int32), out: PairSums):
+    """Add the further runs of every pair to its first; one thread per pair and row. counts = [pairs, runs]."""
     t = wp.tid() + first
     n = t // 12
     r = t % 12
-    for m in range(count + rest[n], count + rest[n + 1]):
+    if n >= counts[0]:
+        return
+    for m in range(counts[0] + rest[n], counts[0] + rest[n + 1]):
         out.H_ii[n, r] = out.H_ii[n, r] + out.H_ii[m, r]
         out.H_ij[n, r] = out.H_ij[n, r] + out.H_ij[m, r]
         out.H_jj[n, r] = out.H_jj[n, r] + out.H_jj[m, r]
         if r == 0:
             out.g_i[n] = out.g_i[n] + out.g_i[m]
             out.g_j[n] = out.g_j[n] + out.g_j[m]
-
-
-@wp.kernel
-def incidence_starts(
-    first: wp.int32, keys: wp.array(dtype=wp.int32), count: wp.int32, starts: wp.array(dtype=wp.int32)
-):
-    """First entry of every body (n + 1,) in the sorted keys."""
-    b = wp.tid() + first
-    lo = wp.int32(0)
-    hi = count
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if keys[mid] < b:
-            lo = mid + 1
-        else:
-            hi = mid
-    starts[b] = lo
 
 
 @wp.kernel

@@ -198,7 +198,7 @@ def times_of_impact(
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
-    count: wp.int32,
+    listed: wp.array(dtype=wp.int32),
     batch: wp.int32,
     minimum: wp.float64,
     island: wp.array(dtype=wp.int32),
@@ -208,9 +208,10 @@ def times_of_impact(
     toi: wp.array(dtype=wp.float64),
 ):
     """Proven-safe alphas of a batch of candidates, up to the limit of their islands; `approach` bounds how much closer
-    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them."""
+    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them;
+    listed = [pairs, candidates]."""
     t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), count)):
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
         c = candidates[k]
         i = pairs[c[0]][0]
         end = limit[island[i]]

@@ -152,12 +152,18 @@ def homogeneous(x: wp.vec3d, w: wp.float64) -> wp.vec4d:
 def pair_approaches(
     first: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),
+    listed: wp.array(dtype=wp.int32),
     done: wp.array(dtype=wp.int32),
     path: Path,
     out: wp.array(dtype=wp.float64),
 ):
-    """Bound on how much closer the bodies of every pair come along the whole of their arcs [m]; -1 where both are done."""
+    """Bound on how much closer the bodies of every pair come along the whole of their arcs [m]; -1 where both are done.
+
+    listed = [pairs, candidates], here and below.
+    """
     k = wp.tid() + first
+    if k >= listed[0]:
+        return
     i = pairs[k][0]
     j = pairs[k][1]
     out[k] = approach(path, i, j)
@@ -191,7 +197,7 @@ def contact_energies(
     pose: Pose,
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
-    count: wp.int32,
+    listed: wp.array(dtype=wp.int32),
     batch: wp.int32,
     reach: Reach,
     energy: wp.array(dtype=wp.float64),
@@ -203,7 +209,7 @@ def contact_energies(
     settled by that bound, which becomes its gap; one of bodies that are done keeps what it had.
     """
     t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), count)):
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
         c = candidates[k]
         i = pairs[c[0]][0]
         closing = ZERO
@@ -221,3 +227,19 @@ def contact_energies(
             both = energy_and_gap(s, law, pose, i, pairs[c[0]][1], c)
             energy[k] = both[0]
             gap[k] = both[1]
+
+
+@wp.kernel
+def exchange(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    a: wp.array(dtype=wp.float64),
+    b: wp.array(dtype=wp.float64),
+):
+    """Exchange the values of two arrays of items; counts = [pairs, items]."""
+    k = wp.tid() + first
+    if k >= counts[1]:
+        return
+    value = a[k]
+    a[k] = b[k]
+    b[k] = value

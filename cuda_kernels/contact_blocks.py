@@ -73,10 +73,13 @@ def contact_blocks(
     candidates: wp.array(dtype=wp.vec4i),
     gap: wp.array(dtype=wp.float64),
     runs: Runs,
+    counts: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the active candidates of every run, those with a gap in (0, d_hat)."""
+    """Sums over the active candidates of every run, those with a gap in (0, d_hat); counts = [pairs, runs]."""
     t = wp.tid() + first
+    if t >= counts[1]:
+        return
     clear_sums(out, t)
     k = runs.pair[t]
     i = pairs[k][0]

@@ -15,7 +15,9 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 @wp.struct
 class Lagged:
     """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j (0 on a half-space), mu times the normal force
-    (times c h^2)."""
+    (times c h^2); counts = [pairs, contacts]."""
+
+    counts: wp.array(dtype=wp.int32)
 
     pair: wp.array(dtype=wp.vec2i)
     n: wp.array(dtype=wp.vec3d)
@@ -106,6 +108,8 @@ def friction_energies(
 ):
     """load f0(|u|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
     e = wp.tid() + first
+    if e >= l.counts[1]:
+        return
     u = slip(l, e, pose, rest)
     y = wp.length(u)
     f = y
@@ -124,12 +128,15 @@ def friction_blocks(
     done: wp.array(dtype=wp.int32),
     caution: wp.array(dtype=wp.float64),
     runs: Runs,
+    counts: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
     """Sums over the lagged contacts of every run whose bodies are not both done: the force along the slip, and the block
     ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share `caution` of its second term, which is
-    negative."""
+    negative. counts = [pairs, runs]."""
     t = wp.tid() + first
+    if t >= counts[1]:
+        return
     begin = runs.begin[t]
     pair = l.pair[begin]
     if done[pair[0]] != 0 and done[pair[1]] != 0:
@@ -173,6 +180,8 @@ def friction_works(
 ):
     """Work of friction on the motion from `now` to `pose`, times c h^2; not positive under bdf1."""
     e = wp.tid() + first
+    if e >= l.counts[1]:
+        return
     u = slip(l, e, pose, rest)
     y = wp.length(u)
     f1 = TWO / eps

@@ -11,8 +11,12 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 @wp.struct
 class Coupling:
     """Off-diagonal blocks (k, 12, 12) between row and column bodies, with every body's sorted entries
-    (2k: block k as it is, the other body is column[k]; 2k + 1: transposed, the other body is row[k])."""
+    (2k: block k as it is, the other body is column[k]; 2k + 1: transposed, the other body is row[k]).
 
+    count[0] blocks are there; the arrays may have room for more.
+    """
+
+    count: wp.array(dtype=wp.int32)
     starts: wp.array(dtype=wp.int32)
     entries: wp.array(dtype=wp.int32)
     row: wp.array(dtype=wp.int32)
@@ -86,6 +90,8 @@ def merge(
 ):
     """Block of one pair of a, with that of the same pair of b added, which is then `merged` (it comes in as zero)."""
     k = wp.tid() + first
+    if k >= a.count[0]:
+        return
     i = a.row[k]
     j = a.column[k]
     for r in range(12):

@@ -84,6 +84,7 @@ class System:
         d, c, codes = self.device, Coupling(), np.arange(len(pairs))
         c.row, c.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
         c.blocks = d.upload(blocks.reshape(-1, 12, 12), wp.float64)
+        c.count = d.upload(np.array([len(pairs)]), wp.int32)
         owners = np.concatenate([pairs[:, 0], pairs[:, 1]])
         starts, entries = lists_of(owners, np.concatenate([2 * codes, 2 * codes + 1]), self.n)
         c.starts, c.entries = d.upload(starts, wp.int32), d.upload(entries, wp.int32)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from on_device import NAME
 from tool import load_tool
 
 import abd
@@ -78,7 +79,7 @@ HELD = {
 
 def worst_residual(name: str, steps: int) -> np.ndarray:
     """(2,) largest residual of lengths [m] and of angles [rad] over the steps."""
-    simulation = abd.Simulation(HELD[name].scene(), device="cpu")
+    simulation = abd.Simulation(HELD[name].scene(), device=NAME)
     worst = np.zeros(2)
     for _ in range(steps):
         report = simulation.step()

@@ -1,6 +1,8 @@
-"""A device, states on it and a comparison, for tests of kernels."""
+"""The device under test, states on it and a comparison."""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 import warp as wp
@@ -10,7 +12,9 @@ from abd.backends.numpy_bodies import state
 from abd.backends.upload import new_pose
 from cuda_kernels import integrators
 
-DEVICE = Device("cpu")
+NAME = os.environ.get("ABD_TEST_DEVICE", "cpu")
+"""What `pytest --device` named."""
+DEVICE = Device(NAME)
 
 
 def random_states(count: int, seed: int, strain: float = 0.05) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_device import DEVICE, NAME
 
 import abd
 from abd.backends import create, linear
@@ -13,6 +14,8 @@ from abd.backends.on_warp import WarpBackend
 from abd.errors import DeviceError
 from abd.model import Model, affine_state
 from abd.solver.integrators import scheme
+
+pytestmark = pytest.mark.device
 
 DT, TOLERANCE = 0.01, 1e-3
 CLOSE = 10.0 * TOLERANCE * DT
@@ -62,7 +65,7 @@ def run(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list]:
 
 
 def test_a_landing_box_is_the_same_on_numpy_and_cpu():
-    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(landing_box(), device, 50) for device in ("numpy", "cpu"))
+    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(landing_box(), device, 50) for device in ("numpy", NAME))
     assert np.abs(q_numpy - q_cpu).max() <= CLOSE
     assert any(report.contacts for report in by_kernels)
     for one, other in zip(by_definition, by_kernels, strict=True):
@@ -73,7 +76,7 @@ def test_a_landing_box_is_the_same_on_numpy_and_cpu():
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
 def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
     scene = workshop(integrator=integrator)
-    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, 8) for device in ("numpy", "cpu"))
+    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, 8) for device in ("numpy", NAME))
     assert np.abs(q_numpy - q_cpu).max() <= CLOSE
     in_contact = [k for k, report in enumerate(by_kernels) if report.contacts]
     last, other = by_definition[in_contact[-1]], by_kernels[in_contact[-1]]
@@ -124,11 +127,11 @@ def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
 @pytest.mark.parametrize("make", [landing_box, workshop])
 def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
-    simulation = abd.Simulation(make(integrator=integrator), device="cpu")
+    simulation = abd.Simulation(make(integrator=integrator), device=NAME)
     for _ in range(14 if make is landing_box else 10):
         simulation.step()
     model = simulation.model
-    kernels = started(WarpBackend(model), model, simulation)
+    kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
     assert definition.contact_count() > 0 and definition.friction.count == kernels.friction.count > 0
     (speed, _), (expected_speed, _) = kernels.solve(), definition.solve()
@@ -173,13 +176,13 @@ def test_without_contact_nothing_balances_the_stiffness(backend):
     turn = {"axis": [1, 2, 3], "degrees": 40}
     fixed = ["x", "y", "z", "rx", "rz"]
     scene.add_body("wheel", box=[1, 2, 3], axis_angle=turn, fix=fixed, torque=[1, 2, 3], angular_velocity=[0, 1, 0])
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     simulation.step()
     assert started(backend(simulation.model), simulation.model, simulation).stiffness_balance() == (0.0, 0.0)
 
 
 def test_two_runs_give_the_same_bits():
-    (first, reports), (second, again) = (run(workshop(), "cpu", 12) for _ in range(2))
+    (first, reports), (second, again) = (run(workshop(), NAME, 12) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     for one, other in zip(reports, again, strict=True):
         assert one.energy == other.energy and one.min_gap == other.min_gap
@@ -196,7 +199,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("ABD_THREADS", threads)
-        simulation = abd.Simulation(workshop(), device="cpu")
+        simulation = abd.Simulation(workshop(), device=NAME)
         assert simulation.backend.device.threads == int(threads)
         for _ in range(8):
             simulation.step()
@@ -207,7 +210,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
 
 
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
-@pytest.mark.parametrize(("device", "make", "steps"), [("cpu", workshop, 12), ("numpy", landing_box, 15)])
+@pytest.mark.parametrize(("device", "make", "steps"), [(NAME, workshop, 12), ("numpy", landing_box, 15)])
 def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integrator):
     whole, _ = run(make(integrator=integrator), device, steps)
     first = abd.Simulation(make(integrator=integrator), device=device)
@@ -223,10 +226,10 @@ def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integr
 
 def test_linear_solvers_agree():
     """Direct solution and PCG to its tolerance; and so do runs that use them."""
-    simulation = abd.Simulation(workshop(), device="cpu")
+    simulation = abd.Simulation(workshop(), device=NAME)
     for _ in range(10):
         simulation.step()
-    kernels = started(WarpBackend(simulation.model), simulation.model, simulation)
+    kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
     kernels.solve()
     couplings = [
         (part.coupling, part.pairs) for part in (kernels.joints, kernels.contacts.reduction, kernels.friction.reduction)
@@ -239,8 +242,8 @@ def test_linear_solvers_agree():
         assert (iterations > 0) == (method == "pcg")
         directions[method] = kernels.device.read(solver.direction)
     assert largest_difference(directions["pcg"], directions["direct"]) <= 1e-5
-    direct, _ = run(workshop(linear_solver="direct"), "cpu", 8)
-    pcg, reports = run(workshop(linear_solver="pcg", linear_tolerance=1e-6), "cpu", 8)
+    direct, _ = run(workshop(linear_solver="direct"), NAME, 8)
+    pcg, reports = run(workshop(linear_solver="pcg", linear_tolerance=1e-6), NAME, 8)
     assert sum(report.linear_iterations for report in reports) > 100
     assert np.abs(pcg - direct).max() <= CLOSE
 
@@ -255,7 +258,7 @@ def boxes_in_worlds(worlds: int) -> abd.Scene:
     return scene
 
 
-@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_worlds_do_not_influence_one_another(device):
     together, alone = run(boxes_in_worlds(2), device, 20)[0], run(boxes_in_worlds(1), device, 20)[0]
     np.testing.assert_allclose(together[:, :2], alone, rtol=0, atol=1e-7)
@@ -264,7 +267,8 @@ def test_worlds_do_not_influence_one_another(device):
 def test_device_names():
     model = landing_box().compile()
     assert (
-        abd.Simulation(model, device="numpy").device == "numpy" and abd.Simulation(model, device="cpu").device == "cpu"
+        abd.Simulation(model, device="numpy").device == "numpy"
+        and abd.Simulation(model, device=NAME).device == DEVICE.name
     )
     with pytest.raises(DeviceError, match="use auto, cpu, cuda, cuda:N or numpy"):
         create(model, "gpu")

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import warp as wp
+from on_device import NAME
 from test_cli import FALL
 from tool import TOOLS
 
@@ -58,7 +59,7 @@ def test_a_failed_scene_is_told_beside_its_row(fall, capsys):
     assert main(["bench", "no_such_scene"]) == 2
 
 
-@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_profile_lists_stages_and_kernels(fall, capsys, device):
     assert main(["bench", fall, "--device", device, "--steps", "2", "--profile", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
@@ -78,8 +79,8 @@ def test_profile_lists_stages_and_kernels(fall, capsys, device):
     assert "GB/s" in text and f"{len(kernels) - 5} more" in text
 
 
-def test_watching_changes_no_bit(fall):
-    watched, alone = (abd.Simulation(fall, device="cpu") for _ in range(2))
+def test_watching_changes_no_bit(fall, device):
+    watched, alone = (abd.Simulation(fall, device=device) for _ in range(2))
     launches = Launches(watched.backend.device)
     with launches:
         watched.step()
@@ -91,8 +92,8 @@ def test_watching_changes_no_bit(fall):
     assert sum(work.calls for work in launches.works()) == count
 
 
-def test_bytes_count_every_array_once():
-    device = Device("cpu")
+def test_bytes_count_every_array_once(device):
+    device = Device(device)
     blocks = device.zeros((10, 12, 12), wp.float64)
     factors = device.zeros((10, 12, 12), wp.float64)
     assert moved((blocks, factors), 10) == 2 * 10 * 144 * 8
@@ -127,8 +128,8 @@ def test_counted_kernels_exist():
     assert set(operations.PER_ITEM) | operations.WALKING | operations.FACTORING <= kernels
 
 
-def test_ceilings_copy_and_compute():
-    device = Device("cpu")
+def test_ceilings_copy_and_compute(device):
+    device = Device(device)
     source, target = device.upload(np.arange(24.0), wp.float64), device.zeros(24, wp.float64)
     device.launch(ceilings.copy_numbers, 24, source, target)
     assert device.read(target).tolist() == list(range(24))

@@ -11,7 +11,7 @@ import pytest
 from tool import TOOLS, load_tool
 
 import abd
-from abd.backends.device import cuda_problem
+from abd.backends.cuda_support import cuda_problem
 
 run = load_tool("bench/run")
 one_case = load_tool("bench/one_case")

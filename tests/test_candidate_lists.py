@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, random_path, scene, states
 from contact_on_device import Kernels, clear_of_the_plane, upload_path
-from on_device import DEVICE, assert_close, flags, pose_of
+from on_device import DEVICE, NAME, assert_close, flags, pose_of
 
 import abd
 from abd.backends.candidates import Candidates
@@ -20,6 +20,8 @@ from abd.contact.surfaces import Surfaces
 from abd.errors import StepFailure
 from abd.potentials import contact
 from cuda_kernels import blocks
+
+pytestmark = pytest.mark.device
 
 
 def unlimited(n: int):
@@ -171,7 +173,7 @@ def test_long_runs_are_cut_and_joined():
 
 
 def test_a_list_without_room_is_refused():
-    simulation = abd.Simulation("box_stack", device="cpu")
+    simulation = abd.Simulation("box_stack", device=NAME)
     simulation.step()
     storage, found = simulation.backend.contact_storage(), simulation.backend.contacts.candidates
     assert storage["peak_candidates"] == found.peak >= found.count > 0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_device import NAME
 from test_friction import EPS, displacements, lagged_scene
 
 import abd
 from abd.potentials import friction
 from abd.solver import newton
 from abd.solver.caution import Caution
+
+pytestmark = pytest.mark.device
 
 
 @pytest.mark.parametrize("size", [0.3, 3.0])
@@ -65,7 +68,7 @@ def wall() -> abd.Scene:
 
 
 def hit(steps: int = 25) -> list:
-    simulation = abd.Simulation(wall(), device="cpu")
+    simulation = abd.Simulation(wall(), device=NAME)
     return [simulation.step() for _ in range(steps)]
 
 
@@ -96,7 +99,7 @@ def test_an_impact_with_friction_takes_fewer_iterations(monkeypatch, record_prop
 
 @pytest.mark.parametrize("other", [Held, Whole])
 def test_the_minimum_is_the_same(other, monkeypatch):
-    simulation = abd.Simulation(wall(), device="cpu")
+    simulation = abd.Simulation(wall(), device=NAME)
     for _ in range(8):
         simulation.step()
     saved = simulation.checkpoint()

@@ -17,6 +17,7 @@ from math import asin
 
 import numpy as np
 import pytest
+from on_device import NAME
 from scipy.spatial.transform import Rotation
 
 import abd
@@ -24,12 +25,14 @@ from abd.joints import rows
 from abd.model import Joint
 from abd.potentials import arap, orthogonality
 
+pytestmark = pytest.mark.device
+
 BOX = (0.4, 0.3, 0.2)
 
 
 def run(scene: abd.Scene, steps: int) -> tuple[abd.Simulation, list]:
     """The simulation after `steps` frames on the processor, and their reports."""
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     return simulation, [simulation.step() for _ in range(steps)]
 
 

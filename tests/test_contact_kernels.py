@@ -24,6 +24,8 @@ from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.elements import Elements
 
+pytestmark = pytest.mark.device
+
 EPS = 1e-5
 
 

@@ -211,12 +211,12 @@ def test_copies_survive_a_file(tmp_path):
 # running --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_of_copies(tmp_path):
+def test_a_run_of_copies(tmp_path, device):
     scene = chain(5)
     model = scene.compile()
-    outcome = run(scene, model, tmp_path / "run", device="cpu", steps=3)
+    outcome = run(scene, model, tmp_path / "run", device=device, steps=3)
     assert outcome.report["converged_steps"] == 3
-    sim, other = abd.Simulation(model, device="cpu"), abd.Simulation(listed(5), device="cpu")
+    sim, other = abd.Simulation(model, device=device), abd.Simulation(listed(5), device=device)
     for _ in range(3):
         sim.step()
         other.step()
@@ -232,19 +232,19 @@ def test_a_run_of_copies(tmp_path):
             view = sim.joints[f"hinge_{k}_0_0"]
             assert np.allclose(hinge["coordinates"][3, k], view.coordinates, atol=1e-12)
             assert np.allclose(hinge["wrench"][3, k], np.concatenate(view.wrench()), rtol=1e-9)
-    run(scene, model, tmp_path / "run", device="cpu", steps=5, resume=True)
+    run(scene, model, tmp_path / "run", device=device, steps=5, resume=True)
     with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
         assert file["joints/hinge/wrench"].shape == (6, 4, 6)
 
 
-def test_one_copy_can_be_changed(tmp_path):
-    sim = abd.Simulation(chain(5, break_force=1e9), device="cpu")
+def test_one_copy_can_be_changed(tmp_path, device):
+    sim = abd.Simulation(chain(5, break_force=1e9), device=device)
     sim.joints["hinge_2_0_0"].active = False
     saved = sim.checkpoint()
     assert list(saved["joints"]["changes"]) == ["hinge_2_0_0"]
     sim.step()
     assert not sim.joints["hinge_2_0_0"].active and sim.joints["hinge_1_0_0"].active
-    fresh = abd.Simulation(chain(5, break_force=1e9), device="cpu")
+    fresh = abd.Simulation(chain(5, break_force=1e9), device=device)
     fresh.restore(saved)
     assert not fresh.joints["hinge_2_0_0"].active
     fresh.step()

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
-from on_device import random_states
+from on_device import NAME, random_states
 
 import abd
 from abd import RowFlags
@@ -30,12 +30,14 @@ from abd.joints.wrench_rows import align_z, closest_rotations, logarithms
 from abd.model import WORLD, Joint
 from abd.potentials.arap import polar
 
+pytestmark = pytest.mark.device
+
 LENGTH = RowFlags.BILATERAL | RowFlags.LINEAR
 ANGLE = RowFlags.BILATERAL | RowFlags.ROTARY
 ROWS = {"y": LENGTH, "z": LENGTH, "rx": ANGLE, "ry": ANGLE}
 OWN = {"x": RowFlags.LINEAR, "theta": RowFlags.ROTARY}
 
-devices = pytest.mark.parametrize("device", ["numpy", "cpu"])
+devices = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
 @pytest.fixture
@@ -120,7 +122,7 @@ def cart(kind, device, enforcement):
 
 
 built_in_cart = functools.cache(functools.partial(cart, "slotted_hinge"))
-CASES = [("numpy", "exact"), ("cpu", "exact"), ("cpu", "compliant"), ("cpu", "penalty")]
+CASES = [("numpy", "exact"), (NAME, "exact"), (NAME, "compliant"), (NAME, "penalty")]
 
 
 @pytest.mark.parametrize(("device", "enforcement"), CASES)
@@ -158,9 +160,9 @@ def chain(kinds, device):
 def test_types_of_all_kinds_work_side_by_side(define):
     for form in ("numpy", "warp"):
         define_slotted(define, form)
-    built_in = chain(["slotted_hinge", "slotted_hinge"], "cpu")
+    built_in = chain(["slotted_hinge", "slotted_hinge"], NAME)
     assert np.abs(built_in[1, 2]) > 1e-2
-    for device in ("numpy", "cpu"):
+    for device in ("numpy", NAME):
         assert np.abs(chain(["slotted_warp", "slotted_numpy"], device) - built_in).max() < 1e-9
 
 
@@ -298,7 +300,7 @@ def test_coordinates_can_be_set_and_read_in_a_simulation(define, form):
     scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0)
     start = {"x": {"initial": 0.1}, "theta": {"initial": 0.2}}
     scene.add_joint(f"slotted_{form}", "slot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), coordinate=start)
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     slot = simulation.joints["slot"]
     assert slot.coordinates == pytest.approx([0.1, 0.2], abs=1e-12)
     assert slot.set_coordinate("theta", 1.0).converged

@@ -29,7 +29,7 @@ class Notes(Observer):
 
 def test_starting_warp_leaves_the_terminal_alone():
     environment = {**os.environ, "PYTHONPATH": str(TOOLS.parent)}
-    text = "from abd.backends.device import Device, cuda_problem; Device('cpu'); print(cuda_problem())"
+    text = "from abd.backends import cuda_support, device; device.Device('cpu'); print(cuda_support.cuda_problem())"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=True)
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 1

@@ -6,9 +6,12 @@ from math import cos, sin, sqrt, tan
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
 from abd.potentials.barrier import barrier
+
+pytestmark = pytest.mark.device
 
 G = 9.81
 H = 0.01
@@ -27,7 +30,7 @@ def on_incline(
     position = tuple((half_height + 4e-4) * normal)
     turn = {"axis": (0.0, 1.0, 0.0), "degrees": np.degrees(angle)}
     scene.add_body("body", position=position, axis_angle=turn, material="rough", **body)
-    return abd.Simulation(scene, device="cpu"), np.array([cos(angle), 0.0, -sin(angle)])
+    return abd.Simulation(scene, device=NAME), np.array([cos(angle), 0.0, -sin(angle)])
 
 
 def slide(mu: float, steps: int = 100, **solver) -> tuple[np.ndarray, abd.Simulation, list]:
@@ -63,7 +66,7 @@ def test_a_slope_made_of_triangles_is_no_different(integrator, off):
     scene.add_body("plate", kind="static", box=(4.0, 1.0, 0.2), position=tuple(-0.1 * normal), **common)
     above = 0.1 * normal + 4e-3 * normal - 1.5 * downhill + (0.0, 0.03, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=tuple(above), **common)
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     speeds = []
     for _ in range(80):
         simulation.step()
@@ -109,7 +112,7 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
     scene = abd.Scene(solver={"integrator": integrator, "barrier": kind})
     scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0})
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0.0, 0.0, 0.1 + 3e-4))
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     for _ in range(100):
         report = simulation.step()
     settings = simulation.model.settings

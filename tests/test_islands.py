@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
 from abd.backends.numbering import Numbering
 from abd.backends.on_numpy import NumpyBackend
 from abd.backends.on_warp import WarpBackend
+
+pytestmark = pytest.mark.device
 
 DT = 0.01
 
@@ -88,7 +91,7 @@ def states(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list,
     return np.array(out), simulation.model.bodies.names, reports
 
 
-@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_bodies_of_one_island_do_not_notice_another(device):
     both, names, reports = states(two_worlds_apart(), device, 12)
     assert max(report.newton_iterations for report in reports) > 4
@@ -152,7 +155,7 @@ def slept(simulation: abd.Simulation) -> list[str]:
     return [name for name, asleep in zip(simulation.model.bodies.names, flags, strict=True) if asleep]
 
 
-@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_calm_islands_sleep_until_something_comes_near(device):
     simulation = abd.Simulation(sleepers(), device=device)
     names = simulation.model.bodies.names
@@ -175,15 +178,15 @@ def test_calm_islands_sleep_until_something_comes_near(device):
 
 
 def test_sleep_is_off_by_default_and_changes_little():
-    resting, _, _ = states(sleepers(), "cpu", 44)
-    awake, _, reports = states(sleepers(sleep_speed=0.0), "cpu", 44)
+    resting, _, _ = states(sleepers(), NAME, 44)
+    awake, _, reports = states(sleepers(sleep_speed=0.0), NAME, 44)
     assert all(report.converged for report in reports)
     assert np.abs(resting - awake).max() <= 2e-3
     assert sleepers(sleep_speed=0.0).spec.solver.sleep_speed == abd.Scene().spec.solver.sleep_speed
 
 
 def test_a_sleeper_that_is_disturbed_wakes_up():
-    simulation = abd.Simulation(sleepers(), device="cpu")
+    simulation = abd.Simulation(sleepers(), device=NAME)
     for _ in range(26):
         simulation.step()
     assert slept(simulation) == ["near", "far"]
@@ -193,11 +196,11 @@ def test_a_sleeper_that_is_disturbed_wakes_up():
 
 
 def test_sleep_resumes_bit_for_bit():
-    whole, _, _ = states(sleepers(), "cpu", 30)
-    first = abd.Simulation(sleepers(), device="cpu")
+    whole, _, _ = states(sleepers(), NAME, 30)
+    first = abd.Simulation(sleepers(), device=NAME)
     for _ in range(17):
         first.step()
-    second = abd.Simulation(sleepers(), device="cpu")
+    second = abd.Simulation(sleepers(), device=NAME)
     second.restore(first.checkpoint())
     for k in range(17, 30):
         second.step()
@@ -212,7 +215,7 @@ def test_a_run_that_sleeps_balances_its_friction():
     scene.add_material("stone", mu=0.5)
     scene.add_body("floor", half_space={}, material="stone")
     scene.add_body("box", box=[0.5, 0.5, 0.5], position=[0, 0, 0.2505], material="stone")
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     reports = [simulation.step() for _ in range(20)]
     assert slept(simulation) == ["box"]
     assert all(report.converged for report in reports) and reports[-1].newton_iterations == 0
@@ -228,12 +231,12 @@ def test_contacts_that_come_and_go_resume_bit_for_bit():
         place = [0.35 * (k % 2), 0.35 * (k // 2 % 2), 0.25 + 0.36 * (k // 4)]
         turn = {"axis": random.normal(size=3).tolist(), "degrees": float(random.uniform(0, 60))}
         scene.add_body(f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone")
-    first, patterns = abd.Simulation(scene, device="cpu"), set()
+    first, patterns = abd.Simulation(scene, device=NAME), set()
     for _ in range(26):
         first.step()
         patterns.add(first.backend.linear.memory()["solver_pairs"].tobytes())
     assert len(patterns) > 3
-    second = abd.Simulation(scene, device="cpu")
+    second = abd.Simulation(scene, device=NAME)
     second.restore(first.checkpoint())
     for _ in range(8):
         first.step()

@@ -4,16 +4,19 @@ import logging
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
 from abd.errors import SceneError
 from abd.joints.change import JointChangeError
 from abd.simulation import Simulation
 
-DEVICES = ("numpy", "cpu")
+pytestmark = pytest.mark.device
+
+DEVICES = ("numpy", NAME)
 
 
-def pendulum(links: int = 1, device: str = "cpu", enforcement: str = "exact", **keys) -> Simulation:
+def pendulum(links: int = 1, device: str = NAME, enforcement: str = "exact", **keys) -> Simulation:
     """Bars of 1 m and 1 kg on hinges about y, hanging from the world, horizontal at the start; keys of the first one."""
     scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-6})
     before = "world"
@@ -82,7 +85,7 @@ def test_turns_are_counted_on_after_a_change():
 
 
 def test_a_range_given_while_running_holds():
-    sim = pendulum(1, "cpu")
+    sim = pendulum(1, NAME)
     theta = sim.joints["hinge0"].coordinate()
     assert theta.range == (-np.inf, np.inf) and theta.limit_force == theta.limit_engagement == 0
     with pytest.raises(ValueError, match="outside"):
@@ -167,7 +170,7 @@ def test_a_coordinate_beyond_its_velocity_limit_is_told_once(caplog):
 @pytest.mark.parametrize("enforcement", ["exact", "compliant"])
 def test_a_checkpoint_continues_bit_for_bit(enforcement):
     def make():
-        return pendulum(3, "cpu", enforcement, break_force=1e5)
+        return pendulum(3, NAME, enforcement, break_force=1e5)
 
     sim = make()
     run(sim, 4)

@@ -19,6 +19,8 @@ from abd.joints.measured_rows import collect
 from abd.joints.table import tabulate
 from abd.model import WORLD, Joint
 
+pytestmark = pytest.mark.device
+
 N = 24
 
 

@@ -10,12 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
 from abd.joints.table import values
 from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive, Model
 from abd.solver.step import Stepper
 from abd.state import State
+
+pytestmark = pytest.mark.device
 
 MASS, LENGTH = 1.0, 0.4
 INERTIA = MASS * (LENGTH**2 / 3.0 + 0.1**2 / 12.0)
@@ -69,7 +72,7 @@ class Arms:
         return self.stepper.memory.multiplier
 
 
-devices = pytest.mark.parametrize("device", ["numpy", "cpu"])
+devices = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
 @devices
@@ -79,7 +82,7 @@ def test_a_torque_turns_the_arm_by_its_inertia(device):
     assert angles[-1, 0] == pytest.approx(0.2 / INERTIA * 1e-4 * 210, rel=1e-3)
 
 
-def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device="cpu"):
+def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device):
     arms = Arms(device, torque=0.5, upper=0.3, limit_damping=2.0)
     angles = arms.run(150)
     assert angles.max() < 0.3
@@ -104,12 +107,12 @@ def test_a_damped_limit_stops_inelastically(device):
     assert 0.0 <= angles[-2, 0] - angles[-1, 0] < 0.05 * 0.03
 
 
-def test_a_compliant_limit_yields_by_torque_times_compliance(device="cpu"):
+def test_a_compliant_limit_yields_by_torque_times_compliance(device):
     angles = Arms(device, torque=0.5, upper=0.1, limit="compliant", limit_compliance=0.02, limit_damping=3.0).run(300)
     assert angles[-1, 0] - 0.1 == pytest.approx(0.5 * 0.02, rel=1e-3)
 
 
-def test_a_cubic_limit_yields_as_published(device="cpu"):
+def test_a_cubic_limit_yields_as_published(device):
     """3 s v^2 / w^3 = h^2 torque, with v = x - upper, w = upper - lower."""
     strength, torque = 0.02, 0.5
     arms = Arms(device, torque=torque, lower=-0.1, upper=0.1, limit="cubic", limit_strength=strength, damping=0.5)
@@ -132,7 +135,7 @@ def test_a_lock_holds_against_a_torque(device, enforcement):
         assert angle == pytest.approx(1e-4 * 0.5 / K, rel=1e-3)
 
 
-def test_a_pd_drive_rests_where_its_spring_balances_the_torque(device="cpu"):
+def test_a_pd_drive_rests_where_its_spring_balances_the_torque(device):
     drive = Drive("pd", target=lambda t: 0.4, stiffness=20.0, damping=1.0)
     angles = Arms(device, torque=0.5, drive=drive).run(150)
     assert angles[-1, 0] == pytest.approx(0.4 + 0.5 / 20.0, rel=1e-4)
@@ -208,11 +211,11 @@ def test_armature_adds_inertia(device):
 
 def test_armature_is_inertia_under_bdf2_too():
     """A steady spin goes on as it is."""
-    angles = Arms("cpu", spin=2.0, armature=0.5, integrator="bdf2").run(40)[:, 0]
+    angles = Arms(NAME, spin=2.0, armature=0.5, integrator="bdf2").run(40)[:, 0]
     assert np.diff(angles) == pytest.approx(0.02, rel=2e-3)
 
 
-def test_a_spring_swings_at_its_frequency(device="cpu"):
+def test_a_spring_swings_at_its_frequency(device):
     """bdf2 at 300 steps per period: phase to second order."""
     k = 10.0
     period = 2.0 * math.pi * math.sqrt(INERTIA / k)
@@ -222,7 +225,7 @@ def test_a_spring_swings_at_its_frequency(device="cpu"):
     assert angles[300] == pytest.approx(0.0, abs=4e-3)
 
 
-def test_damping_slows_exponentially(device="cpu"):
+def test_damping_slows_exponentially(device):
     d = 0.4
     angles = Arms(device, spin=1.0, damping=d, dt=1e-3).run(200)[:, 0]
     expected = INERTIA / d * (1.0 - math.exp(-0.2 * d / INERTIA))
@@ -243,7 +246,7 @@ def test_a_table_couples_along_its_spline():
     table = np.array([[-1.0, -1.0], [0.0, 0.0], [0.5, 0.8], [1.0, 0.9]])
     coupling = Coupling("cam", 0, "theta", (CouplingTerm(1, "theta", table=table),), enforcement="exact")
     drive = Drive("position", target=lambda t: 2.0 * t)
-    arms = Arms("cpu", count=2, couplings=[coupling], drive=drive)
+    arms = Arms(NAME, count=2, couplings=[coupling], drive=drive)
     angles = arms.run(30)
     from scipy.interpolate import CubicSpline
 
@@ -253,12 +256,12 @@ def test_a_table_couples_along_its_spline():
 
 
 def test_an_inactive_joint_lets_go():
-    arms = Arms("cpu", spin=1.0)
+    arms = Arms(NAME, spin=1.0)
     joints = [replace(arms.model.joints[0], active=False)]
     model = replace(arms.model, joints=joints)
     from abd import backends
 
-    stepper = Stepper(model, backends.create(model, "cpu"), State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
+    stepper = Stepper(model, backends.create(model, NAME), State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
     for _ in range(50):
         stepper.advance()
     assert stepper.q[0, :3] == pytest.approx([LENGTH / 2, 0.5 * LENGTH / 2, 0.0], abs=1e-9)
@@ -267,5 +270,5 @@ def test_an_inactive_joint_lets_go():
 def test_both_backends_take_the_same_path():
     drive = Drive("pd", target=lambda t: math.sin(5.0 * t), stiffness=50.0, damping=1.0, effort=2.0)
     keys = {"lower": -0.3, "upper": 0.5, "friction": 0.05, "armature": 0.02, "drive": drive}
-    runs = [Arms(device, torque=0.3, **keys).run(60) for device in ("numpy", "cpu")]
+    runs = [Arms(device, torque=0.3, **keys).run(60) for device in ("numpy", NAME)]
     assert np.abs(runs[0] - runs[1]).max() < 1e-10

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from on_device import NAME
 from test_joint_types import CASES, admissible, joint_of
 
 import abd
@@ -19,6 +20,8 @@ from abd.joints import TYPES
 from abd.joints.measures import value_at
 from abd.joints.table import linearize, tabulate
 from abd.model import affine_state
+
+pytestmark = pytest.mark.device
 
 MASS, SIDE, H = 8.0, 0.2, 0.01
 INERTIA = MASS * SIDE**2 / 6.0
@@ -31,7 +34,7 @@ HELD = [case for case in CASES if case not in FREE]
 class Loaded:
     """A cube on one joint; loads (6,) are force and torque on it, world axes."""
 
-    def __init__(self, case: str, enforcement: str, device: str = "cpu"):
+    def __init__(self, case: str, enforcement: str, device: str = NAME):
         scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": H, "tolerance": 1e-9})
         scene.add_body("cube", box=(SIDE, SIDE, SIDE), mass=MASS, kappa=1e11)
         model, joint = scene.compile(), joint_of(case)
@@ -136,7 +139,7 @@ def test_free_axes_are_free(case, enforcement):
 @pytest.mark.parametrize("case", ["hinge", "slider", "universal", "ellipsoid", "general", "screw"])
 def test_the_reference_backend_carries_the_same(case):
     runs = []
-    for device in ("numpy", "cpu"):
+    for device in ("numpy", NAME):
         loaded = Loaded(case, "exact", device)
         G = loaded.gradient
         runs.append(loaded.run(G.T @ np.ones(len(G)), 10))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fake_simulation import BOX, BOX_TRIANGLES, mesh_of, model_of, pose
+from on_device import NAME
 
 import abd
 from abd.joints import TYPES
@@ -10,10 +11,12 @@ from abd.joints.readings import opening_readings
 from abd.model import WORLD, Joint
 from abd.simulation import Simulation
 
+pytestmark = pytest.mark.device
+
 FORCE, TORQUE = np.array([30.0, -20.0, 10.0]), np.array([4.0, 5.0, -6.0])
 ANCHOR, CENTRE = np.array([0.3, -0.2, 0.1]), np.array([1.0, 0.5, -0.25])
 ARM = CENTRE - ANCHOR
-DEVICES = ("numpy", "cpu")
+DEVICES = ("numpy", NAME)
 MODES = ("penalty", "exact", "compliant")
 
 
@@ -83,7 +86,7 @@ def test_a_hinge_carries_all_but_the_torque_about_its_axis(enforcement, device):
 def test_a_compliant_row_yields_by_its_compliance():
     """Six compliances in SI, critically damped: the displacement is compliance times load, the reaction the load."""
     compliance = (1e-5, 2e-5, 3e-5, 1e-4, 2e-4, 3e-4)
-    sim = held("fixed", "compliant", steps=60, device="cpu", compliance=compliance, critical_damping=True)
+    sim = held("fixed", "compliant", steps=60, device=NAME, compliance=compliance, critical_damping=True)
     joint = sim.joints["joint"]
     static = np.concatenate([-FORCE, -TORQUE - np.cross(ARM, FORCE)])
     assert np.abs(np.concatenate(joint.wrench()) - static).max() < 2e-3 * np.abs(static).max()
@@ -129,7 +132,7 @@ def test_a_rope_is_engaged_while_it_is_taut():
     scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
     scene.add_body("weight", box=(0.1, 0.1, 0.1), mass=2.0, position=(0, 0, -0.95))
     scene.add_rope("rope", "world", "weight", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), distance=1.0)
-    sim = Simulation(scene, "cpu")
+    sim = Simulation(scene, NAME)
     rope = sim.joints["rope"]
     sim.step()
     assert rope.num_unilateral == 1 and rope.num_engaged == 0 and (rope.wrench()[0] == 0.0).all()
@@ -147,7 +150,7 @@ def test_coordinates_of_a_gimbal_and_their_rates():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.002, "tolerance": 1e-8})
     scene.add_body("top", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(1.0, 2.0, 3.0))
     scene.add_joint("gimbal", "g", "world", "top", anchor=(0, 0, 0), enforcement="exact")
-    sim = Simulation(scene, "cpu")
+    sim = Simulation(scene, NAME)
     joint = sim.joints["g"]
     assert joint.coordinate_names == ("roll", "pitch", "yaw")
     for _ in range(40):
@@ -168,7 +171,7 @@ def test_a_hinge_counts_its_turns():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.05})
     scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0, angular_velocity=(0, 0, 10.0))
     scene.add_hinge("axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact")
-    sim = Simulation(scene, "cpu")
+    sim = Simulation(scene, NAME)
     angles = [sim.joints["axle"].coordinate().value]
     for _ in range(40):
         sim.step()
@@ -184,7 +187,7 @@ def test_work_of_drives_and_friction_closes_the_account():
         "axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact",
         coordinate={"theta": {"friction": 0.02, "damping": 0.01, "armature": 0.01, "drive": {"mode": "force", "target": 0.1}}},
     )  # fmt: skip
-    sim = Simulation(scene, "cpu")
+    sim = Simulation(scene, NAME)
     for _ in range(40):
         report = sim.step()
     energy, inertia = report.energy, 1.0 * (0.4**2 + 0.4**2) / 12.0
@@ -268,7 +271,7 @@ def test_the_wrench_of_every_type_is_what_changes_the_momenta(kind, enforcement)
         if not kind.startswith(("ellipsoid", *POINT_TO_POINT)) and kind not in ("spherical", "pin", "fixed"):
             frame["axis"] = AXIS
         scene.add_joint(kind, "joint", "world", "block", enforcement=enforcement, **frame, **OWN_KEYS.get(kind, {}))
-        return Simulation(scene, "cpu")
+        return Simulation(scene, NAME)
 
     sim = make()
     joint, bodies, h = sim.joints["joint"], sim.model.bodies, sim.model.settings.dt

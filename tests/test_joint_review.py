@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
 from abd.errors import StepFailure
 
+pytestmark = pytest.mark.device
+
 ROUND = (0.1, 0.1, 0.1)
-DEVICES = pytest.mark.parametrize("device", ["numpy", "cpu"])
+DEVICES = pytest.mark.parametrize("device", ["numpy", NAME])
 
 
 def empty(gravity=(0.0, -9.81, 0.0), **solver):
@@ -36,7 +39,7 @@ def test_what_does_not_move_ties_no_masses_together(kind):
         hang(scene, "support", "light", 1e-3, 0.0)
         if others:
             hang(scene, "support", "heavy", 1e9, 3.0)
-        simulation = abd.Simulation(scene, device="cpu")
+        simulation = abd.Simulation(scene, device=NAME)
         for _ in range(20):
             simulation.step()
         joint = simulation.joints["on light"]
@@ -122,7 +125,7 @@ def test_exact_points_hold_in_size():
     scene = empty(linear_solver="pcg")
     for k in range(3):
         hang(scene, abd.WORLD if k == 0 else f"arm{k - 1}", f"arm{k}", 1.0, float(k))
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     assert max(simulation.step().max_joint_residual[0] for _ in range(20)) < 1e-9
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
+
+pytestmark = pytest.mark.device
 
 C = {"bdf1": 1.0, "bdf2": 4.0 / 9.0}
 GAMMA = 100.0
@@ -27,7 +30,7 @@ def empty(integrator: str, gravity=(0.0, 0.0, -G), h: float = H, **solver) -> ab
 
 def run(scene: abd.Scene, steps: int) -> abd.Simulation:
     """The simulation after `steps` frames on the processor."""
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     for _ in range(steps):
         simulation.step()
     return simulation
@@ -76,7 +79,7 @@ def test_anchors_that_start_apart_are_pulled_together(type, parent, integrator):
     }
     axes = axis_of(type, "parent_axis", "child_axis")
     scene.add_joint(type, "joint", abd.WORLD if parent == "world" else "hook", "weight", **ends, **axes)
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     joint, m = simulation.joints["joint"], simulation.bodies["weight"].mass
     assert joint.residual[0] == pytest.approx(0.1)
     simulation.step()
@@ -94,7 +97,7 @@ def test_a_spherical_joint_follows_its_linear_recursion(integrator):
     scene = empty(integrator)
     scene.add_body("weight", box=(0.2, 0.3, 0.4))
     scene.add_spherical("joint", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0))
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     m = simulation.bodies["weight"].mass
     stiffness = GAMMA * m
     x, v = [0.0], [0.0]
@@ -182,7 +185,7 @@ def test_angle_and_speed_of_a_hinge(integrator):
     scene = empty(integrator, gravity=(0.0, 0.0, 0.0), tolerance=1e-6)
     scene.add_body("link", box=(0.4, 0.1, 0.1), angular_velocity=(0.0, 0.0, -5.0))
     scene.add_hinge("hinge", abd.WORLD, "link", anchor=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 2.0))
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     assert simulation.joints["hinge"].coordinates == pytest.approx([0.0])
     assert simulation.joints["hinge"].rates == pytest.approx([-5.0])
     angles = [0.0]
@@ -213,7 +216,7 @@ def test_joined_bodies_touch_only_where_the_joint_says_so(collide):
     scene.add_hinge(
         "hinge", "table", "flap", anchor=(0.03, 0.0, 0.07), axis=(0.0, 1.0, 0.0), collide=collide, length=0.1
     )
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     contacts, heights = 0, []
     for _ in range(60):
         contacts += simulation.step().contacts

@@ -29,6 +29,8 @@ from cuda_kernels import affine, bodies, measured_rows, measures, paths, rows, s
 from cuda_kernels import barrier as barrier_kernels
 from cuda_kernels import laws as law_kernels
 
+pytestmark = pytest.mark.device
+
 N = 24
 NOT_DONE = DEVICE.zeros(N, wp.int32)
 CH2 = 4e-4

@@ -18,6 +18,8 @@ from abd.joints.measured_rows import MeasuredRows, collect, factor, power_series
 from abd.joints.measures import is_custom
 from cuda_kernels import measured_rows as row_kernels
 
+pytestmark = pytest.mark.device
+
 ROWS = 300
 CURVED = (Law.QUADRATIC, Law.ONE_SIDED, Law.CUBIC, Law.BARRIER)
 """Laws whose curvature is psi'' wherever they have one."""

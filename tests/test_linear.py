@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 from block_systems import System, chain, cube, net, random_pairs, random_tree, star_of_chains
+from on_device import NAME
 
 import cuda_kernels
 from abd.backends import elimination
@@ -14,6 +15,8 @@ from abd.backends.elimination import Elimination
 from abd.backends.linear import LinearSolver
 from abd.errors import StepFailure
 from abd.solver.forcing import LOOSEST, Forcing
+
+pytestmark = pytest.mark.device
 
 NOTHING = np.zeros((0, 2), dtype=int)
 GRAPHS = {
@@ -32,7 +35,7 @@ GRAPHS = {
 
 @pytest.fixture(scope="module")
 def device() -> Device:
-    device = Device("cpu")
+    device = Device(NAME)
     device.load(cuda_kernels)
     return device
 
@@ -69,7 +72,7 @@ def test_schedules_agree_and_threads_do_not_matter(monkeypatch, device, graph):
     solutions = []
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("ABD_THREADS", threads)
-        system = System(Device("cpu"), n, pairs)
+        system = System(Device(NAME), n, pairs)
         solutions.append(system.solve(system.solver("direct")))
         assert largest_error(solutions[-1], exact) <= 1e-12
         np.testing.assert_array_equal(solutions[-1], solutions[0])

@@ -17,6 +17,8 @@ from abd.joints.table import MeasureTable
 from abd.model import WORLD
 from cuda_kernels import measures as kernels
 
+pytestmark = pytest.mark.device
+
 
 def some_inputs(table: MeasureTable, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """States, references many turns away, and what a user's function supplies."""

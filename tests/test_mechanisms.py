@@ -8,9 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from exudyn_settings import settings_of
+from on_device import NAME
 from scipy.integrate import solve_ivp
 
 import abd
+
+pytestmark = pytest.mark.device
 
 G = 9.81
 
@@ -22,7 +25,7 @@ def scene_of(integrator: str, h: float, gravity=(0.0, -G, 0.0), **solver) -> abd
 
 def advance(scene: abd.Scene, duration: float) -> tuple[abd.Simulation, list]:
     """The simulation after `duration` [s] on the processor, and its reports."""
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     return simulation, [simulation.step() for _ in range(round(duration / scene.solver.dt))]
 
 
@@ -63,7 +66,7 @@ def pendulum_errors(integrator: str, h: float, times, joint: str = "spherical") 
     """Distances [m] from the exact motion ``th'' = -g cos th`` at some times."""
     angles = solution(lambda t, y: [y[1], -G * np.cos(y[0])], [np.pi, 0.0], times)[:, 0]
     exact = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    simulation = abd.Simulation(pendulum(integrator, h, joint), device="cpu")
+    simulation = abd.Simulation(pendulum(integrator, h, joint), device=NAME)
     positions = []
     for _ in range(round(max(times) / h)):
         report = simulation.step()

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
 from abd.errors import StepFailure
+
+pytestmark = pytest.mark.device
 
 FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures"
 INTEGRATORS = ("bdf1", "bdf2")
@@ -16,7 +19,7 @@ INTEGRATORS = ("bdf1", "bdf2")
 
 def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
     """The simulation after `steps` frames on the processor, and their reports."""
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     return simulation, [simulation.step() for _ in range(steps)]
 
 
@@ -68,7 +71,7 @@ def test_mechanisms_held_by_contact_alone(name, limit, record_property):
     scene = FIXTURES / "rigid-ipc" / "scenes" / f"{name}.json"
     if not scene.exists():
         pytest.skip(f"no fixtures at {FIXTURES}")
-    simulation = abd.Simulation(abd.load(scene).override(["solver.max_newton=100", "solver.retries=0"]), device="cpu")
+    simulation = abd.Simulation(abd.load(scene).override(["solver.max_newton=100", "solver.retries=0"]), device=NAME)
     iterations = [simulation.step().newton_iterations for _ in range(15)]
     record_property("Newton iterations, mean and max", (float(np.mean(iterations)), max(iterations)))
     assert np.mean(iterations) <= limit
@@ -76,7 +79,7 @@ def test_mechanisms_held_by_contact_alone(name, limit, record_property):
 
 def test_a_step_that_does_not_converge_is_named_and_undone():
     scene = chain(3, max_newton=1, retries=2)
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     before = simulation.checkpoint()
     with pytest.raises(StepFailure) as failure:
         simulation.step()
@@ -115,7 +118,7 @@ def pinched(mode: str) -> abd.Scene:
 
 
 def test_a_blocked_kinematic_body_is_named():
-    simulation = abd.Simulation(pinched("fail"), device="cpu")
+    simulation = abd.Simulation(pinched("fail"), device=NAME)
     with pytest.raises(StepFailure) as failure:
         for _ in range(60):
             simulation.step()
@@ -139,7 +142,7 @@ def test_kinematic_bodies_reach_their_targets_exactly(integrator):
     scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"formulas": formulas})
     for name, x in (("right", 0.25), ("left", -0.25)):
         scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0.0, 0.0))
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     touched = 0
     for _ in range(60):
         touched += simulation.step().contacts
@@ -168,7 +171,7 @@ def test_fixed_degrees_of_freedom_stay(fix, integrator):
         angular_velocity=(1.0, 2.0, 3.0),
         axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
     )
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     body = simulation.model.bodies.names.index("box")
     begin = simulation.host_state().q[body].copy()
     contacts = sum(simulation.step().contacts for _ in range(40))

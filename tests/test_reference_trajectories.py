@@ -8,9 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mechanisms_held import HELD, worst_residual
+from on_device import NAME
 from tool import load_tool
 
 import abd
+
+pytestmark = pytest.mark.device
 
 cases = load_tool("reference_cases")
 runs = load_tool("reference_runs")
@@ -76,7 +79,7 @@ def pivot_force_errors(h: float, steps: int) -> np.ndarray:
     scene = cases.empty(h, tolerance=1e-7)
     cases.link(scene, "bob", 1.0, (1e-9,) * 3, (-1, 0, 0), velocity=(0, -2, 0), angular_velocity=(0, 0, 2))
     scene.add_spherical("pivot", abd.WORLD, "bob", anchor=(0, 0, 0), enforcement="exact")
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     times = h * np.arange(1, steps + 1)
     motion = cases.solution(lambda t, y: [y[1], -cases.G * np.cos(y[0])], [np.pi, 2.0], times)
     errors = []
@@ -105,7 +108,7 @@ def test_penalty_joints_open_by_what_the_load_predicts(integrator, c, joint, poi
     cases.link(scene, "weight", mass, (0.1, 0.1, 0.1), (0, 0, 0))
     axis = {"axis": (0, 0, 1)} if joint == "hinge" else {}
     scene.add_joint(joint, "hook", abd.WORLD, "weight", anchor=(0, 0, 0), **axis)
-    simulation = abd.Simulation(scene, device="cpu")
+    simulation = abd.Simulation(scene, device=NAME)
     for _ in range(30):
         simulation.step()
     opening = -simulation.bodies["weight"].transform[1, 3]
@@ -117,7 +120,7 @@ def test_penalty_joints_open_by_what_the_load_predicts(integrator, c, joint, poi
 def test_moving_penalty_joints_open_by_what_the_known_forces_predict():
     """The spherical chain after 0.25 s: K = 100 (2 + 2) kg, forces from the reference, 0.2 % at h = 5 ms."""
     h = 0.005
-    simulation = abd.Simulation(cases.spherical_chain(h, "penalty", tolerance=1e-7), device="cpu")
+    simulation = abd.Simulation(cases.spherical_chain(h, "penalty", tolerance=1e-7), device=NAME)
     for _ in range(50):
         simulation.step()
     known = cases.CASES["spherical chain"].expected[0.25]

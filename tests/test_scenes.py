@@ -74,7 +74,7 @@ class Played:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
+def played(tmp_path_factory, device):
     """Plays a scene once: played(name)."""
     runs: dict[str, Played] = {}
 
@@ -82,7 +82,7 @@ def played(tmp_path_factory):
         if name not in runs:
             scene = abd.load(scenes_directory() / f"{name}.toml")
             folder = tmp_path_factory.mktemp("runs") / name
-            outcome = run(scene, compile_scene(scene), folder, device="cpu", steps=STEPS[name])
+            outcome = run(scene, compile_scene(scene), folder, device=device, steps=STEPS[name])
             runs[name] = Played(Trajectory(folder), outcome.status)
         return runs[name]
 

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
 
-problem=$("$python" -c 'from abd.backends.device import cuda_problem; print(cuda_problem())') || exit 2
+problem=$("$python" -c 'from abd.backends.cuda_support import cuda_problem; print(cuda_problem())') || exit 2
 if [ -n "$problem" ]; then
     echo "no GPU check: $problem; \`abd doctor\` says what is missing" >&2
     exit 2

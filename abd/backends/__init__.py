@@ -12,27 +12,44 @@ A backend holds the iterate and answers the Newton loop through a few coarse cal
 
 from __future__ import annotations
 
-from abd.errors import DeviceError
+import logging
+
+from abd.errors import DeviceError, OutOfMemory
+
+_log = logging.getLogger(__name__)
 
 
 def create(model, device: str = "auto"):
     """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
-    `auto` takes CUDA where there is a usable device, the processor otherwise.
+    `auto` takes CUDA where there is a usable device with room for the scene; otherwise the processor, and a log record says
+    why.
 
     Raises:
-        DeviceError: unknown name, or a device that is not there.
+        DeviceError: unknown name, or a device that is not there. OutOfMemory: the scene does not fit.
     """
     if device == "numpy":
         from abd.backends.on_numpy import NumpyBackend
 
         return NumpyBackend(model)
+    from abd.backends.cuda_support import cuda_problem
+    from abd.backends.memory import memory_watched
     from abd.backends.on_warp import WarpBackend
 
-    if device == "auto":
-        from abd.backends.device import cuda_problem
-
-        device = "cpu" if cuda_problem() else "cuda"
-    if device != "cpu" and not device.startswith("cuda"):
+    if device != "auto" and device != "cpu" and not device.startswith("cuda"):
         raise DeviceError(f"unknown device {device!r}: use auto, cpu, cuda, cuda:N or numpy")
-    return WarpBackend(model, device)
+
+    def made(name: str) -> WarpBackend:
+        with memory_watched(name):
+            return WarpBackend(model, name)
+
+    if device != "auto":
+        return made(device)
+    problem = cuda_problem()
+    if not problem:
+        try:
+            return made("cuda")
+        except OutOfMemory as error:
+            problem = str(error)
+    _log.info("running on the processor: %s", problem)
+    return made("cpu")

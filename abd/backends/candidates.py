@@ -60,7 +60,7 @@ class Candidates:
     """Candidates of all body pairs, grouped by pair; pairs grouped by the body that emits them.
 
     Attributes:
-        count, pair_count: numbers of candidates and of body pairs.
+        count, pair_count: numbers of candidates and of body pairs; counts: int32 (2,) [pairs, candidates] on the device.
         items: (count,) vec4i; pairs: (pair_count,) vec2i; segment: (pair_count + 1,) first candidate of every pair;
         group: (n + 1,) first pair of every body.
         peak: largest count so far; most_bytes: what the list may take.
@@ -86,6 +86,7 @@ class Candidates:
         self.pairs, self.items = device.zeros(1, wp.vec2i), device.zeros(1, wp.vec4i)
         self.left = device.zeros(1, wp.float64)
         self.count = self.pair_count = self.builds = self.peak = 0
+        self.counts = device.zeros(2, wp.int32)
         self.most_bytes = MOST_BYTES
         self.slack, self.reusable, self.searched = -1.0, False, False
         self.kept = device.zeros(1, wp.int32)
@@ -140,7 +141,18 @@ class Candidates:
             self._find_items(path, island, limit, self.kept)
         else:
             self.count = 0
+        self.device.write(self.counts, np.array([self.pair_count, self.count]))
         self.reusable = self.searched = True
+
+    @property
+    def pair_room(self) -> int:
+        """Pairs that their arrays have room for."""
+        return self.pairs.shape[0]
+
+    @property
+    def room(self) -> int:
+        """Candidates that there is room for."""
+        return self.items.shape[0]
 
     def _fresh(self, name: str, count: int, dtype) -> wp.array:
         """Array `name` with room for `count` entries, another one than at the last call, which keeps its contents."""

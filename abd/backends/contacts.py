@@ -8,7 +8,7 @@ import warp as wp
 from abd.backends.body_data import smallest_moments
 from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
-from abd.backends.reduction import Reduction
+from abd.backends.reduction import PairList, Reduction
 from abd.model import Model
 from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
@@ -23,6 +23,9 @@ BATCH = 64
 
 class Contacts:
     """Barrier energy of all candidates at two poses: the current one and a trial.
+
+    What evaluates and linearises may be recorded, after `follow_list`. A record keeps the law's numbers (not the stiffness
+    and the caution, which are arrays), the poses and the rooms of the list.
 
     Args:
         done: (n,) int32 on the device, 1 for bodies whose island has converged: candidates between two of them keep
@@ -66,30 +69,54 @@ class Contacts:
         """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.solver.caution`)."""
         self.device.write(self.law.caution, share)
 
-    @property
-    def _batches(self) -> int:
-        return -(-self.candidates.count // self.batch)
+    def follow_list(self) -> None:
+        """Make room for the present candidates and index their pairs: after every renewal of the list, before something is
+        recorded or replayed."""
+        self._sizes()
+        self.reduction.follow(self._listed())
+
+    def _listed(self) -> PairList:
+        c = self.candidates
+        return PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, c.count, c.pair_room)
+
+    def _sizes(self) -> tuple[int, int]:
+        """Pairs and batches of candidates that a launch covers; arrays have room for them."""
+        c, extent, get = self.candidates, self.device.extent, self.pool.get
+        pairs, count = extent(c.pair_count, c.pair_room), extent(c.count, c.room)
+        for name in ("energy_current", "gap_current", "energy_trial", "gap_trial", "toi"):
+            get(name, count, wp.float64)
+        get("approach", pairs, wp.float64)
+        return pairs, -(-count // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out) -> None:
         """Per body, the smallest safe alpha over the candidates it emits, at most the limit of its island.
 
         Slot "current" holds the gaps at the start of the path.
         """
-        c = self.candidates
-        toi = self.pool.get("toi", c.count, wp.float64)
-        approach = self.pool.get("approach", c.pair_count, wp.float64)
-        self.device.launch(kernels.pair_approaches, c.pair_count, c.pairs, self.done, path, approach, grain=4096)
+        c, (pairs, batches) = self.candidates, self._sizes()
+        toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
         self.device.launch(
             times_of_impact,
-            self._batches, self.surfaces, path, c.pairs, c.items, c.count, self.batch, self.law.minimum, island, limit,
+            batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, island, limit,
             approach, self.arrays("current")[1], toi, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def arrays(self, slot: str):
         """Energy and gap of every candidate, for slot "current" or "trial"."""
-        count = self.candidates.count
-        return self.pool.get(f"energy_{slot}", count, wp.float64), self.pool.get(f"gap_{slot}", count, wp.float64)
+        self._sizes()
+        return self.pool.get(f"energy_{slot}", 1, wp.float64), self.pool.get(f"gap_{slot}", 1, wp.float64)
+
+    def exchange(self) -> None:
+        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        for name in ("energy", "gap"):
+            a, b = f"{name}_current", f"{name}_trial"
+            if self.device.resident:
+                count, arrays = self.candidates.room, (self.pool.get(slot, 1, wp.float64) for slot in (a, b))
+                self.device.launch(kernels.exchange, count, self.candidates.counts, *arrays)
+            else:
+                self.pool.swap(a, b)
 
     def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
         """Energies and gaps at a pose.
@@ -97,14 +124,14 @@ class Contacts:
         `along` = (island, alpha) says that it lies on the path of the last `times_of_impact`, which settles distant
         candidates by a bound, and those of bodies that are done by what slot "current" holds.
         """
-        c, reach = self.candidates, self.anew if along is None else self.reach
+        c, reach, (_, batches) = self.candidates, self.anew if along is None else self.reach, self._sizes()
         if along is not None:
             reach.island, reach.alpha = along
-            reach.approach = self.pool.get("approach", c.pair_count, wp.float64)
+            reach.approach = self.pool.get("approach", 1, wp.float64)
             reach.energy, reach.gap = self.arrays("current")
         self.device.launch(
             kernels.contact_energies,
-            self._batches, self.surfaces, self.law, pose, c.pairs, c.items, c.count, self.batch, reach,
+            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, reach,
             *self.arrays(slot), grain=512 // self.batch,
         )  # fmt: skip
 
@@ -128,17 +155,18 @@ class Contacts:
         """(n,) 1 for bodies with an active candidate in slot "current"."""
         flags, c = np.zeros(self.n, dtype=np.int32), self.candidates
         if c.pair_count:
-            active = self.reduction.active_pairs(c.pair_count, c.segment, self.arrays("current")[1], self.law.d_hat)
+            active = self.reduction.active_pairs(self._listed(), self.arrays("current")[1], self.law.d_hat)
             flags[c.pair_list()[active].ravel()] = 1
         return flags
 
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
-        r.prepare(c.builds, c.pairs, c.pair_count, self.done, c.segment, gap, self.law.d_hat)
+        r.prepare(self._listed(), self.done, gap, self.law.d_hat)
         self.device.launch(
             contact_blocks,
-            r.run_count, self.surfaces, self.law, pose, c.pairs, c.items, gap, r.runs, r.sums, grain=4,
+            self.device.extent(r.run_count, r.run_room), self.surfaces, self.law, pose, c.pairs, c.items, gap, r.runs,
+            r.counts, r.sums, grain=4,
         )  # fmt: skip
 
     def reduce(self, gradient, diagonal) -> None:
@@ -147,29 +175,44 @@ class Contacts:
 
 
 class Friction:
-    """Lagged friction of the contacts frozen at one pose."""
+    """Lagged friction of the contacts frozen at one pose.
+
+    What evaluates and linearises may be recorded. A record keeps eps, the poses and the rooms of the frozen contacts.
+
+    Attributes:
+        count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
+        segment, group: where the contacts of every pair and the pairs of every body begin.
+    """
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
+        n = len(model.bodies)
         self.mu = device.upload(model.materials.mu, wp.float64)
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
-        self.reduction = Reduction(device, len(model.bodies))
+        self.reduction = Reduction(device, n)
         self.lagged = friction.Lagged()
+        self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = self.laggings = 0
-        self.pairs = self.segment = None
-        self.nobody = device.zeros(len(model.bodies), wp.int32)
+        self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
+        self.group = device.zeros(n + 1, wp.int32)
+        self.nobody = device.zeros(n, wp.int32)
 
     def lag(self, pose: Pose) -> None:
-        """Freeze the contacts that are active at `pose`; slot "current" holds its energies."""
+        """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded."""
         self.count = self.pair_count = 0
         c = self.contacts.candidates
         if self.enabled and c.count:
             self._freeze(pose)
+        if self.count == 0:
+            self.group.zero_()
+        self.device.write(self.lagged.counts, np.array([self.pair_count, self.count]))
         # every lagged contact counts: a load is finite
         self.laggings += 1
-        self.reduction.prepare(
-            self.laggings, self.pairs, self.pair_count, self.nobody, self.segment, self.lagged.load, float("inf")
-        )
+        listed = PairList(
+            self.laggings, self.pairs, self.segment, self.group, self.lagged.counts, self.pair_count, self.count,
+            self.pool.room("pairs"),
+        )  # fmt: skip
+        self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
 
     def _freeze(self, pose: Pose) -> None:
         c = self.contacts.candidates
@@ -181,11 +224,15 @@ class Friction:
             c.count, self.mu, surfaces.material, c.pairs, c.items, surfaces, pose, gap, self.contacts.law.d_hat, marks,
         )  # fmt: skip
         self.count = device.scan(marks, offset, c.count)
+        if self.count == 0:
+            return
         lagged = self.lagged
         lagged.pair = get("pair", self.count, wp.vec2i)
         lagged.n = get("n", self.count, wp.vec3d)
         lagged.Y_i, lagged.Y_j = get("Y_i", self.count, wp.vec4d), get("Y_j", self.count, wp.vec4d)
         lagged.load = get("load", self.count, wp.float64)
+        for name in ("energy_current", "energy_trial", "work"):
+            get(name, self.count, wp.float64)
         device.launch(
             friction.lag_contacts,
             c.count, surfaces, self.contacts.law, self.mu, pose, c.pairs, c.items, offset, lagged,
@@ -194,7 +241,6 @@ class Friction:
         self.pair_count = c.pair_count
         self.pairs = get("pairs", c.pair_count, wp.vec2i)
         self.segment = get("segment", c.pair_count + 1, wp.int32)
-        self.group = get("group", self.contacts.n + 1, wp.int32)
         wp.copy(self.pairs, c.pairs, count=c.pair_count)
         wp.copy(self.group, c.group, count=self.contacts.n + 1)
         device.launch(friction.gather_offsets, c.pair_count + 1, c.segment, offset, self.segment)
@@ -204,16 +250,33 @@ class Friction:
         """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
         return self.pool.bytes + self.reduction.pool.bytes
 
+    @property
+    def _extent(self) -> int:
+        """Contacts that a launch covers."""
+        return self.device.extent(self.count, self.pool.room("load"))
+
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) among which contacts were frozen."""
         if self.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
+    def energies(self, slot: str) -> wp.array:
+        """Energy of every lagged contact, for slot "current" or "trial"."""
+        return self.pool.get(f"energy_{slot}", 1, wp.float64)
+
+    def exchange(self) -> None:
+        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        if self.device.resident:
+            slots = self.energies("current"), self.energies("trial")
+            self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
+        else:
+            self.pool.swap("energy_current", "energy_trial")
+
     def evaluate(self, pose: Pose, rest: Pose, eps: float, slot: str):
         """Energies (count,) of the lagged contacts for displacements against `rest`."""
-        out = self.pool.get(f"energy_{slot}", self.count + 1, wp.float64)
-        self.device.launch(friction.friction_energies, self.count, self.lagged, eps, pose, rest, out)
+        out = self.energies(slot)
+        self.device.launch(friction.friction_energies, self._extent, self.lagged, eps, pose, rest, out)
         return out
 
     def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
@@ -221,18 +284,22 @@ class Friction:
         r = self.reduction
         self.device.launch(
             friction.friction_blocks,
-            r.run_count, self.lagged, eps, pose, rest, self.contacts.done, self.contacts.law.caution, r.runs, r.sums,
-            grain=8,
+            self.device.extent(r.run_count, r.run_room), self.lagged, eps, pose, rest, self.contacts.done,
+            self.contacts.law.caution, r.runs, r.counts, r.sums, grain=8,
         )  # fmt: skip
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
+    def works(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> wp.array:
+        """(count,) work of friction on the motion from `now` to `pose`, times c h^2, contact by contact."""
+        out = self.pool.get("work", 1, wp.float64)
+        self.device.launch(friction.friction_works, self._extent, self.lagged, eps, pose, rest, now, out)
+        return out
+
     def work(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> float:
-        """Work of friction on the motion from `now` to `pose`, times c h^2."""
+        """Their sum, on the host."""
         if self.count == 0:
             return 0.0
-        out = self.pool.get("work", self.count, wp.float64)
-        self.device.launch(friction.friction_works, self.count, self.lagged, eps, pose, rest, now, out)
-        return float(self.device.read(out, self.count).sum())
+        return float(self.device.read(self.works(pose, rest, now, eps), self.count).sum())

@@ -7,7 +7,8 @@ import functools
 import numpy as np
 import warp as wp
 
-from abd.backends.device import Device, start_warp
+from abd.backends.cuda_support import start_warp
+from abd.backends.device import Device
 from abd.errors import DeviceError
 from abd.joints.custom_rows import CustomRows
 from abd.joints.numpy_rows import STENCIL, STEP, compare, sample_poses

@@ -6,11 +6,8 @@ runs in a fixed order inside one item.
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
-import sys
-import tempfile
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -21,6 +18,7 @@ from typing import Protocol
 import numpy as np
 import warp as wp
 
+from abd.backends.cuda_support import cuda_problem, cuda_remedy
 from abd.errors import DeviceError
 from cuda_kernels.vector12 import vec12
 
@@ -35,36 +33,6 @@ def threads_available() -> int:
     if wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
-
-
-@functools.cache
-def start_warp() -> str:
-    """Initialise Warp without its banner; returns what it says of CUDA, in one line, empty where it says nothing.
-
-    Its native part writes to file descriptor 2, past Python, so the descriptor is turned aside meanwhile.
-    """
-    wp.config.log_level = wp.LOG_ERROR
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as aside:
-        os.dup2(aside.fileno(), 2)
-        try:
-            wp.init()
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-        aside.seek(0)
-        said = " ".join(aside.read().decode(errors="replace").split())
-    if said and wp.is_cuda_available():
-        print(said, file=sys.stderr)
-    return said.removeprefix("Warp CUDA warning: ").rstrip(".")
-
-
-def cuda_problem() -> str:
-    """Why CUDA cannot be used here, in a sentence; empty where it can."""
-    said = start_warp()
-    if wp.is_cuda_available():
-        return ""
-    return "Warp finds no CUDA device" + (f" ({said})" if said else "")
 
 
 RECORDS = 2048
@@ -100,16 +68,14 @@ class Device:
     """
 
     def __init__(self, name: str = "cpu", resident: bool = False):
-        start_warp()
-        if name != "cpu" and not wp.is_cuda_available():
-            raise DeviceError(
-                "no CUDA device: the driver or the GPU is missing; "
-                "use --device cpu, or see `abd doctor` for what to install"
-            )
+        problem = cuda_problem()
+        if name != "cpu" and problem:
+            raise DeviceError(f"no device {name!r}: {problem}; {cuda_remedy()}; `abd doctor` shows more")
         try:
             self.warp = wp.get_device(name)
         except Exception as error:
-            raise DeviceError(f"no device {name!r}: {error}; see `abd doctor`") from error
+            known = ", ".join(["cpu", *map(str, wp.get_cuda_devices())])
+            raise DeviceError(f"no device {name!r}: {error}; there are {known}") from error
         self.name = str(self.warp)
         self.is_cpu = self.warp.is_cpu
         self.threads = threads_available() if self.is_cpu else 1

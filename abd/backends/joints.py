@@ -127,6 +127,7 @@ class Joints:
         self.coupling = Coupling()
         self.coupling.row, self.coupling.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
         self.coupling.blocks = d.adopt(blocks, wp.float64)
+        self.coupling.count = d.upload(np.array([self.pairs]), wp.int32)
         owners, codes = np.concatenate([pairs[:, 0], pairs[:, 1]]), np.arange(self.pairs)
         self.coupling.starts, self.coupling.entries = self._lists(owners, np.concatenate([2 * codes, 2 * codes + 1]), n)
         counts = np.zeros(self.pairs + 1, dtype=np.int64)

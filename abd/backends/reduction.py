@@ -2,107 +2,193 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import warp as wp
 
 from abd.backends.device import Device, Pool
-from cuda_kernels import blocks
+from abd.backends.scan import Scan
+from cuda_kernels import active_pairs, blocks
 from cuda_kernels.krylov import Coupling
 from cuda_kernels.vector12 import vec12
 
+RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4
+"""Of a run: two gradients, three blocks, its pair and its items."""
+RESERVED = (256 << 20) // RUN_BYTES
+"""Runs that room is set aside for before they are met, where the list could come to as many."""
+
+
+@dataclass(frozen=True)
+class PairList:
+    """Body pairs and where each one's items lie; the arrays may have room for more.
+
+    Attributes:
+        version: another one says that the list is another one.
+        pairs: vec2i, row and column body; segment: first item of every pair; group: (n + 1,) first pair of every row
+            body.
+        counts: int32 (2,) on the device: [pairs, items].
+        count, items: the same on the host; room: pairs that there is room for.
+    """
+
+    version: int
+    pairs: wp.array
+    segment: wp.array
+    group: wp.array
+    counts: wp.array
+    count: int
+    items: int
+    room: int
+
 
 class Reduction:
-    """Blocks of the body pairs with active candidates.
+    """Blocks of the body pairs with active items.
 
-    `prepare` finds the pairs and cuts their candidates into runs; a kernel then fills `sums` run by run (`run_count`
-    threads); `reduce` joins the runs and adds the bodies' shares.
+    `prepare` finds the pairs and cuts their items into runs; a kernel then fills `sums` run by run; `reduce` joins the
+    runs and adds the bodies' shares. All of it may be recorded once `follow` has seen the list.
+
+    A launch on the pairs is one on ``device.extent(pairs, pair_room)`` items, one on the runs on
+    ``device.extent(run_count, run_room)``; its kernel returns where it meets `counts`.
 
     Attributes:
         coupling: off-diagonal blocks with every body's list of entries, for the solvers.
-        pairs: number of active body pairs; run_count: number of runs; runs, sums: what the kernel takes.
-        changes: how often the pairs have changed: the same number, the same places of the blocks.
+        runs, sums: what the kernel takes.
+        counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
+            that there is no room for.
+        pairs, run_count: counts on the host, as of the last `prepare` or `make_room` outside of a record.
+        pair_room, run_room: what there is room for.
     """
 
     def __init__(self, device: Device, n: int):
-        self.device, self.n, self.pool = device, n, Pool(device)
-        self.pairs = self.run_count = self.changes = 0
-        self.version, self._found = -1, np.zeros(0, dtype=np.int32)
+        self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
+        self.pairs = self.run_count = self.pair_room = self.run_room = 0
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
-        self.coupling.starts = device.zeros(n + 1, wp.int32)
-        self._views: dict[str, tuple[wp.array, wp.array]] = {}
-        self._resize(0, 0)
+        self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
+        self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
+        self.bodies = device.upload(np.array([n]), wp.int32)
+        self.ends = active_pairs.Ends()
+        self.ends.starts = device.zeros(n + 1, wp.int32)
+        self._indexed = self._version = -1
+        self._found = np.zeros(0, dtype=np.int32)
+        self.scan.reserve(n)
+        self._reserve(1, 1)
 
-    def _resize(self, pairs: int, runs: int) -> None:
-        get, c = self.pool.get, self.coupling
-        c.row, c.column = get("row", pairs, wp.int32), get("column", pairs, wp.int32)
-        c.entries = get("entries", 4 * pairs, wp.int32)
-        c.blocks = get("H_ij", runs, wp.float64, (12, 12))
-        self.keys = get("keys", 4 * pairs, wp.int32)
-        self.rest = get("rest", pairs + 1, wp.int32)
-        for name in ("pair", "begin", "end"):
-            setattr(self.runs, name, get(name, runs, wp.int32))
-        self.sums.g_i, self.sums.g_j = get("g_i", runs, vec12), get("g_j", runs, vec12)
-        self.sums.H_ii, self.sums.H_jj = get("H_ii", runs, vec12, (12,)), get("H_jj", runs, vec12, (12,))
-        self.sums.H_ij = self._rows("H_ij", c.blocks)
+    def follow(self, listed: PairList) -> None:
+        """Index a list and set room aside for it: before `prepare` is recorded for a list, and before such a record is
+        replayed for another version of it."""
+        if listed.version == self._indexed:
+            return
+        self._indexed = listed.version
+        launch, size = self.device.launch, self.device.extent(listed.count, listed.room)
+        if self.device.resident:
+            most = listed.count + listed.items // blocks.RUN
+            self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
+            self._places(size)
+            self.scan.reserve(size)
+        # sorting takes twice the room
+        keys, order = (self.pool.get(name, 2 * size, wp.int32) for name in ("keys", "order"))
+        launch(active_pairs.key_columns, listed.count, listed.pairs, keys, order, grain=16384)
+        self.device.sort_pairs(keys, order, listed.count)
+        launch(active_pairs.key_starts, self.n + 1, keys, listed.count, self.ends.starts, grain=16384)
+        self.ends.order = order
 
-    def active_pairs(self, pair_count: int, segment, values, within: float) -> np.ndarray:
-        """(pair_count,) whether each pair has a candidate whose value lies below `within`."""
-        active = self.pool.get("marks", pair_count, wp.int32)
-        self.device.launch(blocks.mark_pairs, pair_count, segment, values, within, active, grain=512)
-        return self.device.read(active, pair_count) != 0
+    def active_pairs(self, listed: PairList, values, within: float) -> np.ndarray:
+        """(count,) whether each pair has an item whose value lies below `within`."""
+        active = self.pool.get("marks", listed.count, wp.int32)
+        self.device.launch(active_pairs.mark_pairs, listed.count, listed.segment, values, within, active, grain=512)
+        return self.device.read(active, listed.count) != 0
 
-    def prepare(self, version: int, pairs, pair_count: int, done, segment, values, within: float) -> None:
-        """Find the pairs with a candidate whose value lies below `within`, and a body that is not done.
+    def prepare(self, listed: PairList, done, values, within: float) -> None:
+        """Find the pairs with an item whose value lies below `within`, and a body that is not done.
+
+        A record keeps `within` and the arrays; it leaves out pairs and runs that there is no room for (`needed`), where
+        otherwise room is made.
 
         Args:
-            version: number of the list that the other arguments describe: where neither it nor the pairs found have
-                changed since the last call, everything else stays.
-            pairs: (pair_count,) vec2i; done: (n,); segment: (pair_count + 1,) first candidate of every pair;
-            values: of all candidates.
+            done: (n,); values: of all items.
         """
-        launch, get, count = self.device.launch, self.pool.get, pair_count + 1
-        active, further = get("active", count, wp.int32), get("further", count, wp.int32)
-        slot, behind = get("slot", count, wp.int32), get("behind", count, wp.int32)
-        launch(blocks.count_runs, pair_count, pairs, done, segment, values, within, active, further, grain=512)
-        found = self.device.read(active, pair_count)
-        if version == self.version and np.array_equal(found, self._found):
-            return
-        self.version, self._found = version, found
-        self.changes += 1
-        self.pairs = self.device.scan(active, slot, pair_count) if pair_count else 0
-        if self.pairs == 0:
-            self.run_count = 0
-            self.coupling.starts.zero_()
-            return
-        self.run_count = self.pairs + self.device.scan(further, behind, pair_count)
-        self._resize(self.pairs, self.run_count)
-        c = self.coupling
-        launch(
-            blocks.list_runs,
-            pair_count, pairs, segment, slot, behind, self.pairs, c.row, c.column, self.runs, self.rest, self.keys,
-            c.entries, grain=16384,
+        device = self.device
+        recording, size = device.warp.is_capturing, device.extent(listed.count, listed.room)
+        active, further, slot, behind = self._places(size)
+        device.launch(
+            active_pairs.count_runs,
+            size, listed.pairs, listed.counts, done, listed.segment, values, within, active, further, grain=512,
         )  # fmt: skip
-        self.device.sort_pairs(self.keys, c.entries, 2 * self.pairs)
-        launch(blocks.incidence_starts, self.n + 1, self.keys, 2 * self.pairs, c.starts, grain=16384)
+        if not device.resident and not self._differs(listed, active):
+            return
+        if not recording:
+            self.follow(listed)
+        for counts, offsets in ((active, slot), (further, behind)):
+            self.scan.run(counts, offsets, listed.counts, 0, size)
+        device.launch(active_pairs.tally, 1, listed.counts, slot, behind, self.needed)
+        if not recording:
+            self.pairs, self.run_count = (int(number) for number in device.read(self.needed))
+            self._reserve(self.pairs, self.run_count)
+        self._list(listed, size, slot, behind)
+
+    def _places(self, size: int) -> list[wp.array]:
+        """Counts and offsets of the pairs and of their further runs."""
+        return [self.pool.get(name, size + 1, wp.int32) for name in ("active", "further", "slot", "behind")]
+
+    def _differs(self, listed: PairList, active) -> bool:
+        """Whether other pairs are active than at the last call, as the host sees it; none at all are settled here."""
+        found = self.device.read(active, listed.count)
+        if listed.version == self._version and np.array_equal(found, self._found):
+            return False
+        self._version, self._found = listed.version, found
+        if found.any():
+            return True
+        self.pairs = self.run_count = 0
+        for array in (self.coupling.starts, self.counts, self.needed):
+            array.zero_()
+        return False
+
+    def _list(self, listed: PairList, size: int, slot, behind) -> None:
+        launch, c, n = self.device.launch, self.coupling, self.n
+        launch(active_pairs.clamp, 1, self.needed, self.pair_room, self.run_room, self.counts)
+        launch(
+            active_pairs.list_runs,
+            size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, c.row, c.column, self.runs,
+            self.rest, grain=16384,
+        )  # fmt: skip
+        self.ends.group, entries = listed.group, self.pool.get("entry counts", n, wp.int32)
+        launch(active_pairs.count_entries, n, self.ends, slot, self.counts, entries, grain=4096)
+        self.scan.run(entries, c.starts, self.bodies, 0, n)
+        launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
+
+    def make_room(self, pairs: int, runs: int) -> bool:
+        """Make room for what was `needed`; True if there was too little, and what was recorded has to be repeated."""
+        self.pairs, self.run_count = pairs, runs
+        return self._reserve(pairs, runs)
+
+    def _reserve(self, pairs: int, runs: int) -> bool:
+        pairs, runs = max(pairs, self.pair_room), max(runs, self.run_room)
+        if pairs == self.pair_room and runs == self.run_room:
+            return False
+        get, c, sums = self.pool.get, self.coupling, self.sums
+        c.row, c.column = get("row", pairs, wp.int32), get("column", pairs, wp.int32)
+        c.blocks = get("H_ij", runs, wp.float64, (12, 12))
+        # every pair has a run
+        self.run_room = c.blocks.shape[0]
+        self.pair_room = min(c.row.shape[0], self.run_room)
+        c.entries = get("entries", 2 * self.pair_room, wp.int32)
+        self.rest = get("rest", self.pair_room + 1, wp.int32)
+        for name in ("pair", "begin", "end"):
+            setattr(self.runs, name, get(name, runs, wp.int32))
+        sums.g_i, sums.g_j = get("g_i", runs, vec12), get("g_j", runs, vec12)
+        sums.H_ii, sums.H_jj = get("H_ii", runs, vec12, (12,)), get("H_jj", runs, vec12, (12,))
+        sums.H_ij = self.device.rows(c.blocks)
+        return True
 
     def reduce(self, done, gradient, diagonal) -> None:
         """Join the runs, and add the shares of bodies that are not done to gradient (n, 12), diagonal (n, 12, 12)."""
-        if self.pairs == 0:
+        device, c = self.device, self.coupling
+        pairs = device.extent(self.pairs, self.pair_room)
+        if pairs == 0:
             return
-        launch = self.device.launch
-        if self.run_count > self.pairs:
-            launch(blocks.join_runs, 12 * self.pairs, self.pairs, self.rest, self.sums, grain=4096)
-        launch(
+        if device.extent(self.run_count, self.run_room) > pairs:
+            device.launch(blocks.join_runs, 12 * pairs, self.counts, self.rest, self.sums, grain=4096)
+        device.launch(
             blocks.gather_bodies,
-            12 * self.n, done, self.coupling.starts, self.coupling.entries, self.sums, gradient,
-            self._rows("diagonal", diagonal),
+            12 * self.n, done, c.starts, c.entries, self.sums, gradient, device.rows(diagonal),
         )  # fmt: skip
-
-    def _rows(self, role: str, matrices: wp.array) -> wp.array:
-        """Blocks (k, 12, 12) of float64 seen as rows (k, 12) of `vec12`, without a copy; the view is kept."""
-        kept = self._views.get(role)
-        if kept is None or kept[0] is not matrices:
-            shape = (matrices.shape[0], 12)
-            view = wp.array(ptr=matrices.ptr, dtype=vec12, shape=shape, device=matrices.device, copy=False)
-            kept = self._views[role] = (matrices, view)
-        return kept[1]

@@ -218,10 +218,7 @@ def run(
         recorder = start(sim, place.trajectory, every, steps, attributes)
         with recorder.writer:
             scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
-            notes = _device_notes(device, sim.device)
             for observer in observers:
-                for note in notes:
-                    observer.note(note)
                 observer.begin(sim, sim.frame, steps)
             status, failure = _advance(recorder, steps, interruption, observers)
             recorder.flush()
@@ -232,15 +229,6 @@ def run(
         for observer in observers:
             observer.end(outcome)
     return outcome
-
-
-def _device_notes(asked: str, given: str) -> list[str]:
-    """Why `auto` did not take a GPU."""
-    if asked != "auto" or given != "cpu":
-        return []
-    from abd.backends.device import cuda_problem
-
-    return [f"running on the processor: {cuda_problem()}"]
 
 
 def _advance(

@@ -8,7 +8,8 @@ from time import perf_counter
 
 import numpy as np
 
-from abd.errors import StepFailure
+from abd.backends.memory import memory_watched
+from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws, row_work
 from abd.joints.laws import SLOTS
@@ -144,8 +145,11 @@ class Stepper:
         """Substeps that make h; `saved` is the present state."""
         work = self.friction_work, self.drive_work
         try:
-            self._substep(h, progress)
+            with memory_watched(self.backend.device.name):
+                self._substep(h, progress)
             return 1
+        except OutOfMemory as error:
+            raise StepFailure("memory", str(error)) from error
         except StepFailure as failure:
             if retries == 0 or failure.reason in ("blocked", "limits"):
                 raise

@@ -301,7 +301,7 @@ def what_is_missing(options) -> str:
     """Why this cannot run here, in a sentence; empty where it can."""
     from importlib.util import find_spec
 
-    from abd.backends.device import cuda_problem
+    from abd.backends.cuda_support import cuda_problem
 
     if find_spec("uipc") is None:
         return "libuipc is not installed: pip install pyuipc==0.0.29"

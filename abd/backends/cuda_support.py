@@ -1,0 +1,130 @@
+"""What a machine has of CUDA, why it cannot be used where it cannot, and what to install."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import sys
+import tempfile
+
+import warp as wp
+
+INSTALL = "pip install 'abd[gpu]', or pip install -e '.[gpu]' in a checkout"
+CONDITIONAL_NODES = (12, 4)
+"""CUDA of the driver, and of the toolkit that Warp was built with, from which graphs may hold loops and branches."""
+CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
+NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+CUDSS = ("nvidia-cudss-cu13", "nvidia-cudss-cu12")
+
+
+@functools.cache
+def start_warp() -> str:
+    """Initialise Warp without its banner; returns what it says of CUDA, in one line, empty where it says nothing.
+
+    Its native part writes to file descriptor 2, past Python, so the descriptor is turned aside meanwhile.
+    """
+    wp.config.log_level = wp.LOG_ERROR
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            wp.init()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        aside.seek(0)
+        said = " ".join(aside.read().decode(errors="replace").split())
+    if said and wp.is_cuda_available():
+        print(said, file=sys.stderr)
+    return said.removeprefix("Warp CUDA warning: ").rstrip(".")
+
+
+def cuda_problem() -> str:
+    """Why CUDA cannot be used here, in a sentence; empty where it can."""
+    said = start_warp()
+    if wp.is_cuda_available():
+        return ""
+    return f"Warp finds no CUDA device: {_cause(said)}"
+
+
+def cuda_remedy() -> str:
+    """What to do about `cuda_problem`; empty where there is none."""
+    start_warp()
+    if wp.is_cuda_available():
+        return ""
+    if wp.get_cuda_toolkit_version() is None:
+        return f"install a build of Warp with CUDA: {INSTALL}"
+    if _driver_is_old():
+        return f"update NVIDIA's driver, at least to one for CUDA {wp.get_cuda_toolkit_version()[0]}.0"
+    if wp.get_cuda_driver_version() is not None:
+        return "see what `nvidia-smi` lists, and CUDA_VISIBLE_DEVICES"
+    return f"install NVIDIA's driver (its `nvidia-smi` must list the GPU), then {INSTALL}"
+
+
+def _cause(said: str) -> str:
+    toolkit, driver = wp.get_cuda_toolkit_version(), wp.get_cuda_driver_version()
+    if toolkit is None:
+        return "this build of it knows no CUDA"
+    if driver is None:
+        return "there is no NVIDIA driver" + (f" ({said})" if said else "")
+    if _driver_is_old():
+        return (
+            f"the driver serves CUDA up to {dotted(driver)}, and Warp, built with CUDA {dotted(toolkit)}, "
+            f"needs one for {toolkit[0]}.0 or later"
+        )
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if hidden is not None:
+        return f"the driver, for CUDA {dotted(driver)}, lists none (CUDA_VISIBLE_DEVICES is {hidden!r})"
+    return f"the driver, for CUDA {dotted(driver)}, lists none"
+
+
+def _driver_is_old() -> bool:
+    """Whether the driver is older than Warp's major version of CUDA; within one they are compatible."""
+    toolkit, driver = wp.get_cuda_toolkit_version(), wp.get_cuda_driver_version()
+    return toolkit is not None and driver is not None and driver < (toolkit[0], 0)
+
+
+def graph_problem() -> str:
+    """Why graphs cannot hold loops and branches, and what that costs; empty where they can."""
+    start_warp()
+    if wp.is_conditional_graph_supported():
+        return ""
+    toolkit, driver = wp.get_cuda_toolkit_version(), wp.get_cuda_driver_version()
+    old = [
+        f"{what} {dotted(version) if version else 'none'}"
+        for what, version in (("driver", driver), ("Warp's toolkit", toolkit))
+        if version is None or version < CONDITIONAL_NODES
+    ]
+    return (
+        f"loops and branches in CUDA graphs need CUDA {dotted(CONDITIONAL_NODES)} ({', '.join(old)}): "
+        "the host decides after every part of an iteration instead, with the same result, more slowly"
+    )
+
+
+def cupy_problem() -> str:
+    """What is lost because cupy is not installed; empty where it is."""
+    if installed(CUPY):
+        return ""
+    return (
+        "the hand-written kernels and cuDSS are left out; Warp's kernels do their work, with the same result up to rounding, "
+        "where those would win more slowly"
+    )
+
+
+def installed(packages: tuple[str, ...]) -> list[str]:
+    """Those of the packages that are there, each as "name version"."""
+    return [f"{name} {found}" for name in packages if (found := version_of(name))]
+
+
+def version_of(package: str) -> str:
+    """Installed version, empty where there is none."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def dotted(version: tuple[int, ...]) -> str:
+    """(12, 4) as "12.4"."""
+    return ".".join(str(part) for part in version)

@@ -1,0 +1,59 @@
+"""`pytest --device cuda`: the tests of device code on that device, and no others.
+
+The tests that count are marked `device`: by their module (`pytestmark`), or because they use the fixture `device`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--device NAME`."""
+    parser.addoption(
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help="cpu, cuda or cuda:N; but for cpu, only tests of device code run",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a device that is not there before anything is collected, and tell `on_device` which one it is."""
+    name = config.getoption("--device")
+    if name != "cpu":
+        from abd.backends.device import Device
+        from abd.errors import DeviceError
+
+        try:
+            Device(name)
+        except DeviceError as error:
+            raise pytest.UsageError(f"--device {name}: {error}") from error
+    os.environ["ABD_TEST_DEVICE"] = name
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what uses the fixture `device`; away from the processor, leave out everything that is not marked."""
+    for item in items:
+        if "device" in getattr(item, "fixturenames", ()) and _asked_device(item) != "numpy":
+            item.add_marker("device")
+    if config.getoption("--device") == "cpu":
+        return
+    chosen = [item for item in items if item.get_closest_marker("device") and _asked_device(item) != "numpy"]
+    left_out = [item for item in items if item not in set(chosen)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = chosen
+
+
+def _asked_device(item: pytest.Item) -> str | None:
+    """The device that a test is parametrised with."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("device") if callspec else None
+
+
+@pytest.fixture(scope="session")
+def device(request: pytest.FixtureRequest) -> str:
+    """Name of the device under test."""
+    return request.config.getoption("--device")
