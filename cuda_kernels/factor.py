@@ -165,6 +165,7 @@ def find_slots(
     first: wp.int32,
     p: Pattern,
     place: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
     found: wp.array(dtype=wp.int32),
@@ -172,9 +173,11 @@ def find_slots(
 ):
     """Entry of one pair's block at its slot in `found` (K,); missed[0] = 1 where the pattern has none.
 
-    Pairs with a body that has no place (-1) do not count.
+    There are count[0] pairs; those with a body that has no place (-1) do not count.
     """
     k = wp.tid() + first
+    if k >= count[0]:
+        return
     i = place[row[k]]
     j = place[column[k]]
     if i < 0 or j < 0:

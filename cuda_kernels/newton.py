@@ -138,7 +138,7 @@ def begin_iteration(first: wp.int32, c: Control):
     c.flags[TRIALS] = 0
     c.flags[LINEAR] = 0
     c.flags[EXHAUSTED] = 0
-    c.at[GAP] = wp.inf
+    c.at[GAP] = wp.float64(wp.inf)
     c.at[LEAST] = ONE
     c.at[OPEN] = ZERO
 

@@ -79,18 +79,22 @@ class Cholesky:
 
     def find(self, which: int, coupling: Coupling, pairs: int) -> bool:
         """Look up the slots of a coupling's pairs; False if the pattern does not hold them all."""
-        found = getattr(self.sources, SLOTS[which])
-        if self._filled[which]:
-            found.fill_(-1)
+        if pairs > 0:
+            self.launch_find(which, coupling, pairs)
+        elif self._filled[which]:
+            getattr(self.sources, SLOTS[which]).fill_(-1)
         self._filled[which] = pairs > 0
-        if pairs == 0:
-            return True
+        return pairs == 0 or int(self.device.read(self.missed)[0]) == 0
+
+    def launch_find(self, which: int, coupling: Coupling, pairs: int) -> None:
+        """The same by launches only, for a room of as many pairs; `missed` tells of a pair without a slot."""
+        found = getattr(self.sources, SLOTS[which])
+        found.fill_(-1)
         self.missed.zero_()
         self.device.launch(
-            kernels.find_slots, pairs, self.pattern, self.place, coupling.row, coupling.column, found, self.missed,
-            grain=16384,
+            kernels.find_slots, pairs, self.pattern, self.place, coupling.count, coupling.row, coupling.column, found,
+            self.missed, grain=16384,
         )  # fmt: skip
-        return int(self.device.read(self.missed)[0]) == 0
 
     def compute(self) -> None:
         """Factor the matrix."""

@@ -118,6 +118,13 @@ class Contacts:
             else:
                 self.pool.swap(a, b)
 
+    def add_differences(self, difference, size) -> None:
+        """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
+        c, launch = self.candidates, self.device.launch
+        if self.device.extent(c.count, c.room):
+            energies = self.arrays("trial")[0], self.arrays("current")[0]
+            launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
+
     def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
         """Energies and gaps at a pose.
 
@@ -272,6 +279,13 @@ class Friction:
             self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
         else:
             self.pool.swap("energy_current", "energy_trial")
+
+    def add_differences(self, difference, size) -> None:
+        """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
+        if self._extent:
+            energies = self.energies("trial"), self.energies("current")
+            n, launch = self.contacts.n, self.device.launch
+            launch(sums.segment_differences, n, self.segment, self.group, *energies, difference, size)
 
     def evaluate(self, pose: Pose, rest: Pose, eps: float, slot: str):
         """Energies (count,) of the lagged contacts for displacements against `rest`."""

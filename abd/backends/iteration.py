@@ -13,36 +13,45 @@ import numpy as np
 import warp as wp
 
 from abd.backends.graphs import Graphs
+from abd.backends.linear import CORRECTION
 from abd.backends.resident_linear import ResidentLinear
+from abd.errors import StepFailure
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS
 from cuda_kernels import affine, bodies, integrators, newton, paths, sums
-from cuda_kernels.krylov import Coupling
 
 HALVINGS = 40
 """Of the line search, as in `abd.solver.line_search`."""
+
+FAILURES = {
+    newton.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
+    newton.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
+    newton.NO_DECREASE: (
+        "line_search", f"no decrease of the energy along the Newton direction in {HALVINGS} halvings",
+    ),
+    newton.NO_CONVERGENCE: (
+        "linear_solver", "conjugate gradients did not reach their tolerance; use solver.linear_solver = 'direct'",
+    ),
+    newton.NO_CURVATURE: ("not_positive_definite", "conjugate gradients found no positive curvature"),
+    newton.NO_CUT: ("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Status:
     """What an iteration came to.
 
-    failure: of `cuda_kernels.newton`, 0 for none; moving: whether an island has not converged; covered: whether the
-    candidate list was complete; worst: largest speed with which islands converged, speed: of the last direction [m/s];
-    gap: smallest one of the moving islands [m], least: their smallest accepted step; open: see `newton.OPEN`; trials,
-    linear: energy evaluations and iterations of pcg; factored: whether every pivot was positive.
+    moving: whether an island has not converged; worst: largest speed with which islands converged [m/s]; gap: smallest one
+    of the moving islands [m], least: their smallest accepted step; open: largest residual of the exact joints of islands
+    that would have converged but for them, over its tolerance; trials, linear: energy evaluations, iterations of pcg.
     """
 
-    failure: int
     moving: bool
-    covered: bool
     worst: float
-    speed: float
     gap: float
     least: float
     open: float
     trials: int
     linear: int
-    factored: bool
 
 
 class Iteration:
@@ -75,53 +84,81 @@ class Iteration:
 
     # from the host --------------------------------------------------------------------------------------------------
 
-    def begin(self, tolerance: float, h: float, tightest: float, loosest: float, correction: float, stale: bool) -> None:
-        """Begin a minimisation: tolerances of Newton [m/s] and of the linear solves; `stale` says that the iterate has
-        yet to be linearised."""
+    def begin(self, tolerance: float, h: float, tightest: float, loosest: float, stale: bool) -> bool:
+        """Begin a minimisation; returns whether anything is awake.
+
+        Args:
+            tolerance: Newton's [m/s]; h: step [s]; tightest, loosest: tolerances of the linear solves.
+            stale: the iterate has yet to be linearised.
+        """
         b, c, write = self.backend, self.control, self.device.write
-        numbers = np.zeros(newton.NUMBERS)
-        numbers[[newton.TOLERANCE, newton.H, newton.TIGHTEST, newton.FORCING, newton.CORRECTION]] = (
-            tolerance, h, tightest, loosest, correction,
-        )  # fmt: skip
+        numbers, flags = np.zeros(newton.NUMBERS), np.zeros(newton.FLAGS, dtype=np.int32)
+        for index, value in (
+            (newton.TOLERANCE, tolerance),
+            (newton.H, h),
+            (newton.TIGHTEST, tightest),
+            (newton.FORCING, loosest),
+            (newton.CORRECTION, min(tightest, CORRECTION)),
+        ):
+            numbers[index] = value
         write(c.at, numbers)
-        flags = np.zeros(newton.FLAGS, dtype=np.int32)
+        self.scratch.zero_()
+        if b.sleeping.any():
+            asleep = b.asleep()
+            if asleep.all():
+                return False
+            write(self.scratch, asleep.astype(float))
+            if stale:
+                # once with all bodies: those that sleep keep blocks that can be factorised
+                b.linearize()
+                stale = False
         flags[newton.STALE] = stale
         write(c.flags, flags)
-        write(self.scratch, b.asleep().astype(float))
         self.device.launch(newton.begin_islands, b.n, c, self.scratch)
-        self._spread_caution()
-        b.settle_resident(c.converged)
         self._follow_pairs()
+        return True
 
     def run(self) -> Status:
-        """One iteration, or the first part of one that the candidate list does not cover (`Status.covered`)."""
+        """One iteration.
+
+        Raises:
+            StepFailure: it could not be done.
+        """
         b = self.backend
         b.know_contacts()
         self.graphs.run(("iteration", *self._key()), self._iterate)
-        return self._look()
+        failure, covered, status = self._look()
+        while failure == newton.NO_ROOM:
+            for reduction in (b.contacts.reduction, b.friction.reduction):
+                reduction.make_room(*map(int, self.device.read(reduction.needed)))
+            self._raise(newton.STALE)
+            self.graphs.run(("iteration", *self._key()), self._iterate)
+            failure, covered, status = self._look()
+        if failure == 0 and not covered:
+            self._renew()
+            self.graphs.run(("end", *self._key()), self._end_renewed)
+            failure, _, status = self._look()
+        if failure:
+            raise StepFailure(*FAILURES[failure])
+        return status
 
-    def renew(self) -> Status:
-        """Renew the candidate list for the path of the last direction, and end the iteration."""
+    def speeds(self, h: float) -> np.ndarray:
+        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
+        read, count = self.device.read, self.backend.islands.count
+        moved, converged = read(self.control.moved, count), read(self.control.converged, count)
+        return np.where(converged == 0.0, moved / h, -1.0)
+
+    def _renew(self) -> None:
+        """Renew the candidate list for the path of the last direction."""
         b, c = self.backend, self.control
-        candidates, islands = b.contacts.candidates, b.islands
-        reach = float(self.device.read(self.largest)[0])
-        candidates.cover(b.path, reach, islands.island, c.limit)
+        b.contacts.candidates.cover(b.path, float(self.device.read(self.largest)[0]), b.islands.island, c.limit)
         b.forget_contacts()
-        islands.keep_numbering()
+        b.islands.keep_numbering()
         b.renumber()
         self._carry()
         b.settle_resident(c.converged)
         self._follow_pairs()
         b.know_contacts()
-        self.graphs.run(("end", *self._key()), self._end_renewed)
-        return self._look()
-
-    def repeat_with_room(self) -> None:
-        """Make room for the sums of contacts; the iteration has to be run again."""
-        b = self.backend
-        for reduction in (b.contacts.reduction, b.friction.reduction):
-            reduction.make_room()
-        self._raise(newton.STALE)
 
     def restiffen(self) -> None:
         """The contact stiffness has changed: islands that touch anything move on."""
@@ -132,25 +169,26 @@ class Iteration:
     def _raise(self, flag: int) -> None:
         self.device.launch(newton.set_flag, 1, self.control, flag, 1)
 
-    def _look(self) -> Status:
+    def _look(self) -> tuple[int, bool, Status]:
+        """Failure (`cuda_kernels.newton`), whether the candidate list covers the path, and what the iteration came to."""
         values = self.device.read(self.status)
         self.reads += 1
         at, flags = values[: newton.NUMBERS], values[newton.NUMBERS :].astype(int)
-        linear = int(flags[newton.LINEAR])
-        self.backend.linear.took(linear)
-        return Status(
-            failure=int(flags[newton.FAILURE]),
+        linear = self.backend.linear
+        if flags[newton.FLAGS]:
+            linear.check()
+        if flags[newton.LINEAR]:
+            linear.took(int(flags[newton.LINEAR]))
+        status = Status(
             moving=bool(flags[newton.MOVING]),
-            covered=bool(flags[newton.COVERED]),
             worst=float(at[newton.WORST]),
-            speed=float(at[newton.SPEED]),
             gap=float(at[newton.GAP]),
             least=float(at[newton.LEAST]),
             open=float(at[newton.OPEN]),
             trials=int(flags[newton.TRIALS]),
-            linear=linear,
-            factored=flags[newton.FLAGS] == 0,
+            linear=int(flags[newton.LINEAR]),
         )
+        return int(flags[newton.FAILURE]), bool(flags[newton.COVERED]), status
 
     def _key(self) -> tuple:
         """Plain numbers that are recorded by value, and what decides on the launches."""
@@ -162,6 +200,7 @@ class Iteration:
         """Bring the linear solver's choice up to date with the pairs that may touch."""
         b = self.backend
         candidates, friction = b.contacts.candidates, b.friction
+        b.contacts.follow_list()
         b.has_loose_pairs = candidates.pair_count + friction.pair_count > 0
         b.linear.follow_near(
             b.joints.coupling,
@@ -220,22 +259,14 @@ class Iteration:
         b.linearize()
         launch(newton.set_flag, 1, c, newton.STALE, 0)
         for reduction in (b.contacts.reduction, b.friction.reduction):
-            if reduction.pairs:
-                launch(newton.check_room, 1, c, reduction.needed, reduction.pairs, reduction.run_count)
-
-    def _couplings(self) -> tuple[list[tuple[Coupling, int]], list]:
-        """Blocks off the diagonal with the rooms of their pairs, and the pairs' numbers on the device."""
-        b = self.backend
-        sums_of_pairs = (b.contacts.reduction, b.friction.reduction)
-        couplings = [(b.joints.coupling, b.joints.pairs), *((r.coupling, r.pairs) for r in sums_of_pairs)]
-        return couplings, [b.joints.counts, *(r.counts for r in sums_of_pairs)]
+            launch(newton.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
 
     def _find_direction(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        couplings, counts = self._couplings()
+        couplings = b.couplings()
         if b.has_constraints:
-            b.project(couplings, counts)
-        self.linear.launch_solve(b.gradient, b.diagonal, couplings, counts)
+            b.project(couplings)
+        self.linear.launch_solve(b.gradient, b.diagonal, couplings)
         self._take_direction()
         launch(newton.set_flag, 1, c, newton.TIGHTEN, 0)
         launch(newton.judge_direction, n, c, int(b.linear.choice.direct))

@@ -20,7 +20,7 @@ class Joints:
     """All joints of a scene.
 
     Attributes:
-        count: rows, linear and measured; pairs: joined body pairs, counts: (1,) their number on the device.
+        count: rows, linear and measured; pairs: joined body pairs.
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
     """
 
@@ -118,7 +118,6 @@ class Joints:
         keys = [linear_pairs[:, 0].astype(np.int64) * n + linear_pairs[:, 1], ends.pairs[:, 0] * n + ends.pairs[:, 1]]
         union = np.union1d(*keys)
         pairs, self.pairs = np.stack([union // n, union % n], axis=1), len(union)
-        self.counts = d.upload([self.pairs], wp.int32)
         if len(blocks) < self.pairs:
             constant = np.zeros((self.pairs, 12, 12))
             constant[np.searchsorted(union, keys[0])] = blocks

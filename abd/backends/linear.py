@@ -80,7 +80,7 @@ class LinearSolver:
             factor = self.factor
             factor.take(diagonal, couplings, self.islands.done)
             factor.compute_and_solve(-1.0, gradient, self.direction, self.dots)
-            self._check(factor)
+            self.check()
             return 0
         self.static.take(diagonal, couplings, self.islands.done)
         self.static.compute()
@@ -198,8 +198,13 @@ class LinearSolver:
             rows(diagonal), joints, rows(joints.blocks), contacts, blocks, friction, rows(friction.blocks), merged,
         )  # fmt: skip
 
-    def _check(self, factor: Cholesky) -> None:
-        body = factor.failed_body()
+    def check(self) -> None:
+        """Look at the pivots of the last factorisation.
+
+        Raises:
+            StepFailure: one was not positive.
+        """
+        body = self.factor.failed_body()
         if body is not None:
             raise StepFailure(
                 "not_positive_definite",

@@ -73,18 +73,18 @@ class NewtonSystem:
 
         `forcing` is the relative tolerance where the solver iterates, None for the one of the settings.
         """
-        couplings, counts = self.couplings()
+        couplings = self.couplings()
         if self.has_constraints:
-            self.project(couplings, counts)
+            self.project(couplings)
         iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing)
         return self._take_direction(), iterations
 
-    def couplings(self) -> tuple[list[tuple[Coupling, int]], list[wp.array]]:
-        """Blocks off the diagonal of joints, contacts and friction: with the numbers of their pairs, or the rooms for them
-        where launches are recorded, and the numbers on the device."""
-        reductions = (self.contacts.reduction, self.friction.reduction)
-        couplings = [(self.joints.coupling, self.joints.pairs), *((r.coupling, r.pairs) for r in reductions)]
-        return couplings, [self.joints.counts, *(r.counts for r in reductions)]
+    def couplings(self) -> list[tuple[Coupling, int]]:
+        """Blocks off the diagonal of joints, contacts and friction, with the numbers of their pairs, or the rooms for them
+        where launches are recorded."""
+        extent, reductions = self.device.extent, (self.contacts.reduction, self.friction.reduction)
+        joints = self.joints.coupling, self.joints.pairs
+        return [joints, *((r.coupling, extent(r.pairs, r.pair_room)) for r in reductions)]
 
     def tighten(self) -> tuple[np.ndarray, int]:
         """The same with the last solve brought to the tolerance of the settings."""
@@ -166,14 +166,11 @@ class NewtonSystem:
         if self.has_constraints:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, missing)
 
-    def project(self, couplings, counts) -> None:
-        """Take fixed degrees of freedom out of all blocks: the bodies', and couplings with the rooms of their pairs,
-        of which there are counts[k][0]."""
+    def project(self, couplings: list[tuple[Coupling, int]]) -> None:
+        """Take fixed degrees of freedom out of the blocks of the bodies and of couplings."""
         self.joints.restore_blocks()
         jobs = [(self.n, self.count, self.everybody, self.everybody, self.diagonal, 1)]
-        jobs += [
-            (room, count, c.row, c.column, c.blocks, 0) for (c, room), count in zip(couplings, counts, strict=True)
-        ]
+        jobs += [(pairs, c.count, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
         most = max(room for room, *_ in jobs)
         if self.scratch is None or self.scratch.shape[0] < most:
             self.scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)

@@ -4,13 +4,13 @@ pairs that may come into contact, and conjugate gradients stop by themselves.
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from abd.backends.conjugate_gradients import DOUBT_EVERY, ConjugateGradients
 from abd.backends.graphs import Graphs
 from abd.backends.linear import LinearSolver
 from cuda_kernels import krylov, newton, sums
+from cuda_kernels.krylov import Coupling
 
 
 class ResidentLinear:
@@ -27,27 +27,26 @@ class ResidentLinear:
         self.gradients: ConjugateGradients | None = None
         self.running = control.flags[newton.RUNNING : newton.RUNNING + 1]
 
-    def launch_solve(self, gradient, diagonal, couplings, counts) -> None:
+    def launch_solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]]) -> None:
         """Fill the solver's direction; conjugate gradients down to the forcing tolerance.
 
         Args:
             gradient: (n, 12); diagonal: (n, 12, 12).
-            couplings: off-diagonal blocks and rooms of pairs of joints, contacts and friction; counts: their numbers of
-                pairs on the device, None for joints.
+            couplings: off-diagonal blocks of joints, contacts and friction, with the rooms of their pairs.
         """
         linear = self.linear
         if len(linear.bodies) == 0:
             return
         done = linear.islands.done
         for which in (1, 2) if linear.uses_loose_pairs else ():
-            linear.factor.launch_find(which, *couplings[which], counts[which])
+            linear.factor.launch_find(which, *couplings[which])
         if linear.choice.direct:
             linear.factor.take(diagonal, couplings, done)
             linear.factor.compute_and_solve(-1.0, gradient, linear.direction, linear.dots)
             return
         linear.static.take(diagonal, couplings, done)
         linear.static.compute()
-        self._matrix = linear.gathered(diagonal, couplings, counts[1])
+        self._matrix = linear.gathered(diagonal, couplings)
         self._begin(gradient, linear.direction, newton.FORCING)
 
     def launch_tighten(self) -> None:
@@ -111,7 +110,3 @@ class ResidentLinear:
 
         self.graphs.repeat(self.running, iterate)
 
-
-def pairs_near(candidates, friction) -> list[np.ndarray]:
-    """Host copies (k, 2) of the pairs that may come into contact, and of those that rub."""
-    return [candidates.pair_list(), friction.pair_list()]

@@ -13,44 +13,17 @@ converged, or sleep, stand still meanwhile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from time import perf_counter
-
 import numpy as np
 
 from abd.errors import StepFailure
 from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
 from abd.solver.line_search import search
+from abd.solver.progress import Progress, island_of, not_converged
+from abd.solver.resident import minimise_resident
 
 BALANCED_LAGGINGS = 30
 """Laggings after which ``friction_iterations = -1`` gives up as not converged."""
-
-
-@dataclass
-class Progress:
-    """What the iterations of one step amount to."""
-
-    newton: int = 0
-    linear: int = 0
-    trials: int = 0
-    tolerance: float = 0.0
-    stages: dict[str, float] = field(default_factory=dict)
-
-    def time(self, stage: str):
-        """Context manager that adds its wall time [s] to a stage."""
-        return _Timer(self.stages, stage)
-
-
-class _Timer:
-    def __init__(self, stages: dict[str, float], stage: str):
-        self.stages, self.stage = stages, stage
-
-    def __enter__(self):
-        self.begin = perf_counter()
-
-    def __exit__(self, *_):
-        self.stages[self.stage] = self.stages.get(self.stage, 0.0) + perf_counter() - self.begin
 
 
 def minimise(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:
@@ -65,9 +38,12 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
-    islands = backend.islands
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
     tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
+    if backend.iteration is not None:
+        minimise_resident(backend, settings, h, tolerance, stiffness, progress, linearized)
+        return
+    islands = backend.islands
     forcing, caution = Forcing(settings.linear_tolerance), Caution(islands.count)
     backend.set_caution(caution.share)
     converged = backend.asleep()
@@ -129,16 +105,9 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         if stiffness.after_iteration(backend, alpha, moving):
             converged &= ~islands.paired
             linearized = False
-    if exact and (small & (free == 1.0) & moving).any():
-        raise StepFailure(
-            "joints",
-            f"exact joints stay {error[moving].max():.3g} times above their tolerance after {settings.max_newton} steps",
-        )
-    raise StepFailure(
-        "not_converged",
-        f"{settings.max_newton} Newton iterations left a vertex speed of {speed[moving].max():.3g} m/s "
-        f"(tolerance {tolerance:.3g}) {_slowest(backend, np.where(moving, speed, -1.0))}",
-    )
+    still_open = error[moving].max() if exact and (small & (free == 1.0) & moving).any() else 0.0
+    where = island_of(backend, np.where(moving, speed, -1.0))
+    raise not_converged(settings.max_newton, still_open, speed[moving].max(), tolerance, where)
 
 
 def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:
@@ -152,13 +121,6 @@ def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: f
     progress.newton += 1
     progress.linear += iterations
     return moved
-
-
-def _slowest(backend, speed: np.ndarray) -> str:
-    """Where the island of the largest speed (islands,) is."""
-    members = np.flatnonzero(backend.islands.host == int(speed.argmax()))
-    name = backend.model.bodies.names[int(members[0])]
-    return f"in the island of '{name}'" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
 
 
 def solve_step(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:

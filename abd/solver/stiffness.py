@@ -59,13 +59,21 @@ class ContactStiffness:
         return False
 
     def after_iteration(self, backend, alpha: np.ndarray, moving: np.ndarray) -> bool:
-        """Double the stiffness where, in a `moving` island (islands,), a tight gap fails to open or a step was capped to
-        zero; True if it changed."""
+        """As `adapt`, with the accepted steps of all islands (islands,), of which some are still `moving`."""
         if self.fixed is not None or not moving.any():
             return False
-        gap = float(backend.island_gaps()[moving].min())
+        return self.adapt(backend, float(backend.island_gaps()[moving].min()), float(alpha[moving].min()))
+
+    def adapt(self, backend, gap: float, least: float) -> bool:
+        """Double the stiffness where a tight gap fails to open or a step was capped to zero; True if it changed.
+
+        Args:
+            gap: smallest one of the islands that still move [m]; least: their smallest accepted step.
+        """
+        if self.fixed is not None:
+            return False
         tight = gap < TIGHT_GAP * self.d_hat and gap <= self.gap
-        blocked = bool((alpha[moving] < 1e-6).any()) and np.isfinite(gap)
+        blocked = least < 1e-6 and np.isfinite(gap)
         self.gap = gap
         stiffest = 100.0 * self.lowest
         if not (tight or blocked) or self.value >= stiffest:

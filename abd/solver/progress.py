@@ -1,0 +1,60 @@
+"""What the iterations of a step amount to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from abd.errors import StepFailure
+
+
+@dataclass
+class Progress:
+    """What the iterations of one step amount to."""
+
+    newton: int = 0
+    linear: int = 0
+    trials: int = 0
+    tolerance: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+
+    def time(self, stage: str):
+        """Context manager that adds its wall time [s] to a stage."""
+        return _Timer(self.stages, stage)
+
+
+class _Timer:
+    def __init__(self, stages: dict[str, float], stage: str):
+        self.stages, self.stage = stages, stage
+
+    def __enter__(self):
+        self.begin = perf_counter()
+
+    def __exit__(self, *_):
+        self.stages[self.stage] = self.stages.get(self.stage, 0.0) + perf_counter() - self.begin
+
+
+def not_converged(iterations: int, still_open: float, speed: float, tolerance: float, where: str) -> StepFailure:
+    """That the iterations did not suffice.
+
+    Args:
+        still_open: largest residual of the exact joints over its tolerance, where they alone are not reached, else 0.
+        speed: largest vertex speed that the next step would give; tolerance: both [m/s]; where: in which island.
+    """
+    if still_open > 0.0:
+        return StepFailure(
+            "joints", f"exact joints stay {still_open:.3g} times above their tolerance after {iterations} steps"
+        )
+    return StepFailure(
+        "not_converged",
+        f"{iterations} Newton iterations left a vertex speed of {speed:.3g} m/s (tolerance {tolerance:.3g}) {where}",
+    )
+
+
+def island_of(backend, speed: np.ndarray) -> str:
+    """Where the island of the largest speed (islands,) is."""
+    members = np.flatnonzero(backend.islands.host == int(speed.argmax()))
+    name = backend.model.bodies.names[int(members[0])]
+    return f"in the island of '{name}'" + (f" and {len(members) - 1} more" if len(members) > 1 else "")

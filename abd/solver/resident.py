@@ -1,0 +1,36 @@
+"""Newton iterations that run on the device (`abd.backends.iteration`), and what the host adds to them.
+
+The same as `abd.solver.newton.minimise`, which says what the iterations do. The host looks once per iteration, and once
+more where the candidate list had to be renewed.
+"""
+
+from __future__ import annotations
+
+from abd.solver.forcing import LOOSEST
+from abd.solver.progress import Progress, island_of, not_converged
+
+
+def minimise_resident(
+    backend, settings, h: float, tolerance: float, stiffness, progress: Progress, linearized: bool
+) -> None:
+    """As `minimise`, with the tolerance [m/s] that holds.
+
+    Raises:
+        StepFailure: as `minimise`.
+    """
+    iteration, tightest = backend.iteration, settings.linear_tolerance
+    with progress.time("iterations"):
+        if not iteration.begin(tolerance, h, tightest, max(LOOSEST, tightest), not linearized):
+            return
+        for _ in range(settings.max_newton):
+            status = iteration.run()
+            progress.newton += 1
+            progress.linear += status.linear
+            progress.trials += status.trials
+            progress.tolerance = max(progress.tolerance, status.worst)
+            if not status.moving:
+                return
+            if stiffness.adapt(backend, status.gap, status.least):
+                iteration.restiffen()
+        speed = iteration.speeds(h)
+        raise not_converged(settings.max_newton, status.open, speed.max(), tolerance, island_of(backend, speed))
