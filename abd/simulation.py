@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from abd import backends
+from abd.backends.exchange import host_rows
 from abd.coupling_view import CouplingView
+from abd.device_state import DeviceState
 from abd.energies import Budget, kinetic_energy, momenta
 from abd.joint_control import JointControl, own_joints
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
-from abd.model import Model
+from abd.model import Kind, Model
 from abd.sensors import Sensor, sensor
 from abd.solver.step import Stepper
 from abd.state import State
@@ -129,8 +131,8 @@ class Simulation:
         return self.stepper.frame
 
     @property
-    def state(self):
-        """Backend's state: `q` (n, 12) as a device array, `body_frame` (n, 4, 4) from the user's to internal frames."""
+    def state(self) -> DeviceState:
+        """The present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step."""
         return DeviceState(self)
 
     def step(self) -> StepReport:
@@ -217,9 +219,31 @@ class Simulation:
         turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
         qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
         self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
+        self._begin_anew(state, q.copy(), qd)
+
+    def set_velocities(self, qd) -> None:
+        """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
+
+        The integrator begins anew, as in the first step. What this does to the energy is in no account.
+
+        Args:
+            qd: (n, 12) float64 time derivatives of `state.q` [m/s, 1/s], for instance `state.qd` after changes: an array
+                of numpy, or of Warp, cupy, torch or jax on the host or on the simulation's device. It is copied, by way
+                of the host.
+
+        Raises:
+            ValueError: another shape, another type, a value that is not finite, or an array on another device.
+        """
+        state = self.stepper.state()
+        given = host_rows(qd, state.qd.shape, "velocities", self.device)
+        dynamic = self.model.bodies.kind == Kind.DYNAMIC
+        self._begin_anew(state, state.q, np.where(dynamic[:, None], given, state.qd))
+
+    def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
+        """Go on from q, qd (n, 12), to which no step led."""
         kept = {name: state.extra[name] for name in ("touching", "pace")}
-        moved = State(q=q.copy(), qd=qd, time=state.time, step=state.step, contact_stiffness=state.contact_stiffness)
-        self.stepper.restore(replace(moved, extra=kept))
+        changed = State(q=q, qd=qd, time=state.time, step=state.step, contact_stiffness=state.contact_stiffness)
+        self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
         self.forget_readings()
 
@@ -261,23 +285,6 @@ class Simulation:
         self.budget.external_work = float(saved["external_work"])
         self.stepper.friction_work = float(saved["friction_work"])
         self.stepper.drive_work = float(saved["drive_work"])
-
-
-@dataclass
-class DeviceState:
-    """Device arrays of a simulation; they follow it as it advances."""
-
-    simulation: Simulation
-
-    @property
-    def q(self):
-        """(n, 12) device array of the current state."""
-        return self.simulation.backend.device_positions()
-
-    @property
-    def body_frame(self) -> np.ndarray:
-        """(n, 4, 4) maps from the user's mesh frames to the internal frames."""
-        return self.simulation.model.bodies.body_frame
 
 
 def _compiled(scene) -> Model:

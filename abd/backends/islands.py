@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device import Device
-from abd.backends.numbering import Numbering
+from abd.backends.numbering import Division, Numbering
 from cuda_kernels import sums
 
 CHUNK = 256
@@ -38,8 +38,9 @@ class Islands(Numbering):
         self._scalars: dict[str, wp.array] = {}
         super().__init__(bodies)
 
-    def _assign(self, host: np.ndarray, touching: np.ndarray) -> None:
-        super()._assign(host, touching)
+    def _assign(self, division: Division) -> None:
+        super()._assign(division)
+        host = division.host
         sizes = np.bincount(host, minlength=self.count)
         per_island = -(-sizes // CHUNK)
         first = np.concatenate([[0], np.cumsum(per_island)])

@@ -7,6 +7,7 @@ not move (static, or held on their goal) tie nothing together; the rows and cont
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,19 +15,51 @@ from abd.joints.link_graph import connected_labels
 from abd.joints.system import JointSystem
 
 
-class Numbering:
-    """Islands of n bodies, numbered from 0 in the order of their first bodies.
+@dataclass(frozen=True)
+class Division:
+    """What `Numbering` says of its n bodies: `host` (n,), `count` and `paired` (count,)."""
 
-    Attributes:
-        count: number of islands; host: (n,) island of every body, a new array whenever the islands change.
-        paired: (count,) bool, whether a body of it may touch anything.
-    """
+    host: np.ndarray
+    count: int
+    paired: np.ndarray
+
+    @classmethod
+    def of(cls, host: np.ndarray, touching: np.ndarray) -> Division:
+        """Islands of bodies (n,), some of which may touch others."""
+        count = int(host.max(initial=0)) + 1
+        paired = np.zeros(count, dtype=bool)
+        paired[host[touching]] = True
+        return cls(host, count, paired)
+
+
+class Numbering:
+    """Islands of n bodies, numbered from 0 in the order of their first bodies."""
 
     def __init__(self, bodies: int):
         self.n = bodies
         self.ties = np.zeros((0, 2), dtype=int)
         self._known: tuple | None = None
-        self._assign(np.zeros(bodies, dtype=np.int32), np.zeros(0, dtype=int))
+        self._assign(Division.of(np.zeros(bodies, dtype=np.int32), np.zeros(0, dtype=int)))
+
+    @property
+    def division(self) -> Division:
+        """The present islands."""
+        return self._division
+
+    @property
+    def count(self) -> int:
+        """Number of islands."""
+        return self.division.count
+
+    @property
+    def host(self) -> np.ndarray:
+        """(n,) island of every body, a new array whenever the islands change."""
+        return self.division.host
+
+    @property
+    def paired(self) -> np.ndarray:
+        """(count,) bool, whether a body of an island may touch anything."""
+        return self.division.paired
 
     def tie(self, system: JointSystem) -> None:
         """Bodies that joints tie together: of every row the one that counts its energy, its child, and all others."""
@@ -69,14 +102,11 @@ class Numbering:
             np.unique(host[pairs[:, 0]]), np.flatnonzero(self.paired)
         ):
             return False
-        self._assign(host, pairs[:, 0])
+        self._assign(Division.of(host, pairs[:, 0]))
         return True
 
-    def _assign(self, host: np.ndarray, touching: np.ndarray) -> None:
-        self.host = host
-        self.count = int(host.max(initial=0)) + 1
-        self.paired = np.zeros(self.count, dtype=bool)
-        self.paired[host[touching]] = True
+    def _assign(self, division: Division) -> None:
+        self._division = division
 
     def carry(self, before: np.ndarray, values: np.ndarray, fold: Callable) -> np.ndarray:
         """Values of the islands `before` (n,), folded (`np.minimum`, `np.logical_and` ...) over the bodies that each of
@@ -90,3 +120,13 @@ class Numbering:
         out = np.ones(self.count, dtype=bool)
         out[self.host[~flags]] = False
         return out
+
+    def sleepers(self, ripe: np.ndarray, mobile: np.ndarray) -> np.ndarray:
+        """(n,) bool, the ripe bodies of those islands that may move by ripe bodies (n,) alone."""
+        return ripe & self.whole(ripe | ~mobile)[self.host]
+
+    def asleep(self, sleeping: np.ndarray, mobile: np.ndarray) -> np.ndarray:
+        """(count,) bool, whether all bodies of an island that may move are asleep (n,)."""
+        if not sleeping.any():
+            return np.zeros(self.count, dtype=bool)
+        return self.whole(sleeping | ~mobile)

@@ -151,13 +151,11 @@ class NumpyBackend(ReadOuts):
 
     def sleep(self, ripe: np.ndarray) -> None:
         """Put to sleep for this step those islands that may move by ripe bodies (n,) alone."""
-        self.sleeping = ripe & self.islands.whole(ripe | ~self.mobile)[self.islands.host]
+        self.sleeping = self.islands.sleepers(ripe, self.mobile)
 
     def asleep(self) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
-        if not self.sleeping.any():
-            return np.zeros(self.islands.count, dtype=bool)
-        return self.islands.whole(self.sleeping | ~self.mobile)
+        return self.islands.asleep(self.sleeping, self.mobile)
 
     def settle(self, islands: np.ndarray) -> None:
         """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change."""
