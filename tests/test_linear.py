@@ -13,6 +13,7 @@ from abd.backends import elimination
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
 from abd.backends.linear import LinearSolver
+from abd.backends.numbering import Division
 from abd.errors import StepFailure
 from abd.solver.forcing import LOOSEST, Forcing
 
@@ -206,7 +207,7 @@ def test_bodies_that_are_done_keep_their_direction(device):
     system = System(device, 20, np.concatenate([chain(10), 10 + chain(10)]))
     for wanted in ("direct", "pcg"):
         solver = system.solver(wanted)
-        solver.islands._assign(np.repeat([0, 1], 10).astype(np.int32), np.zeros(0, dtype=int))
+        solver.islands._assign(Division.of(np.repeat([0, 1], 10).astype(np.int32), np.zeros(0, dtype=int)))
         expected = system.solve(solver)
         solver.islands.settle(np.array([False, True]))
         system.gradient *= 2.0
