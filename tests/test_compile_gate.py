@@ -1,6 +1,7 @@
 """The compile gate builds device code without a GPU, and says no where the code is wrong."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from tool import TOOLS
 
+RAW = TOOLS.parent / "cuda_kernels" / "raw"
+KERNEL = re.compile(r"\b__global__\b")
 BROKEN = """
 import warp as wp
 
@@ -58,3 +61,12 @@ def test_raw_sources_go_through_nvrtc(tmp_path, factor, status):
     done = gate(str(source), "--arch", "80", folder=tmp_path)
     assert done.returncode == status
     assert ('identifier "nothing" is undefined' in done.stderr) == bool(status)
+
+
+def test_raw_kernels_compile_and_spill_nothing():
+    """The hand-written kernels, for both architectures; a spilled register would cost them what they were written for."""
+    done = gate(*map(str, sorted(RAW.glob("*.cu"))), folder=TOOLS)
+    assert done.returncode == 0, done.stderr
+    kernels = [line for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert len(kernels) == 2 * sum(len(KERNEL.findall(path.read_text())) for path in RAW.glob("*.cu")) > 0
+    assert all(line.endswith(" 0 bytes spilled") for line in kernels), done.stdout

@@ -2,7 +2,8 @@
 
 Builds every Warp module of `cuda_kernels` and every `cuda_kernels/raw/*.cu` for NVIDIA GPUs, on a machine that has
 none: Warp carries its compiler (NVRTC), raw sources need the package nvidia-cuda-nvrtc. Prints what was built, how long
-it took and how large it is. It shows that the device code compiles, not that it computes the right thing.
+it took and how large it is, and of raw kernels the registers of a thread, the shared memory of a block and what spills.
+It shows that the device code compiles, not that it computes the right thing.
 
 Exit status: 0 all compiled, 1 something did not, with the compiler's messages.
 """
@@ -16,6 +17,7 @@ import importlib.metadata
 import multiprocessing
 import os
 import pkgutil
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -33,7 +35,8 @@ NVRTC = "nvidia-cuda-nvrtc"
 
 @dataclass(frozen=True)
 class Build:
-    """One source for one architecture: `size` of the machine code [bytes], `message` of the compiler if it failed."""
+    """One source for one architecture: `size` of the machine code [bytes], `message` of the compiler if it failed, what
+    every kernel of a raw source uses."""
 
     source: str
     arch: int
@@ -41,6 +44,7 @@ class Build:
     size: int = 0
     message: str = ""
     failed: bool = False
+    usage: tuple[str, ...] = ()
 
 
 def warp_modules() -> list[str]:
@@ -60,29 +64,29 @@ def compile_source(source: str, arch: int) -> Build:
     compiler = compile_raw if source.endswith(".cu") else compile_warp
     with captured_stderr() as said:
         try:
-            size = compiler(source, arch)
+            size, usage = compiler(source, arch)
         except Exception as error:
             # Whatever a compiler raises is its verdict on this source; the table goes on with the next one.
             text = said().strip()
             return Build(source, arch, perf_counter() - begin, 0, f"{text}\n{error}".strip(), failed=True)
-    return Build(source, arch, perf_counter() - begin, size)
+    return Build(source, arch, perf_counter() - begin, size, usage=usage)
 
 
-def compile_warp(name: str, arch: int) -> int:
+def compile_warp(name: str, arch: int) -> tuple[int, tuple[str, ...]]:
     """Machine code of a Warp module [bytes]; 0 where it has functions only, which are compiled with their callers."""
     import warp as wp
 
     wp.config.log_level = wp.LOG_ERROR
     module = importlib.import_module(name)
     if not wp.get_module(name).kernels:
-        return 0
+        return 0, ()
     with tempfile.TemporaryDirectory() as folder:
         files = wp.compile_aot_module(module, arch=arch, module_dir=folder, use_ptx=False)
-        return sum(file.stat().st_size for file in files)
+        return sum(file.stat().st_size for file in files), ()
 
 
-def compile_raw(path: str, arch: int) -> int:
-    """Machine code of a CUDA C++ file [bytes], by NVRTC.
+def compile_raw(path: str, arch: int) -> tuple[int, tuple[str, ...]]:
+    """Machine code of a CUDA C++ file [bytes] and what its kernels use, by NVRTC.
 
     Raises:
         RuntimeError: it does not compile, or NVRTC is missing.
@@ -100,7 +104,8 @@ def compile_raw(path: str, arch: int) -> int:
             raise RuntimeError(nvrtc.nvrtcGetErrorString(status).decode())
 
     check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), Path(path).read_bytes(), path.encode(), 0, None, None))
-    options = (ctypes.c_char_p * 2)(f"--gpu-architecture=sm_{arch}".encode(), b"--std=c++17")
+    wanted = (f"--gpu-architecture=sm_{arch}", "--std=c++17", f"--include-path={RAW}", "--ptxas-options=-v")
+    options = (ctypes.c_char_p * len(wanted))(*(option.encode() for option in wanted))
     size = ctypes.c_size_t()
     try:
         status = nvrtc.nvrtcCompileProgram(program, len(options), options)
@@ -112,7 +117,18 @@ def compile_raw(path: str, arch: int) -> int:
         check(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return size.value
+    return size.value, resources(log.value.decode())
+
+
+def resources(log: str) -> tuple[str, ...]:
+    """What ptxas says of every kernel, a line each, in alphabetical order."""
+    found = []
+    for part in log.split("Compiling entry function '")[1:]:
+        name = part[: part.index("'")]
+        counts = (re.search(rf"(\d+) {what}", part) for what in ("registers", "bytes smem", "bytes spill stores"))
+        registers, shared, spilled = (int(count[1]) if count else 0 for count in counts)
+        found.append(f"{name}: {registers} registers, {shared} bytes shared, {spilled} bytes spilled")
+    return tuple(sorted(found))
 
 
 @contextmanager
@@ -159,6 +175,8 @@ def main(argv: list[str] | None = None) -> int:
             builds.append(build)
             what = "FAILED" if build.failed else build.size or "functions only"
             print(f"{build.source:<{width}}  sm_{build.arch}  {build.seconds:8.2f}  {what:>8}", flush=True)
+            for line in build.usage:
+                print(f"  {line}", flush=True)
 
     failed = [build for build in builds if build.failed]
     for build in failed:

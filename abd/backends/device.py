@@ -19,6 +19,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.cuda_support import cuda_problem, cuda_remedy
+from abd.backends.raw_kernels import raw_kernels
 from abd.errors import DeviceError
 from cuda_kernels.vector12 import vec12
 
@@ -62,6 +63,7 @@ class Device:
         recording: whether launches are being recorded; nothing can be read then.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
         share: of the items of a launch that work; the others return at once, because their bodies are done.
+        raw: hand-written kernels that take the place of Warp's, None where there are none; why_not_raw: the reason.
 
     Raises:
         DeviceError: the device is not there.
@@ -83,6 +85,7 @@ class Device:
         self.generation, self.recording = 0, False
         self.observer: Observer | None = None
         self.share = 1.0
+        self.raw, self.why_not_raw = raw_kernels(self.warp)
         self._recorded: dict[tuple, list] = {}
         self._views: dict[int, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
@@ -114,6 +117,8 @@ class Device:
             self._launch(kernel, begin, count, inputs, grain)
 
     def _launch(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
+        if self.raw is not None and self.raw.launch(kernel, begin, count, inputs):
+            return
         slices = 1 if self._pool is None else min(self.threads, int(self.share * count) // grain)
         if slices <= 1:
             self._command(kernel, 0, begin, count, inputs).launch()
