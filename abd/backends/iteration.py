@@ -1,7 +1,7 @@
 """A Newton iteration that the device runs by itself: recorded, replayed, and looked at through one small array.
 
 It does what `abd.solver.newton.minimise` does between two looks at the islands, with the decisions in
-`cuda_kernels.newton`. The host renews the candidate list where the path leaves it, makes room, and adapts the contact
+`cuda_kernels.control`. The host renews the candidate list where the path leaves it, makes room, and adapts the contact
 stiffness; nothing else.
 """
 
@@ -17,22 +17,22 @@ from abd.backends.linear import CORRECTION
 from abd.backends.resident_linear import ResidentLinear
 from abd.errors import StepFailure
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from cuda_kernels import affine, bodies, integrators, newton, paths, sums
+from cuda_kernels import affine, bodies, control, integrators, line_search, newton, paths, sums
 
 HALVINGS = 40
 """Of the line search, as in `abd.solver.line_search`."""
 
 FAILURES = {
-    newton.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
-    newton.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
-    newton.NO_DECREASE: (
+    control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
+    control.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
+    control.NO_DECREASE: (
         "line_search", f"no decrease of the energy along the Newton direction in {HALVINGS} halvings",
     ),
-    newton.NO_CONVERGENCE: (
+    control.NO_CONVERGENCE: (
         "linear_solver", "conjugate gradients did not reach their tolerance; use solver.linear_solver = 'direct'",
     ),
-    newton.NO_CURVATURE: ("not_positive_definite", "conjugate gradients found no positive curvature"),
-    newton.NO_CUT: ("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts"),
+    control.NO_CURVATURE: ("not_positive_definite", "conjugate gradients found no positive curvature"),
+    control.NO_CUT: ("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts"),
 }  # fmt: skip
 
 
@@ -66,19 +66,19 @@ class Iteration:
         self.backend, self.device = backend, backend.device
         d, room = self.device, max(backend.n, 1)
         self.graphs = Graphs(d)
-        c = self.control = newton.Control()
-        for name in newton.Control.vars:
+        c = self.control = control.Control()
+        for name in control.Control.vars:
             if name not in ("counts", "at", "flags"):
                 setattr(c, name, d.zeros(room, wp.float64))
         c.counts = backend.islands.counts
-        c.at, c.flags = d.zeros(newton.NUMBERS, wp.float64), d.zeros(newton.FLAGS, wp.int32)
+        c.at, c.flags = d.zeros(control.NUMBERS, wp.float64), d.zeros(control.FLAGS, wp.int32)
         self.linear = ResidentLinear(backend.linear, self.graphs, c)
-        self.status = d.zeros(newton.NUMBERS + newton.FLAGS + 1, wp.float64)
+        self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
         self.scratch, self.largest = d.zeros(room, wp.float64), d.zeros(1, wp.float64)
         self.all, self.some, self.settled = (d.zeros(room, wp.float64) for _ in range(3))
         self.reads = 0
         self._flag = {
-            name: c.flags[getattr(newton, name) : getattr(newton, name) + 1]
+            name: c.flags[getattr(control, name) : getattr(control, name) + 1]
             for name in ("STALE", "SOUND", "COVERED", "AGAIN", "ASKED", "TIGHTEN")
         }
 
@@ -92,13 +92,13 @@ class Iteration:
             stale: the iterate has yet to be linearised.
         """
         b, c, write = self.backend, self.control, self.device.write
-        numbers, flags = np.zeros(newton.NUMBERS), np.zeros(newton.FLAGS, dtype=np.int32)
+        numbers, flags = np.zeros(control.NUMBERS), np.zeros(control.FLAGS, dtype=np.int32)
         for index, value in (
-            (newton.TOLERANCE, tolerance),
-            (newton.H, h),
-            (newton.TIGHTEST, tightest),
-            (newton.FORCING, loosest),
-            (newton.CORRECTION, min(tightest, CORRECTION)),
+            (control.TOLERANCE, tolerance),
+            (control.H, h),
+            (control.TIGHTEST, tightest),
+            (control.FORCING, loosest),
+            (control.CORRECTION, min(tightest, CORRECTION)),
         ):
             numbers[index] = value
         write(c.at, numbers)
@@ -112,7 +112,7 @@ class Iteration:
                 # once with all bodies: those that sleep keep blocks that can be factorised
                 b.linearize()
                 stale = False
-        flags[newton.STALE] = stale
+        flags[control.STALE] = stale
         write(c.flags, flags)
         self.device.launch(newton.begin_islands, b.n, c, self.scratch)
         self._follow_pairs()
@@ -128,10 +128,10 @@ class Iteration:
         b.know_contacts()
         self.graphs.run(("iteration", *self._key()), self._iterate)
         failure, covered, status = self._look()
-        while failure == newton.NO_ROOM:
+        while failure == control.NO_ROOM:
             for reduction in (b.contacts.reduction, b.friction.reduction):
                 reduction.make_room(*map(int, self.device.read(reduction.needed)))
-            self._raise(newton.STALE)
+            self._raise(control.STALE)
             self.graphs.run(("iteration", *self._key()), self._iterate)
             failure, covered, status = self._look()
         if failure == 0 and not covered:
@@ -164,31 +164,31 @@ class Iteration:
         """The contact stiffness has changed: islands that touch anything move on."""
         b = self.backend
         self.device.launch(newton.rouse_paired, b.n, self.control, b.islands.paired_flags)
-        self._raise(newton.STALE)
+        self._raise(control.STALE)
 
     def _raise(self, flag: int) -> None:
-        self.device.launch(newton.set_flag, 1, self.control, flag, 1)
+        self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
     def _look(self) -> tuple[int, bool, Status]:
-        """Failure (`cuda_kernels.newton`), whether the candidate list covers the path, and what the iteration came to."""
+        """Failure (`cuda_kernels.control`), whether the candidate list covers the path, and what the iteration came to."""
         values = self.device.read(self.status)
         self.reads += 1
-        at, flags = values[: newton.NUMBERS], values[newton.NUMBERS :].astype(int)
+        at, flags = values[: control.NUMBERS], values[control.NUMBERS :].astype(int)
         linear = self.backend.linear
-        if flags[newton.FLAGS]:
+        if flags[control.FLAGS]:
             linear.check()
-        if flags[newton.LINEAR]:
-            linear.took(int(flags[newton.LINEAR]))
+        if flags[control.LINEAR]:
+            linear.took(int(flags[control.LINEAR]))
         status = Status(
-            moving=bool(flags[newton.MOVING]),
-            worst=float(at[newton.WORST]),
-            gap=float(at[newton.GAP]),
-            least=float(at[newton.LEAST]),
-            open=float(at[newton.OPEN]),
-            trials=int(flags[newton.TRIALS]),
-            linear=int(flags[newton.LINEAR]),
+            moving=bool(flags[control.MOVING]),
+            worst=float(at[control.WORST]),
+            gap=float(at[control.GAP]),
+            least=float(at[control.LEAST]),
+            open=float(at[control.OPEN]),
+            trials=int(flags[control.TRIALS]),
+            linear=int(flags[control.LINEAR]),
         )
-        return int(flags[newton.FAILURE]), bool(flags[newton.COVERED]), status
+        return int(flags[control.FAILURE]), bool(flags[control.COVERED]), status
 
     def _key(self) -> tuple:
         """Plain numbers that are recorded by value, and what decides on the launches."""
@@ -230,7 +230,7 @@ class Iteration:
 
     def _iterate(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
-        launch(newton.begin_iteration, 1, c)
+        launch(control.begin_iteration, 1, c)
         b.settle_resident(c.converged)
         self.graphs.when(self._flag["STALE"], self._assemble)
         self.graphs.when(self._flag["SOUND"], self._find_direction)
@@ -240,26 +240,26 @@ class Iteration:
 
     def _end_renewed(self) -> None:
         """The end of an iteration whose path the candidate list did not cover."""
-        self.device.launch(newton.set_flag, 1, self.control, newton.COVERED, 1)
+        self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         self._stop_at_contacts()
         self._search()
         self._gather()
 
     def _gather(self) -> None:
         b = self.backend
-        self.device.launch(newton.gather_status, 1, self.control, b.linear.factor.any_failed, self.status)
+        self.device.launch(control.gather_status, 1, self.control, b.linear.factor.any_failed, self.status)
 
     def _spread_caution(self) -> None:
         b = self.backend
-        self.device.launch(newton.to_bodies, b.n, b.islands.island, self.control.share, b.contacts.law.caution)
+        self.device.launch(control.to_bodies, b.n, b.islands.island, self.control.share, b.contacts.law.caution)
 
     def _assemble(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
         self._spread_caution()
         b.linearize()
-        launch(newton.set_flag, 1, c, newton.STALE, 0)
+        launch(control.set_flag, 1, c, control.STALE, 0)
         for reduction in (b.contacts.reduction, b.friction.reduction):
-            launch(newton.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
+            launch(control.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
 
     def _find_direction(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
@@ -268,7 +268,7 @@ class Iteration:
             b.project(couplings)
         self.linear.launch_solve(b.gradient, b.diagonal, couplings)
         self._take_direction()
-        launch(newton.set_flag, 1, c, newton.TIGHTEN, 0)
+        launch(control.set_flag, 1, c, control.TIGHTEN, 0)
         launch(newton.judge_direction, n, c, int(b.linear.choice.direct))
         if not b.linear.choice.direct:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
@@ -298,7 +298,7 @@ class Iteration:
     def _close_joints(self) -> None:
         """As `NewtonSystem.close_joints`, for the islands that the direction seems to end."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(newton.begin_loop, 1, c)
+        launch(control.begin_loop, 1, c)
         launch(newton.choose_closing, n, c)
         launch(newton.leave_aside, n, c, b.islands.island, b.aside)
         direction, missing = b.linear.direction, b.before_contacts
@@ -310,7 +310,7 @@ class Iteration:
                 launch(bodies.project_vectors, n, b.body, b.step, direction)
             launch(integrators.add_rows, n, missing, b.gradient)
             look()
-            launch(newton.go_round, 1, c, CLOSINGS, 0)
+            launch(control.go_round, 1, c, CLOSINGS, 0)
 
         def look() -> None:
             a = b.values["a"]
@@ -322,7 +322,7 @@ class Iteration:
 
         def close_all() -> None:
             look()
-            launch(newton.go_round, 1, c, CLOSINGS + 1, 0)
+            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
             self.graphs.repeat(self._flag["AGAIN"], close)
             b.joints.evaluate(b.pose, "current")
             b.launch_direction(c.moved, c.limit)
@@ -350,14 +350,14 @@ class Iteration:
 
     def _search(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(newton.begin_alpha, n, c)
+        launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
             self._keep_limits()
-        launch(newton.begin_search, n, c)
+        launch(line_search.begin_search, n, c)
         self._measure_slope(c.slope)
-        launch(newton.begin_loop, 1, c)
-        self._raise(newton.AGAIN)
-        self._raise(newton.STALE)
+        launch(control.begin_loop, 1, c)
+        self._raise(control.AGAIN)
+        self._raise(control.STALE)
         self.graphs.repeat(self._flag["AGAIN"], self._try)
         self._finish()
 
@@ -372,11 +372,11 @@ class Iteration:
             shares.fill_(1.0)
             b.joints.open_shares(b.trial, shares)
             b.islands.reduce(shares, sums.MIN, self.scratch)
-            launch(newton.cut, n, c, self.scratch)
-            launch(newton.go_round, 1, c, LIMIT_CUTS, newton.NO_CUT)
+            launch(line_search.cut, n, c, self.scratch)
+            launch(control.go_round, 1, c, LIMIT_CUTS, control.NO_CUT)
 
-        launch(newton.begin_loop, 1, c)
-        self._raise(newton.AGAIN)
+        launch(control.begin_loop, 1, c)
+        self._raise(control.AGAIN)
         self.graphs.repeat(self._flag["AGAIN"], cut)
 
     def _measure_slope(self, out: wp.array) -> None:
@@ -390,31 +390,31 @@ class Iteration:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
         b.launch_trial(c.alpha, c.change, c.size)
-        launch(newton.begin_loop, 1, c)
-        launch(newton.judge_trial, n, c)
-        launch(newton.count_trial, 1, c)
+        launch(control.begin_loop, 1, c)
+        launch(line_search.judge_trial, n, c)
+        launch(line_search.count_trial, 1, c)
         self.graphs.when(self._flag["ASKED"], self._compare_slopes)
         self.graphs.when(self._flag["AGAIN"], self._halve)
 
     def _halve(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
-        launch(newton.halve, b.n, c, HALVINGS)
-        launch(newton.end_halvings, 1, c, HALVINGS)
+        launch(line_search.halve, b.n, c, HALVINGS)
+        launch(line_search.end_halvings, 1, c, HALVINGS)
 
     def _compare_slopes(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
         b.exchange()
         b.linearize()
         self._measure_slope(c.steepness)
-        launch(newton.judge_slopes, b.n, c)
-        launch(newton.take_doubtful, 1, c)
+        launch(line_search.judge_slopes, b.n, c)
+        launch(line_search.take_doubtful, 1, c)
         # `exchange` again takes the trial back; the end of the search then takes it for good
         b.exchange()
 
     def _finish(self) -> None:
         """Take the last trial, learn from it, and see who has converged."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(newton.reach_of_trial, n, c)
+        launch(line_search.reach_of_trial, n, c)
         b.islands.fold(c.each, sums.MAX, self.largest)
         b.exchange()
         b.contacts.candidates.spend(b.path, self.largest, b.islands.island, c.alpha)
@@ -426,7 +426,7 @@ class Iteration:
             b.islands.reduce(errors, sums.MAX, self.scratch)
         launch(newton.end_iteration, n, c, self.scratch, int(exact))
         if exact:
-            self.graphs.when(c.flags[newton.MOVING : newton.MOVING + 1], self._update_multipliers)
+            self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
         if not b.fixed_stiffness:
             b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
             launch(newton.fold_gaps, n, c, self.scratch)
@@ -435,4 +435,4 @@ class Iteration:
         b = self.backend
         b.settle_resident(self.control.converged)
         b.update_multipliers()
-        self._raise(newton.STALE)
+        self._raise(control.STALE)

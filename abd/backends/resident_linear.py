@@ -9,7 +9,7 @@ import warp as wp
 from abd.backends.conjugate_gradients import DOUBT_EVERY, ConjugateGradients
 from abd.backends.graphs import Graphs
 from abd.backends.linear import LinearSolver
-from cuda_kernels import krylov, newton, sums
+from cuda_kernels import control, krylov, residuals, sums
 from cuda_kernels.krylov import Coupling
 
 
@@ -17,15 +17,15 @@ class ResidentLinear:
     """Solves of one `LinearSolver` within a recorded iteration.
 
     Args:
-        control: the numbers and flags that decide (`cuda_kernels.newton`).
+        numbers: what decides, flags among it (`cuda_kernels.control`).
     """
 
-    def __init__(self, linear: LinearSolver, graphs: Graphs, control: newton.Control):
-        self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, control
+    def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
+        self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, numbers
         d, room = self.device, max(linear.n, 1)
         self.start, self.left, self.goal, self.curvature, self.fresh = (d.zeros(room, wp.float64) for _ in range(5))
         self.gradients: ConjugateGradients | None = None
-        self.running = control.flags[newton.RUNNING : newton.RUNNING + 1]
+        self.running = numbers.flags[control.RUNNING : control.RUNNING + 1]
 
     def launch_solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]]) -> None:
         """Fill the solver's direction; conjugate gradients down to the forcing tolerance.
@@ -47,13 +47,13 @@ class ResidentLinear:
         linear.static.take(diagonal, couplings, done)
         linear.static.compute()
         self._matrix = linear.gathered(diagonal, couplings)
-        self._begin(gradient, linear.direction, newton.FORCING)
+        self._begin(gradient, linear.direction, control.FORCING)
 
     def launch_tighten(self) -> None:
         """Bring the last solve to the tightest tolerance."""
         launch, n = self.device.launch, self.linear.n
-        launch(newton.set_flag, 1, self.control, newton.PASSED, 0)
-        launch(newton.resume_residuals, n, self.control, self.start, self.left, self.goal, newton.TIGHTEST)
+        launch(control.set_flag, 1, self.control, control.PASSED, 0)
+        launch(residuals.resume_residuals, n, self.control, self.start, self.left, self.goal, control.TIGHTEST)
         self._iterate(self.linear.direction)
 
     def launch_correct(self, gradient) -> None:
@@ -63,12 +63,12 @@ class ResidentLinear:
         if linear.choice.direct:
             linear.factor.solve(-1.0, gradient, step, linear.dots)
         else:
-            self._begin(gradient, step, newton.CORRECTION)
+            self._begin(gradient, step, control.CORRECTION)
         rows = self.device.rows
         self.device.launch(krylov.add, linear.n, linear.islands.done, rows(step), rows(linear.direction))
 
     def _begin(self, gradient, x, tolerance: int) -> None:
-        linear, device, control = self.linear, self.device, self.control
+        linear, device, c = self.linear, self.device, self.control
         launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
         if self.gradients is None:
             self.gradients = ConjugateGradients(device, n, islands)
@@ -79,18 +79,18 @@ class ResidentLinear:
         launch(krylov.aim, n, islands.done, rows(g.z), rows(g.p), grain=1024)
         islands.reduce(g.product, sums.SUM, self.start)
         wp.copy(self.left, self.start)
-        launch(newton.set_flag, 1, control, newton.PASSED, 0)
-        launch(newton.begin_residuals, n, control, self.start, self.goal, tolerance)
+        launch(control.set_flag, 1, c, control.PASSED, 0)
+        launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance)
         self._iterate(x)
 
     def _iterate(self, x) -> None:
-        linear, device, control, g = self.linear, self.device, self.control, self.gradients
+        linear, device, c, g = self.linear, self.device, self.control, self.gradients
         launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
         island, done = islands.island, islands.done
         r, z, p, q, product = rows(g.r), rows(g.z), rows(g.p), rows(g.q), g.product
 
         def iterate() -> None:
-            launch(newton.count_product, 1, control)
+            launch(residuals.count_product, 1, c)
             launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)
             islands.reduce(product, sums.SUM, self.curvature)
             if linear.static.is_diagonal:
@@ -104,8 +104,8 @@ class ResidentLinear:
             islands.reduce(product, sums.SUM, self.fresh)
             launch(krylov.turn, n, done, island, self.fresh, self.left, z, p, grain=2048)
             launch(
-                newton.judge_residuals,
-                n, control, self.left, self.fresh, self.curvature, self.goal, DOUBT_EVERY, g.max_iterations,
+                residuals.judge_residuals,
+                n, c, self.left, self.fresh, self.curvature, self.goal, DOUBT_EVERY, g.max_iterations,
             )  # fmt: skip
 
         self.graphs.repeat(self.running, iterate)
