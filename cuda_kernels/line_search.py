@@ -4,7 +4,7 @@ what they mean, and of `WarpBackend._within_limits`."""
 import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO
-from cuda_kernels.control import AGAIN, ASKED, CLEAR, Control, EXHAUSTED, H, NO_DECREASE, STALE, TOLERANCE, TRIALS, fail
+from cuda_kernels.control import AGAIN, ASKED, CLEAR, EXHAUSTED, NO_DECREASE, STALE, TOLERANCE, TRIALS, Control, H, fail
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 

@@ -7,10 +7,8 @@ from cuda_kernels.affine import ONE, ZERO
 from cuda_kernels.control import (
     AGAIN,
     ASKED,
-    Control,
     FORCING,
     GAP,
-    H,
     LEAST,
     MOVING,
     NOT_FINITE,
@@ -20,6 +18,8 @@ from cuda_kernels.control import (
     TIGHTEST,
     TOLERANCE,
     WORST,
+    Control,
+    H,
     fail,
 )
 

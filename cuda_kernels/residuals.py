@@ -4,13 +4,13 @@ import warp as wp
 
 from cuda_kernels.affine import ZERO
 from cuda_kernels.control import (
-    Control,
     LINEAR,
-    NOT_FINITE_GRADIENT,
     NO_CONVERGENCE,
     NO_CURVATURE,
+    NOT_FINITE_GRADIENT,
     PASSED,
     RUNNING,
+    Control,
     fail,
 )
 
