@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from abd.backends.read_back import Arriving, ReadBack
+
+
+class OnHost:
+    """Arrays that need no copy to be on the host; as `abd.backends.read_back.Arriving`."""
+
+    def __init__(self, *arrays: np.ndarray):
+        self._arrays = list(arrays)
+
+    def wait(self) -> list[np.ndarray]:
+        """The arrays."""
+        return self._arrays
 
 
 class DeviceState:
@@ -16,6 +32,7 @@ class DeviceState:
 
     def __init__(self, simulation):
         self._simulation = simulation
+        self._read_back: ReadBack | None = None
 
     @property
     def q(self):
@@ -26,6 +43,20 @@ class DeviceState:
     def qd(self):
         """(n, 12): time derivative of `q` [m/s, 1/s]."""
         return self._simulation.backend.velocity
+
+    def to_host(self) -> Arriving | OnHost:
+        """Begin to copy `q` and `qd` to the host; `wait()` returns them, as arrays that nobody else changes.
+
+        On CUDA the copy is made while the next step runs; two may be under way.
+        """
+        simulation = self._simulation
+        if not simulation.device.startswith("cuda"):
+            return OnHost(simulation.stepper.q, simulation.stepper.qd)
+        if self._read_back is None:
+            from abd.backends.read_back import ReadBack
+
+            self._read_back = ReadBack(simulation.backend.device)
+        return self._read_back.begin(self.q, self.qd)
 
     @property
     def body_frame(self) -> np.ndarray:

@@ -96,6 +96,7 @@ class Simulation:
     Attributes:
         model: the scene; its joints are those of the moment.
         bodies, joints, couplings, sensors: by name; control: changes joints.
+        state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
         coordinates: (c,) of all joints, angles counted over any number of turns.
     """
 
@@ -105,6 +106,7 @@ class Simulation:
         self.device = self.backend.device.name
         bodies = self.model.bodies
         self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        self.state = DeviceState(self)
         self.reader = JointReader(self.model)
         self.budget = Budget(self.model)
         self.coordinates = self.reader.coordinates(bodies.q)
@@ -129,11 +131,6 @@ class Simulation:
     def frame(self) -> int:
         """Frames done."""
         return self.stepper.frame
-
-    @property
-    def state(self) -> DeviceState:
-        """The present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step."""
-        return DeviceState(self)
 
     def step(self) -> StepReport:
         """Advance by one frame.

@@ -153,9 +153,11 @@ def emit_pairs(
     write: wp.int32,
     count: wp.array(dtype=wp.int32),
     partners: wp.array2d(dtype=wp.int32),
+    found_pairs: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
 ):
-    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise.
+    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is room for
+    found_pairs[0] > 0 of them.
 
     They are written in order, whatever the shape of the tree. Counting leaves up to `ROOM` `partners` (n, ROOM); the
     tree is searched again for bodies with more. A half-space has no box of its own, so its side of the growth, `grown`
@@ -163,6 +165,9 @@ def emit_pairs(
     """
     b = wp.tid() + first
     found = wp.int32(0)
+    if write != 0:
+        if found_pairs[0] == 0:
+            return
     if write != 0 and count[b] <= ROOM:
         for k in range(count[b]):
             pairs[offset[b] + k] = wp.vec2i(b, partners[b, k])

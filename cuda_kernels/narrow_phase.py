@@ -24,8 +24,6 @@ from cuda_kernels.surfaces import (
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-PAIR_BYTES = 8 + 2 * (2 * 72 + 2 * 24 + 8) + 4 * 4
-"""Of a body pair: itself, its `Frames`, counts and offsets."""
 SLOTS = 16
 """Candidates an item keeps on its first visit: as many as the edges around the ends of an edge."""
 
@@ -58,6 +56,7 @@ def mesh_radius(s: Surfaces, m: wp.int32) -> wp.float64:
 @wp.kernel
 def relative_frames(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     s: Surfaces,
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
@@ -69,13 +68,16 @@ def relative_frames(
     frames: Frames,
 ):
     """Relative maps of every body pair that is searched, both ways (entries 2k and 2k + 1), at alpha = 0 and at the limit
-    of its island.
+    of the emitting body's island. Afterwards bodies of a pair that both move are of one island, whose limit is the smaller
+    one of theirs, and a body that does not move has the same map at any alpha: no path leads further.
 
     Up to the limit ``|alpha S| <= 1/2``, so that ``A' A^-1 = W + S (1 + alpha S)^-1`` stays below W + S / (1 - S).
 
     With r = x_i - p_j and y = A_j^-1 r: ``y'' = A_j^-1 (r'' - A_j'' y - 2 A_j' y')``, each factor bounded over the step.
     """
     k = wp.tid() + first
+    if k >= counts[0]:
+        return
     i0 = pairs[k][0]
     j0 = pairs[k][1]
     if s.mesh[j0] < 0 or kept[k] >= 0:
@@ -242,6 +244,7 @@ def collect(
 @wp.kernel
 def collect_items(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     s: Surfaces,
     pairs: wp.array(dtype=wp.vec2i),
     kept: wp.array(dtype=wp.int32),
@@ -252,12 +255,17 @@ def collect_items(
     items: wp.array(dtype=wp.vec3i),
 ):
     """Items (pair, kind, index) of every body pair that is searched: counted where ``write == 0``, written behind its
-    offset otherwise.
+    offset otherwise, if there is room for counts[2] > 0 of them.
 
     Frame 2k carries i into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the
     primitives of i.
     """
     k = wp.tid() + first
+    if k >= counts[0]:
+        return
+    if write != 0:
+        if counts[2] == 0:
+            return
     i = pairs[k][0]
     j = pairs[k][1]
     mi = s.mesh[i]
@@ -368,6 +376,7 @@ def visit(
 @wp.kernel
 def find_candidates(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     s: Surfaces,
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
@@ -378,8 +387,10 @@ def find_candidates(
     slots: wp.array(dtype=wp.vec4i),
     count: wp.array(dtype=wp.int32),
 ):
-    """Candidates of every item: the first `SLOTS` into its slots, and their number."""
+    """Candidates of every item: the first `SLOTS` into its slots, and their number; counts[2] items are there."""
     t = wp.tid() + first
+    if t >= counts[2]:
+        return
     k = items[t][0]
     i = pairs[k][0]
     j = pairs[k][1]
@@ -390,6 +401,7 @@ def find_candidates(
 @wp.kernel
 def gather_candidates(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     s: Surfaces,
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
@@ -404,8 +416,11 @@ def gather_candidates(
     candidates: wp.array(dtype=wp.vec4i),
 ):
     """Candidates of every item behind those of its pair's earlier items, in the pair's segment; an item that overflowed
-    its slots is visited again. `start` is the first item of every pair, `offset` the exclusive sum of the items' hits."""
+    its slots is visited again. `start` is the first item of every pair, `offset` the exclusive sum of the items' hits.
+    Nothing is written where there is no room, counts[1] = 0."""
     t = wp.tid() + first
+    if t >= counts[2] or counts[1] == 0:
+        return
     n = offset[t + 1] - offset[t]
     k = items[t][0]
     base = segment[k] + offset[t] - offset[start[k]]
@@ -417,18 +432,3 @@ def gather_candidates(
         j = pairs[k][1]
         item = carry(s, frames, i, j, k, items[t][1], items[t][2])
         visit(s, path, i, j, k, item, reach, minimum, base, n, candidates)
-
-
-TOTALLED = 4096
-
-
-@wp.kernel
-def partial_totals(
-    first: wp.int32, counts: wp.array(dtype=wp.int32), count: wp.int32, totals: wp.array(dtype=wp.int64)
-):
-    """Sums of `TOTALLED` counts each: offsets of 32 bits cannot tell when they overflow."""
-    t = wp.tid() + first
-    total = wp.int64(0)
-    for k in range(TOTALLED * t, wp.min(TOTALLED * (t + 1), count)):
-        total = total + wp.int64(counts[k])
-    totals[t] = total

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from abd.device_state import OnHost
 from abd.errors import StepFailure
 from abd.joints.readings import Readings, opening_readings
 from abd.model import Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_state
@@ -119,6 +120,16 @@ def two_boxes_over_a_plane(**settings) -> Model:
     )
 
 
+class FakeState:
+    """As `abd.device_state.DeviceState`, on the host."""
+
+    def __init__(self, state: State):
+        self.state = state
+
+    def to_host(self) -> OnHost:
+        return OnHost(self.state.q.copy(), self.state.qd.copy())
+
+
 class FakeSimulation:
     """Falls and wobbles: the next state depends on every bit of the one before.
 
@@ -188,6 +199,10 @@ class FakeSimulation:
 
     def host_state(self) -> State:
         return self._state.copy()
+
+    @property
+    def state(self) -> FakeState:
+        return FakeState(self._state)
 
     def joint_readings(self) -> Readings:
         return opening_readings(self.model, self._state.q, self._state.qd)

@@ -19,7 +19,7 @@ from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
 from abd.errors import StepFailure
 from abd.potentials import contact
-from cuda_kernels import blocks
+from cuda_kernels import blocks, counting
 
 pytestmark = pytest.mark.device
 
@@ -33,6 +33,11 @@ def rows(found: Candidates) -> np.ndarray:
     """(count, 5) bodies and primitives of the candidates, in their order."""
     items = DEVICE.read(found.items, found.count).reshape(-1, 4)
     return np.column_stack([found.pair_list()[items[:, 0]], items[:, 1:]])
+
+
+def slack_of(found: Candidates) -> float:
+    """Motion that a list still covers [m]."""
+    return float(DEVICE.read(found.slack)[0])
 
 
 def largest_motion(path) -> float:
@@ -71,7 +76,7 @@ def test_a_renewed_list_misses_nothing_and_keeps_what_it_can(seed):
         for values in (path.dp, path.w, path.S):
             values[slow] *= 0.02
         if found.cover(upload_path(path), largest_motion(path), *limits) and turn:
-            numbers = DEVICE.read(found.pool.get("kept", 1, wp.int32), found.pair_count)
+            numbers = DEVICE.read(found.kept, found.pair_count)
             kept, searched = kept + int((numbers >= 0).sum()), searched + int((numbers < 0).sum())
         listed = {tuple(row) for row in rows(found).tolist()}
         near = near_on(model, path)
@@ -107,11 +112,11 @@ def test_a_step_forgets_the_lists_of_the_steps_before():
     path, limits = upload_path(standing(clear_of_the_plane(0).bodies.q)), unlimited(4)
     found.build(path, *limits)
     found.build(path, *limits)
-    kept = DEVICE.read(found.pool.get("kept", 1, wp.int32), found.pair_count)
+    kept = DEVICE.read(found.kept, found.pair_count)
     assert (kept == np.arange(found.pair_count)).all()
     found.forget()
     assert found.cover(path, 0.0, *limits)
-    assert (DEVICE.read(found.pool.get("kept", 1, wp.int32), found.pair_count) == -1).all()
+    assert (DEVICE.read(found.kept, found.pair_count) == -1).all()
 
 
 def test_a_scene_at_rest_needs_a_short_list():
@@ -120,10 +125,10 @@ def test_a_scene_at_rest_needs_a_short_list():
     found.margin = 0.5
     path = upload_path(standing(model.bodies.q))
     found.cover(path, 0.0, *limits)
-    at_rest, slack = found.count, found.slack
+    at_rest, slack = found.count, slack_of(found)
     found.forget()
     found.cover(path, 10.0, *limits)
-    assert slack == model.settings.d_hat < found.slack == 0.5
+    assert slack == model.settings.d_hat < slack_of(found) == 0.5
     assert at_rest < found.count
 
 
@@ -188,7 +193,12 @@ def test_a_list_without_room_is_refused():
 
 
 def test_counts_beyond_32_bits_are_told():
-    """Offsets would wrap around; the total that decides on room does not."""
-    found = Candidates(bodies_over_a_plane(0), DEVICE)
-    counts = DEVICE.upload(np.full(10_000, 2**20), wp.int32)
-    assert found._total(counts, 10_000) == 10_000 * 2**20 > 2**32
+    """Offsets would wrap around; the total that decides on room does not, and nothing is launched over it."""
+    counts, sizes = DEVICE.upload(np.full(10_000, 2**20), wp.int32), DEVICE.upload([7, 10_000], wp.int32)
+    sums, totals, found = DEVICE.zeros(30, wp.int64), DEVICE.upload([0, 5], wp.int64), DEVICE.zeros(2, wp.int32)
+    DEVICE.launch(counting.partial_totals, 30, counts, sizes, 1, 30, sums)
+    DEVICE.launch(counting.settle_total, 1, sums, 30, 0, 2**31 - 1, totals, found, 1)
+    assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 5] and DEVICE.read(found)[1] == 0
+    DEVICE.launch(counting.partial_totals, 30, counts, sizes, 0, 30, sums)
+    DEVICE.launch(counting.settle_total, 1, sums, 30, 1, 7 * 2**20, totals, found, 1)
+    assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 7 * 2**20] and DEVICE.read(found)[1] == 7 * 2**20

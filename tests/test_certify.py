@@ -38,7 +38,7 @@ def write_run(folder, model, steps: int = 2):
     path = folder / "trajectory.h5"
     report, row = initial_report(model, sim.host_state()), SolverRow()
     row.add(report)
-    block = {name: np.asarray(value)[None] for name, value in FrameReader(sim).values(report, row).items()}
+    block = {name: np.asarray(value)[None] for name, value in FrameReader(sim).read(report, row).values().items()}
     with TrajectoryWriter(path, model, [block], sim.checkpoint()) as writer:
         for step in range(1, steps + 1):
             values = {name: value[0] for name, value in block.items()}

@@ -27,7 +27,7 @@ def values_of(sim, report):
     """Values of a frame that follows one step after another."""
     row = SolverRow()
     row.add(report)
-    return FrameReader(sim).values(report, row)
+    return FrameReader(sim).read(report, row).values()
 
 
 def body_frame_inverse():

@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device import GROWTH, Device, Pool
+from abd.backends.device import Device
+from abd.backends.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
+from abd.backends.scan import Scan, chunk_length
 from abd.backends.upload import upload_filters, upload_surfaces
-from abd.errors import StepFailure
 from abd.model import Kind, Model
-from cuda_kernels import broad_phase, kept_pairs, narrow_phase
+from cuda_kernels import broad_phase, counting, kept_pairs, narrow_phase
 from cuda_kernels.affine import Path
 
 MARGIN = 0.05
@@ -24,13 +25,6 @@ meshes coarser than the reach its length hardly grows."""
 REACH = 4.0
 """The same, over the motion that the list is built for, but no less than d_hat: a scene at rest needs a short list. One
 half is for another start of the step, the other for the Newton steps."""
-
-MOST_BYTES = 8 << 30
-"""What the list of a step may take on the device."""
-ITEM_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
-"""Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
-CANDIDATE_BYTES = 16 + 2 * (8 + 8) + 8
-"""Of a candidate: itself, energy and gap at two poses, its time of impact."""
 
 
 def typical_edge(model: Model) -> float:
@@ -56,21 +50,24 @@ def two_may_touch(model: Model) -> bool:
     return others > 1 and bool((meshed & (model.bodies.kind == Kind.DYNAMIC)).any())
 
 
-class Candidates:
+class Candidates(ListRooms):
     """Candidates of all body pairs, grouped by pair; pairs grouped by the body that emits them.
 
+    Where launches are recorded, everything that is counted stays on the device: passes run over the room that there is,
+    and one read tells whether it was enough. Otherwise every launch covers exactly what the one before it found.
+
     Attributes:
-        count, pair_count: numbers of candidates and of body pairs; counts: int32 (2,) [pairs, candidates] on the device.
-        items: (count,) vec4i; pairs: (pair_count,) vec2i; segment: (pair_count + 1,) first candidate of every pair;
-        group: (n + 1,) first pair of every body.
-        peak: largest count so far; most_bytes: what the list may take.
-        slack: motion [m] that the list of body pairs still covers; left: (pair_count,) approach [m] that the candidates of
-            every pair still cover; reusable: whether a renewal may keep them.
+        count, pair_count: numbers of candidates and of body pairs; counts: (2,) int32 on the device, [pair_count, count].
+        group: (n + 1,) first pair of every body; the other arrays as `ListRooms` names them.
+        peak: largest count so far; builds: how often the list was renewed.
+        slack: (1,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: (1,) 1
+            while the path is the one that the list was renewed for, which uses up nothing; both on the device.
+        reusable: whether a renewal may keep the candidates of pairs.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
     def __init__(self, model: Model, device: Device):
-        self.device, self.pool = device, Pool(device)
+        super().__init__(device)
         self.n = len(model.bodies)
         self.uploaded = upload_surfaces(model, device)
         self.surfaces = self.uploaded.data
@@ -82,175 +79,196 @@ class Candidates:
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.may_touch = two_may_touch(model)
         self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
-        self.group, self.segment = device.zeros(self.n + 1, wp.int32), device.zeros(1, wp.int32)
-        self.pairs, self.items = device.zeros(1, wp.vec2i), device.zeros(1, wp.vec4i)
-        self.left = device.zeros(1, wp.float64)
-        self.count = self.pair_count = self.builds = self.peak = 0
-        self.counts = device.zeros(2, wp.int32)
-        self.most_bytes = MOST_BYTES
-        self.slack, self.reusable, self.searched = -1.0, False, False
-        self.kept = device.zeros(1, wp.int32)
         self.extent, self.travel = typical_extent(model), np.inf
+        self.group = device.zeros(self.n + 1, wp.int32)
+        self.count = self.pair_count = self.builds = self.peak = 0
+        self.found, self.totals = device.zeros(3, wp.int32), device.zeros(3, wp.int64)
+        self.counts = self.found[:2]
+        self.bodies = device.upload([self.n], wp.int32)
+        self.old = kept_pairs.OldList()
+        self.scan = Scan(device)
+        self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
+        self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
+        self.reusable = False
 
     def forget(self) -> None:
         """Search everything anew for the next path."""
-        self.slack, self.reusable = -1.0, False
+        self.device.write(self.slack, np.array([-1.0]))
+        self.reusable = False
+
+    def clear(self) -> None:
+        """Forget, and list nothing until the next path is searched."""
+        self.forget()
+        self.count = self.pair_count = 0
+        self.counts.zero_()
+
+    # what the list covers ----------------------------------------------------------------------------------------
+
+    def test_cover(self, path: Path, reach: wp.array, island, limit, covered: wp.array) -> None:
+        """Set `covered` (1,) int32 to 1 if the list is complete for a path, up to the limits (islands,) of the bodies'
+        islands (n,), along which no vertex moves further than `reach` (1,) [m], to 0 if not."""
+        launch, extent = self.device.launch, self.device.extent(self.pair_count, self.pair_room)
+        launch(kept_pairs.test_slack, 1, reach, self.slack, covered, self.searched)
+        launch(
+            kept_pairs.test_margins,
+            extent, self.counts, self.pairs, path, island, limit, self.left, covered, self.searched,
+        )  # fmt: skip
+
+    def spend(self, path: Path, reach: wp.array, island, alpha) -> None:
+        """Bodies went along the path last covered, up to alpha (islands,), no vertex further than `reach` (1,) [m]."""
+        extent = max(1, self.device.extent(self.pair_count, self.pair_room))
+        self.device.launch(
+            kept_pairs.spend_margins,
+            extent, self.counts, self.pairs, path, reach, island, alpha, self.searched, self.kept, self.slack, self.left,
+            grain=4096,
+        )  # fmt: skip
 
     def covers(self, path: Path, motion: float, island, limit) -> bool:
-        """Whether the list is complete for a path, up to the limits (islands,) of the bodies' islands (n,), along which no
-        vertex moves further than `motion` [m]."""
-        if not self.reusable or self.slack < 2.0 * motion:
+        """`test_cover` for the host, whose motion is a number [m]."""
+        if not self.reusable:
             return False
-        groups = -(-self.pair_count // kept_pairs.GROUP)
-        least = self.pool.get("least", groups, wp.float64)
-        self.device.launch(
-            kept_pairs.least_margins,
-            groups, self.pairs, self.pair_count, path, island, limit, self.left, least, grain=8,
-        )  # fmt: skip
-        return groups == 0 or bool(self.device.read(least, groups).min() >= 0.0)
+        self.device.write(self.motion, np.array([motion]))
+        self.test_cover(path, self.motion, island, limit, self.covered)
+        return bool(self.device.read(self.covered)[0])
 
     def cover(self, path: Path, motion: float, island, limit) -> bool:
         """Make the list complete for such a path; True if renewed."""
         if self.covers(path, motion, island, limit):
-            self.searched = False
             return False
-        self.travel += motion
-        self.build(path, island, limit, min(max(self.d_hat, REACH * motion), self.margin))
+        self.renew(path, motion, island, limit)
         return True
 
     def moved(self, path: Path, motion: float, island, alpha) -> None:
-        """Bodies went along the path last covered, up to alpha (islands,), no vertex further than `motion` [m]."""
-        if not self.searched:
-            self.slack -= 2.0 * motion
-        if self.reusable:
-            self.device.launch(
-                kept_pairs.spend_margins,
-                self.pair_count, self.pairs, path, island, alpha, int(self.searched), self.kept, self.left, grain=4096,
-            )  # fmt: skip
+        """`spend` for the host, whose motion is a number [m]."""
+        self.device.write(self.motion, np.array([motion]))
+        self.spend(path, self.motion, island, alpha)
+
+    # renewal -----------------------------------------------------------------------------------------------------
+
+    def renew(self, path: Path, motion: float, island, limit) -> None:
+        """Renew the list for a path along which no vertex moves further than `motion` [m], with a margin to match.
+
+        Raises:
+            StepFailure: there would be more candidates than may be.
+        """
+        self.travel += motion
+        self.build(path, island, limit, min(max(self.d_hat, REACH * motion), self.margin))
 
     def build(self, path: Path, island, limit, margin: float | None = None) -> None:
         """Renew the list for this path, up to the limits, with a margin [m], the largest one by default: pairs that have
-        none left or are new are searched."""
+        none left or are new are searched.
+
+        Raises:
+            StepFailure: there would be more candidates than may be.
+        """
         self.builds += 1
-        self.slack = self.margin if margin is None else margin
-        old = (self.pairs, self.group, self.left, self.pair_count if self.reusable else 0)
+        slack = self.margin if margin is None else margin
+        self._set_aside()
+        self.reusable, self.count, self.pair_count = False, 0, 0
         if self.may_touch:
-            self._find_pairs(path, self.d_hat + self.slack)
-        self._match(old, path, island, limit)
-        if self.pair_count:
-            self._find_items(path, island, limit, self.kept)
-        else:
-            self.count = 0
-        self.device.write(self.counts, np.array([self.pair_count, self.count]))
-        self.reusable = self.searched = True
+            grown = 0.5 * (self.d_hat + slack + self.minimum) * 1.0001
+            self._bound_bodies(path, grown)
+            found = False
+            while not found:
+                found = self._search(path, island, limit, slack, grown)
+        self.peak = max(self.peak, self.count)
+        self.device.write(self.slack, np.array([slack]))
+        self.device.write(self.searched, np.array([1], dtype=np.int32))
+        self.reusable = True
 
-    @property
-    def pair_room(self) -> int:
-        """Pairs that their arrays have room for."""
-        return self.pairs.shape[0]
+    def _set_aside(self) -> None:
+        """Keep the list as the old one, nothing of it where it does not serve any more."""
+        old, get, pairs = self.old, self.pool.get, self.pair_count if self.reusable else 0
+        old.pair_count = pairs
+        old.count = self.count if pairs else 0
+        if pairs == 0:
+            return
+        old.pairs, old.left = get("old pairs", pairs, wp.vec2i), get("old left", pairs, wp.float64)
+        old.segment, old.number = get("old segment", pairs + 1, wp.int32), get("old number", pairs, wp.int32)
+        old.group, old.items = get("old group", self.n + 1, wp.int32), get("old items", old.count, wp.vec4i)
+        self.device.launch(kept_pairs.set_aside, pairs, self.pairs, self.left, self.segment, old, grain=16384)
+        wp.copy(old.group, self.group, count=self.n + 1)
+        wp.copy(old.items, self.items, count=old.count)
 
-    @property
-    def room(self) -> int:
-        """Candidates that there is room for."""
-        return self.items.shape[0]
-
-    def _fresh(self, name: str, count: int, dtype) -> wp.array:
-        """Array `name` with room for `count` entries, another one than at the last call, which keeps its contents."""
-        for kept in (name, f"old {name}"):
-            self.pool.get(kept, 1, dtype)
-        self.pool.swap(name, f"old {name}")
-        return self.pool.get(name, count, dtype)
-
-    def _find_pairs(self, path: Path, reach: float) -> None:
-        device = self.device
-        grown = 0.5 * (reach + self.minimum) * 1.0001
-        device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
+    def _bound_bodies(self, path: Path, grown: float) -> None:
+        """Boxes of the bodies over the path, grown [m], and the tree over them."""
+        self.device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
         if self.travel > self.extent:
             self.tree.rebuild()
             self.travel = 0.0
         else:
             self.tree.refit()
-        self.group = self._fresh("group", self.n + 1, wp.int32)
-        counts = self.pool.get("pair counts", self.n + 1, wp.int32)
-        arguments = (self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group)
-        found = counts, self.pool.get("partners", self.n, wp.int32, (int(broad_phase.ROOM),))
-        device.launch(broad_phase.emit_pairs, self.n, *arguments, 0, *found, self.pairs, grain=64)
-        self._make_room(self._total(counts, self.n) * narrow_phase.PAIR_BYTES, "body pairs")
-        self.pair_count = device.scan(counts, self.group, self.n)
-        self.pairs = self._fresh("pairs", self.pair_count, wp.vec2i)
-        if self.pair_count:
-            device.launch(broad_phase.emit_pairs, self.n, *arguments, 1, *found, self.pairs, grain=64)
 
-    def _match(self, old: tuple, path: Path, island, limit) -> None:
-        """Find the pairs (pair_count,) of the old list whose candidates still serve along a path."""
-        self.kept = self.pool.get("kept", self.pair_count, wp.int32)
-        self.left = self._fresh("left", self.pair_count, wp.float64)
-        self.device.launch(
+    def _search(self, path: Path, island, limit, slack: float, grown: float) -> bool:
+        """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
+        device, get = self.device, self.pool.get
+        launch, reach, counts = device.launch, self.d_hat + slack, self.counts
+        self.totals.zero_()
+        wanted = np.zeros(3, dtype=np.int64)
+        numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
+        query = self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group
+        launch(broad_phase.emit_pairs, self.n, *query, 0, numbers, partners, counts, self.pairs, grain=64)
+        pairs = self._sum(PAIRS, numbers, self.bodies, 0, self.n, self.group, wanted)
+        launch(broad_phase.emit_pairs, self.n, *query, 1, numbers, partners, counts, self.pairs, grain=64)
+        launch(
             kept_pairs.match_pairs,
-            self.pair_count, self.pairs, path, island, limit, *old, self.slack, self.kept, self.left, grain=1024,
+            pairs, counts, self.pairs, path, island, limit, self.old, slack, self.kept, self.left, grain=1024,
         )  # fmt: skip
-
-    def _find_items(self, path: Path, island, limit, kept) -> None:
-        device, pool, surfaces, pairs = self.device, self.pool, self.surfaces, self.pair_count
-        reach = self.d_hat + self.slack
-        frames = narrow_phase.Frames()
-        frames.R0 = pool.get("R0", 2 * pairs, wp.mat33d)
-        frames.R1 = pool.get("R1", 2 * pairs, wp.mat33d)
-        frames.t0 = pool.get("t0", 2 * pairs, wp.vec3d)
-        frames.t1 = pool.get("t1", 2 * pairs, wp.vec3d)
-        frames.grow = pool.get("grow", 2 * pairs, wp.float64)
-        device.launch(
+        launch(
             narrow_phase.relative_frames,
-            pairs, surfaces, path, self.pairs, kept, reach, self.minimum, island, limit, frames, grain=256,
+            pairs, counts, self.surfaces, path, self.pairs, self.kept, reach, self.minimum, island, limit, self.frames,
+            grain=256,
         )  # fmt: skip
-        sizes, start = pool.get("sizes", pairs + 1, wp.int32), pool.get("start", pairs + 1, wp.int32)
-        carried = pool.get("carried", 1, wp.vec3i)
-        query = (surfaces, self.pairs, kept, frames, start)
-        device.launch(narrow_phase.collect_items, pairs, *query, 0, sizes, carried, grain=64)
-        self._make_room(self._total(sizes, pairs) * ITEM_BYTES, "primitives near other bodies")
-        total = device.scan(sizes, start, pairs)
-        carried = pool.get("carried", total, wp.vec3i)
-        device.launch(narrow_phase.collect_items, pairs, *query, 1, sizes, carried, grain=64)
-        slots = pool.get("slots", narrow_phase.SLOTS * total, wp.vec4i)
-        hits, offset = pool.get("hits", total + 1, wp.int32), pool.get("offset", total + 1, wp.int32)
-        query = (surfaces, path, self.pairs, frames, carried, reach, self.minimum, slots)
-        device.launch(narrow_phase.find_candidates, total, *query, hits, grain=128)
-        self._make_room(self._total(hits, total) * CANDIDATE_BYTES + total * ITEM_BYTES, "candidate contacts")
-        device.scan(hits, offset, total)
-        old_segment, old_items = self.segment, self.items
-        device.launch(kept_pairs.pair_sizes, pairs, kept, old_segment, start, offset, sizes, grain=16384)
-        count = self._total(sizes, pairs)
-        self._make_room(count * CANDIDATE_BYTES + total * ITEM_BYTES, "candidate contacts")
-        self.segment = self._fresh("segment", pairs + 1, wp.int32)
-        self.count = device.scan(sizes, self.segment, pairs)
-        self.peak = max(self.peak, count)
-        self.items = self._fresh("items", self.count, wp.vec4i)
-        device.launch(
-            narrow_phase.gather_candidates, total, *query, start, offset, self.segment, self.items, grain=4096
+        query = self.found, self.surfaces, self.pairs, self.kept, self.frames, self.start
+        launch(narrow_phase.collect_items, pairs, *query, 0, self.sizes, self.carried, grain=64)
+        carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start, wanted)
+        launch(narrow_phase.collect_items, pairs, *query, 1, self.sizes, self.carried, grain=64)
+        query = (
+            self.found, self.surfaces, path, self.pairs, self.frames, self.carried, reach, self.minimum, self.slots
+        )  # fmt: skip
+        launch(narrow_phase.find_candidates, carried, *query, self.hits, grain=128)
+        self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset, wanted)
+        launch(
+            kept_pairs.pair_sizes, pairs, counts, self.kept, self.old, self.start, self.offset, self.sizes, grain=16384
         )
-        device.launch(kept_pairs.copy_kept, pairs, kept, old_segment, old_items, self.segment, self.items, grain=512)
+        self._sum(CANDIDATES, self.sizes, self.found, PAIRS, pairs, self.segment, wanted)
+        launch(
+            narrow_phase.gather_candidates,
+            carried, *query, self.start, self.offset, self.segment, self.items, grain=4096,
+        )  # fmt: skip
+        launch(kept_pairs.copy_kept, self.old.count, counts, self.old, self.segment, self.items, grain=16384)
+        fits = True
+        if device.resident:
+            wanted = device.read(self.totals)
+            # every kind has to have its turn: what was cut short grows at once
+            fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
+        if fits:
+            self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
+        return fits
 
-    def _total(self, counts, count: int) -> int:
-        """Exact sum of the first `count` counts."""
-        parts = -(-count // narrow_phase.TOTALLED)
-        totals = self.pool.get("totals", parts, wp.int64)
-        self.device.launch(narrow_phase.partial_totals, parts, counts, count, totals, grain=64)
-        return int(self.device.read(totals, parts).sum())
+    def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets, wanted: np.ndarray) -> int:
+        """Make offsets out of counts, and found[kind] their sum, or 0 where there is not enough room.
 
-    def _make_room(self, wanted: int, what: str) -> None:
-        """Refuse a list that would not fit.
+        Args:
+            counts: sizes[which] of them, on the device, no more than `extent`.
+            wanted: (3,) sums on the host; only those are filled that it has to know at once, to make room.
 
-        Raises:
-            StepFailure: with what to do about it.
+        Returns:
+            what launches over the new kind have to cover.
         """
-        if GROWTH * wanted > self.most_bytes:
-            raise StepFailure(
-                "candidates",
-                f"the {what} of this step would take {GROWTH * wanted / 2**30:.3g} GiB, more than the "
-                f"{self.most_bytes / 2**30:.3g} GiB set aside for them; shorten solver.dt so that fewer swept boxes meet, "
-                "lower solver.d_hat, use coarser meshes, or switch contact off between bodies that overlap by design "
-                "(body.group)",
-            )
+        device = self.device
+        if not device.resident:
+            wanted[kind] = max(wanted[kind], device.read(counts, extent).sum(dtype=np.int64))
+            self.make_room(kind, wanted)
+            device.write(self.found, wanted.astype(np.int32))
+            device.scan(counts, offsets, extent)
+            return int(wanted[kind])
+        parts = -(-extent // chunk_length(extent))
+        sums = self.pool.get("sums", parts, wp.int64)
+        device.launch(counting.partial_totals, parts, counts, sizes, which, parts, sums)
+        device.launch(counting.settle_total, 1, sums, parts, kind, self.rooms[kind], self.totals, self.found, kind)
+        self.scan.run(counts, offsets, sizes, which, extent)
+        return self.rooms[kind]
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""

@@ -125,8 +125,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
             launch(integrators.unpack, n, self.q, pose)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
-        self.contacts.candidates.forget()
-        self.contacts.candidates.count = self.contacts.candidates.pair_count = 0
+        self.contacts.candidates.clear()
         self.forget_contacts()
 
     def read_positions(self) -> np.ndarray:

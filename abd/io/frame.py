@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.io.layout import part_path, sensor_path
 from abd.joint_list import JointList
-from abd.model import Joint
+from abd.model import Joint, Model
 
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint", "external_work", "friction_work")
 
@@ -46,12 +46,34 @@ class SolverRow:
         self.converged = bool(self.converged and report.converged)
 
 
+class Frame:
+    """The values of one frame, whose positions and velocities may still be on their way from the device.
+
+    Args:
+        model: the scene; read: positions and velocities (n, 12), there after `wait()`; values: all others.
+    """
+
+    def __init__(self, model: Model, read, values: dict[str, np.ndarray]):
+        self._model, self._read, self._values = model, read, values
+
+    def arrive(self) -> None:
+        """Return when nothing of the frame is on the device any more."""
+        self._read.wait()
+
+    def values(self) -> dict[str, np.ndarray]:
+        """Path in the file -> value."""
+        q, qd = self._read.wait()
+        model = self._model
+        moving = {"/bodies/transform": model.user_transform(q), "/bodies/velocity": model.user_velocity(qd)}
+        return self._values | moving
+
+
 class FrameReader:
     """Reads frames from a simulation.
 
     Args:
-        sim: a `Simulation`, or anything with its `model`, `host_state()` and `joint_readings()`. The sensors that it has
-            by now are written at every frame, whatever their own rhythm.
+        sim: a `Simulation`, or anything with its `model`, `state.to_host()` and `joint_readings()`. The sensors that it
+            has by now are written at every frame, whatever their own rhythm.
     """
 
     def __init__(self, sim):
@@ -59,27 +81,30 @@ class FrameReader:
         self.sensors = dict(getattr(sim, "sensors", {}))
         self.joints = JointList.of(sim.model.joints)
 
-    def values(self, report, row: SolverRow) -> dict[str, np.ndarray]:
-        """Path in the file -> value, for the present state.
+    def read(self, report, row: SolverRow) -> Frame:
+        """The frame of the present state; the simulation may go on at once.
 
         Args:
             report: the `StepReport` of the last step.
             row: the work since the frame before.
         """
-        state, model = self.sim.host_state(), self.sim.model
-        values = {
-            "/time": np.float64(state.time),
-            "/step": np.int64(report.step),
-            "/bodies/transform": model.user_transform(state.q),
-            "/bodies/velocity": model.user_velocity(state.qd),
-        }
+        read = self.sim.state.to_host()
+        values = {"/time": np.float64(report.time), "/step": np.int64(report.step)}
         for name in ENERGIES:
             values[f"/energy/{name}"] = np.float64(report.energy[name])
         for name in ("linear", "angular"):
             values[f"/momentum/{name}"] = np.asarray(report.momentum[name], dtype=float)
         for entry in fields(row):
             values[f"/solver/{entry.name}"] = np.asarray(getattr(row, entry.name))
-        read = self.sim.joint_readings()
+        if len(self.joints):
+            values |= self._joint_values()
+        for name, sensor in self.sensors.items():
+            values[sensor_path(name)] = sensor.present()
+        return Frame(self.sim.model, read, values)
+
+    def _joint_values(self) -> dict[str, np.ndarray]:
+        """Path in the file -> value, of all joints."""
+        read, values = self.sim.joint_readings(), {}
         active = self.joints.column("active").astype(bool)
         for first, part in zip(self.joints.starts, self.joints.parts, strict=False):
             path, single = part_path(part), isinstance(part, Joint)
@@ -91,6 +116,4 @@ class FrameReader:
             if not single:
                 all_of |= {name: all_of[name].reshape(len(part), -1) for name in ("coordinates", "rates")}
             values |= {f"{path}/{name}": value for name, value in all_of.items()}
-        for name, sensor in self.sensors.items():
-            values[sensor_path(name)] = sensor.present()
         return values

@@ -16,6 +16,7 @@ from abd.errors import AbdError, StepFailure
 from abd.io.directory import RunDirectory
 from abd.io.fingerprint import model_digest
 from abd.io.frame import FrameReader, SolverRow
+from abd.io.frame_queue import FrameQueue
 from abd.io.initial import initial_report
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory, TrajectoryWriter
@@ -118,7 +119,8 @@ class Recorder:
 
     def __init__(self, frame: FrameReader, writer: TrajectoryWriter, tally: Tally, row: SolverRow, every: int):
         self.sim, self.frame = frame.sim, frame
-        self.writer, self.tally, self.row, self.every = writer, tally, row, every
+        self.tally, self.row, self.every = tally, row, every
+        self.writer, self.queue = writer, FrameQueue(writer, beside=frame.sim.device.startswith("cuda"))
 
     @classmethod
     def fresh(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
@@ -127,7 +129,7 @@ class Recorder:
         frame, tally, row = FrameReader(sim), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)
-        first = {name: value[None] for name, value in frame.values(report, row).items()}
+        first = {name: value[None] for name, value in frame.read(report, row).values().items()}
         row = SolverRow()
         checkpoint = _checkpoint(sim, tally, row, 1)
         options = {"frames": steps // every, "attributes": attributes}
@@ -162,15 +164,15 @@ class Recorder:
         self.tally.add(report, perf_counter() - begin)
         self.row.add(report)
         if report.step % self.every == 0:
-            self.writer.append(self.frame.values(report, self.row))
+            self.queue.add(self.frame.read(report, self.row))
             self.row = SolverRow()
-        if self.writer.due:
+        if self.queue.due:
             self.flush()
         return report
 
     def flush(self) -> None:
         """Bring everything so far to the disk."""
-        self.writer.flush(_checkpoint(self.sim, self.tally, self.row, len(self.writer)))
+        self.queue.flush(_checkpoint(self.sim, self.tally, self.row, self.queue.count))
 
 
 def _checkpoint(sim, tally: Tally, row: SolverRow, frames: int) -> dict:
@@ -216,12 +218,13 @@ def run(
         attributes = {"scene": model.name, "device": sim.device, "digest": model_digest(model), "every": every}
         start = Recorder.resumed if resume else Recorder.fresh
         recorder = start(sim, place.trajectory, every, steps, attributes)
-        with recorder.writer:
+        with recorder.writer, recorder.queue:
             scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
             for observer in observers:
                 observer.begin(sim, sim.frame, steps)
             status, failure = _advance(recorder, steps, interruption, observers)
             recorder.flush()
+            recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
         write_report(place.path / "report.json", report)
         _draw_energy(place.trajectory)

@@ -88,7 +88,7 @@ class TrajectoryWriter:
         return len(self._series["/time"]) + len(self._waiting)
 
     def append(self, values: dict[str, np.ndarray]) -> None:
-        """Add one frame: path -> value, see `abd.io.frame.FrameReader`."""
+        """Add one frame: path -> value, see `abd.io.frame.Frame`."""
         if values.keys() != self._series.keys():
             raise ValueError(f"frame lacks or adds {sorted(values.keys() ^ self._series.keys())}")
         self._waiting.append(values)
