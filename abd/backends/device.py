@@ -80,8 +80,9 @@ class Device:
             raise DeviceError(f"no device {name!r}: {error}; there are {known}") from error
         self.name = str(self.warp)
         self.is_cpu = self.warp.is_cpu
-        self.threads = threads_available() if self.is_cpu else 1
         self.resident = resident or not self.is_cpu
+        # a record holds what one thread launches
+        self.threads = 1 if self.resident else threads_available()
         self.generation, self.recording = 0, False
         self.observer: Observer | None = None
         self.share = 1.0
