@@ -163,13 +163,14 @@ def pair_sizes(
     offset: wp.array(dtype=wp.int32),
     size: wp.array(dtype=wp.int32),
 ):
-    """Candidates of every pair: those it had, or those that its items (from `start`) found."""
+    """Candidates of every pair: those it had, or those that its items (from `start`) found; counts[2] items were there."""
     k = wp.tid() + first
     if k >= counts[0]:
         return
+    size[k] = 0
     if kept[k] >= 0:
         size[k] = old.segment[kept[k] + 1] - old.segment[kept[k]]
-    else:
+    elif counts[2] > 0:
         size[k] = offset[start[k + 1]] - offset[start[k]]
 
 

@@ -229,7 +229,15 @@ class Candidates(ListRooms):
         launch(narrow_phase.find_candidates, carried, *query, self.hits, grain=128)
         self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset, wanted)
         launch(
-            kept_pairs.pair_sizes, pairs, counts, self.kept, self.old, self.start, self.offset, self.sizes, grain=16384
+            kept_pairs.pair_sizes,
+            pairs,
+            self.found,
+            self.kept,
+            self.old,
+            self.start,
+            self.offset,
+            self.sizes,
+            grain=16384,
         )
         self._sum(CANDIDATES, self.sizes, self.found, PAIRS, pairs, self.segment, wanted)
         launch(

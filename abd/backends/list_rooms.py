@@ -12,7 +12,7 @@ PAIRS, CANDIDATES, PRIMITIVES = range(3)
 """What is counted: body pairs, candidates, and between them primitives of one body near the other one of a pair."""
 ORDER = (PAIRS, PRIMITIVES, CANDIDATES)
 """In which they are found."""
-NAMES = {PAIRS: "body pairs", PRIMITIVES: "primitives near other bodies", CANDIDATES: "candidate contacts"}
+NAMES = ("body pairs", "candidate contacts", "primitives near other bodies")
 
 MOST_BYTES = 8 << 30
 """What the list of a step may take on the device."""
@@ -22,7 +22,7 @@ PRIMITIVE_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
 """Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
 CANDIDATE_BYTES = 2 * 16 + 2 * (8 + 8) + 8
 """Of a candidate: itself, twice, energy and gap at two poses, its time of impact."""
-BYTES = {PAIRS: PAIR_BYTES, PRIMITIVES: PRIMITIVE_BYTES, CANDIDATES: CANDIDATE_BYTES}
+BYTES = (PAIR_BYTES, CANDIDATE_BYTES, PRIMITIVE_BYTES)
 
 
 class ListRooms:

@@ -76,9 +76,9 @@ def pack(kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> list[np
 
 
 def _packed(kind, value) -> np.ndarray:
-    members = getattr(kind, "vars", None)
-    if members is None:
+    if isinstance(kind, wp.array) or not hasattr(kind, "vars"):
         return np.array([_plain(kind, value)], dtype=_layout(kind))
+    members = kind.vars
     layout = np.dtype([(name, _layout(member.type)) for name, member in members.items()], align=True)
     return np.array([tuple(_plain(member.type, getattr(value, name)) for name, member in members.items())], layout)
 
@@ -130,11 +130,15 @@ class RawKernels:
         twin = twin_of(kernel)
         if twin is None:
             return False
+        self.run(twin, count, pack(kernel, first, count, inputs))
+        return True
+
+    def run(self, twin: Twin, count: int, arguments: Sequence[np.ndarray]) -> None:
+        """Run a twin on `count` items with packed arguments."""
         cuda = self._cupy.cuda
         stream = cuda.ExternalStream(wp.get_stream(self._device).cuda_stream, self._device.ordinal)
         with cuda.Device(self._device.ordinal), stream:
-            self._functions[twin]((twin.blocks(count),), (BLOCK,), tuple(pack(kernel, first, count, inputs)))
-        return True
+            self._functions[twin]((twin.blocks(count),), (BLOCK,), tuple(arguments))
 
 
 def raw_kernels(device: wp.Device) -> tuple[RawKernels | None, str]:

@@ -1,0 +1,97 @@
+"""Twins of Warp kernels held against them, launch by launch: the hand-written CUDA kernels, on a GPU or emulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import warp as wp
+from cuda_on_cpu import Emulated
+
+from abd.backends.device import Device
+from abd.backends.raw_kernels import RawKernels, pack, twin_of
+
+GUARD = 4096
+"""Bytes before and behind every array that nobody may write: NaN as numbers, -1 as indices."""
+RELATIVE = 1e-12
+"""Largest difference to the Warp kernel, of the largest entry of an array: the order of sums is another."""
+
+
+class Held:
+    """Takes the place of `RawKernels` in a device.
+
+    Every launch of a kernel with a twin runs both: the twin several times on guarded copies of all arrays, the threads
+    in different orders where they are emulated, with the same bits as result; and the Warp kernel on the arrays.
+    """
+
+    def __init__(self, device: Device):
+        self.device = device
+        self.runners = [Emulated(order) for order in range(3)] if device.is_cpu else 2 * [RawKernels(device.warp)]
+        self.launches: dict[str, int] = {}
+
+    def launch(self, kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> bool:
+        twin = twin_of(kernel)
+        if twin is None:
+            return False
+        arrays = {array.ptr: array for array in _arrays(inputs) if array.ptr}
+        results = []
+        for runner in self.runners:
+            copies = {ptr: _guarded(array) for ptr, array in arrays.items()}
+            arguments = pack(kernel, first, count, inputs)
+            for argument in arguments[2:]:
+                _redirect(argument, {ptr: copy.ptr + GUARD for ptr, copy in copies.items()})
+            runner.run(twin, count, arguments)
+            results.append({ptr: _unguarded(twin.name, copy) for ptr, copy in copies.items()})
+        wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.device.warp)
+        for ptr, array in arrays.items():
+            for other in results[1:]:
+                np.testing.assert_array_equal(other[ptr], results[0][ptr], f"{twin.name} is not repeatable")
+            expected = array.numpy().reshape(-1)
+            _compare(twin.name, results[0][ptr].view(expected.dtype), expected)
+        self.launches[twin.name] = self.launches.get(twin.name, 0) + 1
+        return True
+
+
+def _arrays(values: Sequence) -> Iterator[wp.array]:
+    """Arrays among arguments and in their structs, the longest of the same memory last."""
+    found = []
+    for value in values:
+        found += [value] if isinstance(value, wp.array) else vars(value).values() if hasattr(value, "__dict__") else []
+    yield from sorted((array for array in found if isinstance(array, wp.array)), key=_bytes)
+
+
+def _bytes(array: wp.array) -> int:
+    return array.size * wp.types.type_size_in_bytes(array.dtype)
+
+
+def _guarded(array: wp.array) -> wp.array:
+    """Copy of an array between guards, as bytes."""
+    copy = wp.empty(_bytes(array) + 2 * GUARD, dtype=wp.uint8, device=array.device)
+    copy.fill_(0xFF)
+    source = wp.array(ptr=array.ptr, dtype=wp.uint8, shape=_bytes(array), device=array.device)
+    wp.copy(copy, source, dest_offset=GUARD, count=_bytes(array))
+    return copy
+
+
+def _unguarded(name: str, copy: wp.array) -> np.ndarray:
+    """Bytes of the copy, whose guards must be as they were."""
+    values = copy.numpy()
+    assert (values[:GUARD] == 0xFF).all() and (values[-GUARD:] == 0xFF).all(), f"{name} writes beyond an array"
+    return values[GUARD:-GUARD].copy()
+
+
+def _redirect(argument: np.ndarray, places: dict[int, int]) -> None:
+    """Let the pointers of a packed argument point at copies."""
+    for field in [argument] if argument.dtype.names is None else [argument[name] for name in argument.dtype.names]:
+        if field.dtype == np.uintp:
+            field[0] = places.get(int(field[0]), 0)
+
+
+def _compare(name: str, found: np.ndarray, expected: np.ndarray) -> None:
+    assert found.shape == expected.shape
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected, name)
+    elif expected.size:
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected), name)
+        scale = np.nanmax(np.abs(expected), initial=1e-300)
+        assert np.nanmax(np.abs(found - expected), initial=0.0) <= RELATIVE * scale, name
