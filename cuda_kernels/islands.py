@@ -1,0 +1,214 @@
+"""Islands formed and numbered on the device, with the chunks that reductions over them run on.
+
+The parts of the graph of bodies are found by hooking roots (Jaiganesh and Burtscher 2018): every body points to a smaller
+one or to itself, and an edge hangs the larger root of its ends under the smaller one, until both are the same. Roots are
+the smallest bodies of their parts whatever the order of the edges, so the result does not depend on it.
+"""
+
+from typing import Any
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.kernel
+def begin(
+    first: wp.int32,
+    parent: wp.array(dtype=wp.int32),
+    present: wp.array(dtype=wp.int32),
+    paired: wp.array(dtype=wp.int32),
+    lowest: wp.array(dtype=wp.int32),
+    n: wp.int32,
+):
+    """Every body is a part of its own; none is `present`, no island `paired`, and the `lowest` counting body is n."""
+    b = wp.tid() + first
+    parent[b] = b
+    present[b] = 0
+    paired[b] = 0
+    if b == 0:
+        lowest[0] = n
+
+
+@wp.func
+def root_of(parent: wp.array(dtype=wp.int32), body: wp.int32) -> wp.int32:
+    """Follow the parents to a root, and shorten the way for those who come after (halving).
+
+    Other threads may do the same, and hook roots: what is read late is still an ancestor.
+    """
+    b = body
+    p = parent[b]
+    while p != b:
+        above = parent[p]
+        if above != p:
+            parent[b] = above
+        b = p
+        p = above
+    return b
+
+
+@wp.kernel
+def unite(
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    counts: wp.array(dtype=wp.int32),
+    held: wp.array(dtype=wp.int32),
+    parent: wp.array(dtype=wp.int32),
+):
+    """Join the parts of the bodies of counts[0] pairs whose second body moves."""
+    k = wp.tid() + first
+    if k >= counts[0]:
+        return
+    pair = pairs[k]
+    if held[pair[1]] != 0:
+        return
+    a = root_of(parent, pair[0])
+    b = root_of(parent, pair[1])
+    while a != b:
+        low = wp.min(a, b)
+        high = wp.max(a, b)
+        found = wp.atomic_cas(parent, high, high, low)
+        if found == high:
+            a = b
+        else:
+            # somebody hooked it first: go on from where it hangs now
+            a = low
+            b = root_of(parent, found)
+
+
+@wp.kernel
+def find_parts(
+    first: wp.int32,
+    held: wp.array(dtype=wp.int32),
+    tied: wp.array(dtype=wp.int32),
+    parent: wp.array(dtype=wp.int32),
+    present: wp.array(dtype=wp.int32),
+    lowest: wp.array(dtype=wp.int32),
+):
+    """Every body points to the root of its part; roots of parts with a body that counts (moves, or counts the energy of a
+    joint: `tied`) are present, and `lowest` is the first such body."""
+    b = wp.tid() + first
+    root = parent[b]
+    above = parent[root]
+    while above != root:
+        # what is written on the way lets those who meet this body jump further; nobody else writes here
+        parent[b] = above
+        root = above
+        above = parent[root]
+    if held[b] == 0 or tied[b] != 0:
+        present[root] = 1
+        if b < lowest[0]:
+            wp.atomic_min(lowest, 0, b)
+
+
+@wp.kernel
+def number_bodies(
+    first: wp.int32,
+    held: wp.array(dtype=wp.int32),
+    tied: wp.array(dtype=wp.int32),
+    root: wp.array(dtype=wp.int32),
+    number: wp.array(dtype=wp.int32),
+    lowest: wp.array(dtype=wp.int32),
+    n: wp.int32,
+    island: wp.array(dtype=wp.int32),
+    sorted_island: wp.array(dtype=wp.int32),
+    order: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+):
+    """Island of every body: the number (n + 1,) of its root, of the lowest counting body where it does not count itself.
+
+    Prepares the sort of the bodies by island, and counts the islands.
+    """
+    b = wp.tid() + first
+    own = root[b]
+    if held[b] != 0 and tied[b] == 0:
+        own = root[wp.min(lowest[0], n - 1)]
+    i = number[own]
+    island[b] = i
+    sorted_island[b] = i
+    order[b] = b
+    if b == 0:
+        counts[0] = wp.max(number[n], 1)
+
+
+@wp.kernel
+def mark_paired(
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    pair_counts: wp.array(dtype=wp.int32),
+    island: wp.array(dtype=wp.int32),
+    paired: wp.array(dtype=wp.int32),
+):
+    """Mark the islands of the first bodies of pair_counts[0] pairs."""
+    k = wp.tid() + first
+    if k < pair_counts[0]:
+        paired[island[pairs[k][0]]] = 1
+
+
+@wp.kernel
+def find_starts(
+    first: wp.int32,
+    sorted_island: wp.array(dtype=wp.int32),
+    n: wp.int32,
+    start: wp.array(dtype=wp.int32),
+):
+    """Place start[i] of the first body of every island among the n sorted ones, and n behind the last island."""
+    k = wp.tid() + first
+    i = sorted_island[k]
+    if k == 0 or sorted_island[wp.max(k - 1, 0)] != i:
+        start[i] = k
+    if k == n - 1:
+        start[i + 1] = n
+
+
+@wp.kernel
+def count_chunks(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    chunk: wp.int32,
+    chunks: wp.array(dtype=wp.int32),
+):
+    """Chunks of at most `chunk` bodies in each of counts[0] islands."""
+    i = wp.tid() + first
+    if i < counts[0]:
+        chunks[i] = (start[i + 1] - start[i] + chunk - 1) / chunk
+
+
+@wp.kernel
+def start_chunks(
+    first: wp.int32,
+    sorted_island: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    n: wp.int32,
+    chunk: wp.int32,
+    island_start: wp.array(dtype=wp.int32),
+    chunk_start: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+):
+    """First place of every chunk, n behind the last one; counts[1] is their number."""
+    k = wp.tid() + first
+    i = sorted_island[k]
+    rank = k - start[i]
+    if rank % chunk == 0:
+        chunk_start[island_start[i] + rank / chunk] = k
+    if k == n - 1:
+        total = island_start[counts[0]]
+        chunk_start[total] = n
+        counts[1] = total
+
+
+@wp.kernel
+def to_bodies(
+    first: wp.int32,
+    island: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=Any),
+    out: wp.array(dtype=Any),
+):
+    """What every body's island has."""
+    b = wp.tid() + first
+    out[b] = values[island[b]]
+
+
+for kind in (wp.float64, wp.int32):
+    wp.overload(to_bodies, {"values": wp.array(dtype=kind), "out": wp.array(dtype=kind)})
