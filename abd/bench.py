@@ -35,7 +35,8 @@ class Row:
             part of it that is no read-out; ms_per_newton: that over the step's iterations; medians.
         tolerance, reached: requested, and the largest that a step ended with [m/s].
         min_gap: smallest [m], None without contact; joint_error: largest [m], [rad].
-        stages: median milliseconds per stage; memory: peak of the process so far [MiB].
+        stages: median milliseconds per stage; memory: peak of the process so far [MiB]; device_memory: the same of what
+            is allocated on a CUDA device.
         failure: why it stopped early, empty where it did not.
     """
 
@@ -60,6 +61,7 @@ class Row:
     solver_facts: dict = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     memory: float = 0.0
+    device_memory: float | None = None
     failure: str = ""
 
     def as_json(self) -> dict:
@@ -109,7 +111,7 @@ def summary(name: str, simulation: Simulation, run: Run) -> Row:
     row.tolerance, row.failure = model.settings.tolerance, run.failure
     row.solver_facts = solver_facts(simulation)
     row.solver = row.solver_facts.get("name", "")
-    row.memory = peak_memory()
+    row.memory, row.device_memory = peak_memory(), device_memory(simulation)
     if not reports:
         return row
     milliseconds = 1e3 * np.array(run.seconds)
@@ -147,6 +149,16 @@ def peak_memory() -> float:
     """Largest resident memory of this process so far [MiB]."""
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(kilobytes / (2**20 if platform.system() == "Darwin" else 2**10), 1)
+
+
+def device_memory(simulation: Simulation) -> float | None:
+    """Most that was allocated at a time on a CUDA device so far [MiB]; None on the processor, and where there is no pool."""
+    if not simulation.device.startswith("cuda"):
+        return None
+    import warp as wp
+
+    device = wp.get_device(simulation.device)
+    return round(wp.get_mempool_used_mem_high(device) / 2**20, 1) if wp.is_mempool_enabled(device) else None
 
 
 def circumstances(device: str) -> dict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 
+from abd.bench import device_memory
 from abd.simulation import Simulation
 
 SHOWN = 25
@@ -22,14 +23,16 @@ def ceilings_of(simulation: Simulation) -> dict | None:
 
 
 def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dict:
-    """Advance by `steps` steps and return what ran, per step: ``{"steps", "ms", "stages", "kernels", "ceilings"}``.
+    """Advance twice by `steps` steps and return what ran, per step.
 
-    A kernel has ``name, calls, items, ms, bytes, flops`` per step; `flops` is None where operations are not counted.
-    ``"factorization"`` has ``ms, flops`` per step where there are factors. Milliseconds of the step include the
-    watching, those of stages too; those of kernels do not.
+    ``{"steps", "ms", "stages", "kernels", "ceilings", "factorization", "timeline"}``. A kernel has ``name, calls, items, ms,
+    bytes, flops``; `flops` is None where operations are not counted. ``"factorization"`` has ``ms, flops`` where there are
+    factors. Milliseconds of the step include the watching, those of stages too; those of kernels do not. ``"timeline"`` is
+    of the first steps, in which graphs stay whole (`timeline_of`). What needs kernels is None on `numpy`.
     """
     stages: dict[str, float] = {}
     kernels: list[dict] = []
+    timeline = timeline_of(simulation, steps) if ceilings else None
     begin = perf_counter()
     if ceilings is None:
         _advance(simulation, steps, stages)
@@ -58,6 +61,34 @@ def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dic
         "kernels": kernels,
         "factorization": _factorization(simulation, kernels) if kernels else None,
         "ceilings": dict(ceilings) if ceilings else None,
+        "timeline": timeline,
+    }
+
+
+def timeline_of(simulation: Simulation, steps: int) -> dict:
+    """Advance by `steps` steps and return how the device spent them.
+
+    ``ms, busy_ms, launches, replays, reads, newton`` per step, launches those outside of graphs; ``waiting``, the part of
+    the time in which nothing ran on the device; ``reads_per_newton``; ``device_MiB``, the peak so far, None on the processor.
+    """
+    from abd.backends.timeline import Timeline
+
+    watch, newton, begin = Timeline(simulation.backend.device), 0, perf_counter()
+    with watch:
+        for _ in range(steps):
+            newton += simulation.step().newton_iterations
+    busy = watch.busy
+    seconds, reads = perf_counter() - begin, watch.transfers.get("read", 0)
+    return {
+        "ms": 1e3 * seconds / steps,
+        "busy_ms": 1e3 * busy / steps,
+        "waiting": max(0.0, 1.0 - busy / seconds),
+        "launches": watch.launches / steps,
+        "replays": watch.replays / steps,
+        "reads": reads / steps,
+        "newton": newton / steps,
+        "reads_per_newton": reads / max(newton, 1),
+        "device_MiB": device_memory(simulation),
     }
 
 
@@ -89,6 +120,9 @@ def text(profile: Mapping, shown: int = SHOWN) -> str:
     lines += [f"    {'rest':<14}{rest:9.3f}", f"    {'all':<14}{profile['ms']:9.3f}"]
     if profile["ceilings"]:
         lines += _kernel_lines(profile["kernels"], profile["ms"], profile["ceilings"], shown)
+        lines.append(_bandwidth_line(profile["kernels"], profile["ceilings"]))
+    if profile.get("timeline"):
+        lines += _timeline_lines(profile["timeline"])
     if profile.get("factorization"):
         found, peak = profile["factorization"], profile["ceilings"]["flops_per_second"]
         rate = found["flops"] / (1e-3 * found["ms"])
@@ -97,6 +131,28 @@ def text(profile: Mapping, shown: int = SHOWN) -> str:
             f"{found['calls']:.1f} times in {found['ms']:.3g} ms: {1e-9 * rate:.3g} Gflop/s, {rate / peak:.1%} of peak"
         )
     return "\n".join(lines)
+
+
+def _bandwidth_line(kernels: Sequence[Mapping], ceilings: Mapping) -> str:
+    """All kernels together against the copy ceiling."""
+    moved, seconds = bandwidth(kernels)
+    rate = moved / seconds if seconds else 0.0
+    return f"  all kernels: {1e-9 * rate:.3g} GB/s, {rate / ceilings['copy_bytes_per_second']:.1%} of copy"
+
+
+def bandwidth(kernels: Sequence[Mapping]) -> tuple[float, float]:
+    """Bytes and seconds per step of all kernels."""
+    own = [kernel for kernel in kernels if not kernel["name"].startswith("host: ")]
+    return sum(kernel["bytes"] for kernel in own), 1e-3 * sum(kernel["ms"] for kernel in own)
+
+
+def _timeline_lines(found: Mapping) -> list[str]:
+    memory = "" if found["device_MiB"] is None else f"; at most {found['device_MiB']:.0f} MiB on the device"
+    return [
+        f"  graphs whole: {found['ms']:.3g} ms per step, nothing runs in {found['waiting']:.1%} of it; "
+        f"{found['launches']:.0f} launches outside of {found['replays']:.1f} replays, {found['newton']:.2f} Newton "
+        f"iterations, {found['reads']:.1f} reads, {found['reads_per_newton']:.2f} per iteration{memory}"
+    ]
 
 
 def _kernel_lines(kernels: Sequence[Mapping], step: float, ceilings: Mapping, shown: int) -> list[str]:

@@ -42,10 +42,19 @@ _UNSEEN = nullcontext()
 
 
 class Observer(Protocol):
-    """Who watches what a device does (`abd.backends.launches`); the contexts enclose the work."""
+    """Who watches what a device does (`abd.backends.launches`, `abd.backends.timeline`); the contexts enclose the work.
+
+    Attributes:
+        inside_graphs: whether to run what graphs hold launch by launch, so that every launch is seen.
+    """
+
+    inside_graphs: bool
 
     def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> AbstractContextManager:
         """A kernel on `count` items."""
+
+    def replay(self) -> AbstractContextManager:
+        """A graph; only asked for without `inside_graphs`."""
 
     def transfer(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
         """Something that the host takes part in ("read", "write", "scan", "sort") on `count` entries, None for all."""

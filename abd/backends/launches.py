@@ -43,7 +43,10 @@ class Launches:
     """Watches a device while the context lasts.
 
     Looking at arguments takes about as long as a small launch: the times of kernels are right, that of the step is not.
+    What graphs hold is run launch by launch.
     """
+
+    inside_graphs = True
 
     def __init__(self, device: Device):
         self.device = device
