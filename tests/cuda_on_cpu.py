@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.backends.raw_kernels import BLOCK, FOLDER, Twin
+from abd.backends.raw_kernels import BLOCK, FOLDER, RawKernels, Twin
 
 HERE = Path(__file__).resolve().parent
 KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(BLOCK\)\s+(\w+)\(([^)]*)\)')
@@ -53,8 +53,8 @@ def run(source: Path, name: str, arguments: Sequence[np.ndarray], blocks: int, t
     return entry(values, len(arguments), blocks, threads, order).decode()
 
 
-class Emulated:
-    """Runs twins as `abd.backends.raw_kernels.RawKernels` does, here, with threads taking turns in an `order`."""
+class Emulated(RawKernels):
+    """Runs twins on the processor, with threads taking turns in an `order`."""
 
     def __init__(self, order: int = 0):
         self.order = order

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import warp as wp
 from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
-from cuda_on_cpu import COMPILER, kernels, run
+from cuda_on_cpu import COMPILER, Emulated, kernels, run
 from on_device import NAME
-from tool import TOOLS
+from tool import TOOLS, load_tool
 from twins import Held
 
 from abd.backends import raw_kernels
@@ -302,6 +302,15 @@ def test_arguments_are_packed_as_they_are_declared():
     assert (first[0], count[0], pointer[0], factor_[0]) == (4, 5, a.ptr, 2.0)
     assert (first.dtype, pointer.dtype, factor_.dtype) == (np.int32, np.uintp, np.float64)
     assert struct.dtype.itemsize == 32 and struct.tolist() == [(x.ptr, 7, 0, 0.5)]
+
+
+@pytest.mark.skipif(NAME != "cpu", reason="measures; of the emulator")
+def test_the_benchmark_measures_every_twin():
+    tool, device = load_tool("bench/raw_kernels"), Device("cpu")
+    rows = tool.measure_all(device, Emulated(), 8, copy=1e9)
+    assert {row["kernel"] for row in rows} == {twin.name for twin in TWINS.values()}
+    assert all(row["warp_us"] > 0.0 and row["raw_us"] > 0.0 and row["launches"] > 0 for row in rows)
+    assert device.raw is None
 
 
 # what the emulator finds --------------------------------------------------------------------------------------------------
