@@ -5,8 +5,10 @@
 
 #pragma once
 
+#include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -46,12 +48,12 @@ struct dim3 {
 namespace emulator {
 
 constexpr size_t STACK = 64 * 1024;
-constexpr int ALL_THREADS = -1;  // a meeting of the block
 
 struct Thread {
-    ucontext_t context;
+    ucontext_t context;  // enters the kernel; from then on `left` is where it goes on: no system call, unlike contexts
+    jmp_buf left;
     std::unique_ptr<char[]> stack{new char[STACK]};
-    bool finished = false, waits = false;
+    bool started = false, finished = false, waits = false;
     int place = 0;       // line of the meeting point
     unsigned mask = 0;   // lanes that meet; of no use in a meeting of the block
     bool whole = false;  // a meeting of the block
@@ -61,7 +63,7 @@ struct Thread {
 
 struct Block {
     std::vector<Thread> threads;
-    ucontext_t scheduler;
+    jmp_buf scheduler;
     int current = 0;
     std::function<void()> body;
 };
@@ -72,16 +74,27 @@ inline dim3 thread_index, block_index, block_size, grid_size;
 inline void enter() {
     block->body();
     block->threads[block->current].finished = true;
-    swapcontext(&block->threads[block->current].context, &block->scheduler);
+    _longjmp(block->scheduler, 1);
+}
+
+// Let thread k run to its next meeting point.
+__attribute__((noinline)) inline void resume(int k) {
+    Thread& t = block->threads[k];
+    block->current = k;
+    thread_index = {unsigned(k), 0, 0};
+    if (_setjmp(block->scheduler) != 0) return;
+    if (t.started) _longjmp(t.left, 1);
+    t.started = true;
+    setcontext(&t.context);
 }
 
 // Wait for the lanes of `mask`, or for the whole block; returns the value that the lane `source` brought.
-inline uint64_t meet(int place, unsigned mask, bool whole, int source, uint64_t value) {
+__attribute__((noinline)) inline uint64_t meet(int place, unsigned mask, bool whole, int source, uint64_t value) {
     Thread& t = block->threads[block->current];
     t.waits = true;
     t.place = place, t.mask = mask, t.whole = whole, t.source = source, t.value = value;
-    swapcontext(&t.context, &block->scheduler);
-    return t.result;
+    if (_setjmp(t.left) == 0) _longjmp(block->scheduler, 1);
+    return block->threads[block->current].result;
 }
 
 inline std::string complaint(int thread, const char* what) {
@@ -134,7 +147,6 @@ inline bool release_warp(int begin, int end, std::string& problem) {
             if (t.mask >> (other - begin) & 1) block->threads[other].waits = false;
         }
         any = true;
-        // the mask of the lanes let go may have been that of `t`, which waits no longer: look at the next thread
     }
     return any;
 }
@@ -171,7 +183,7 @@ inline std::string run(int blocks, int threads, int order, const std::function<v
             std::memset(__start_shared_memory, 0xff, __stop_shared_memory - __start_shared_memory);
         }
         for (Thread& t : own.threads) {
-            t.finished = t.waits = false;
+            t.started = t.finished = t.waits = false;
             getcontext(&t.context);
             t.context.uc_stack.ss_sp = t.stack.get();
             t.context.uc_stack.ss_size = STACK;
@@ -186,9 +198,7 @@ inline std::string run(int blocks, int threads, int order, const std::function<v
             for (int k : turns) {
                 Thread& t = own.threads[k];
                 if (t.finished || t.waits) continue;
-                own.current = k;
-                thread_index = {unsigned(k), 0, 0};
-                swapcontext(&own.scheduler, &t.context);
+                resume(k);
                 moved = true;
             }
             std::string problem;
