@@ -10,6 +10,7 @@ from contact_models import bodies_over_a_plane
 from on_device import DEVICE, pose_of
 
 from abd.backends.contacts import Contacts, Friction
+from abd.backends.device import Device
 from abd.backends.upload import new_path
 from abd.contact.candidates import Candidates, contacts
 from abd.contact.pairs import body_pairs
@@ -34,11 +35,11 @@ def upload_path(path: Path):
 class Kernels:
     """The contact kernels of one model, with its candidates for one path."""
 
-    def __init__(self, model: Model, path: Path):
+    def __init__(self, model: Model, path: Path, device: Device = DEVICE):
         self.model, self.n = model, len(model.bodies)
-        self.contacts = Contacts(model, DEVICE)
+        self.contacts = Contacts(model, device)
         self.contacts.set_stiffness(KAPPA)
-        self.friction = Friction(model, DEVICE, self.contacts)
+        self.friction = Friction(model, device, self.contacts)
         self.path = upload_path(path)
         unlimited = DEVICE.upload(np.ones(1), wp.float64)
         self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from on_device import DEVICE
+from on_device import DEVICE, NAME
 
+from abd.backends.device import Device
 from abd.backends.scan import Scan, chunk_length
+
+pytestmark = pytest.mark.device
+
+RECORDING = Device(NAME, resident=True)
+"""Where launches are recorded."""
 
 
 @pytest.mark.parametrize(
@@ -17,17 +23,21 @@ def test_sums_of_all_counts_before(count, room):
     rng = np.random.default_rng(count)
     counts = rng.integers(0, 9, room).astype(np.int32)
     sizes = DEVICE.upload(np.array([7, count]), wp.int32)
-    offsets = DEVICE.upload(np.full(room + 2, -1), wp.int32)
-    Scan(DEVICE).run(DEVICE.upload(counts, wp.int32), offsets, sizes, 1, room)
+    offsets = DEVICE.upload(np.full(room + 1, -1), wp.int32)
+    Scan(RECORDING).run(DEVICE.upload(counts, wp.int32), offsets, sizes, 1, room)
     expected = np.concatenate([[0], np.cumsum(counts[:count])])
-    found = DEVICE.read(offsets)
-    np.testing.assert_array_equal(found[: count + 1], expected)
-    assert (found[count + 1 :] == -1).all(), "nothing is written behind the total"
+    np.testing.assert_array_equal(DEVICE.read(offsets, count + 1), expected)
+
+
+def test_where_the_host_counts_the_sums_are_the_same():
+    counts, offsets = DEVICE.upload(np.arange(100), wp.int32), DEVICE.zeros(101, wp.int32)
+    Scan(DEVICE).run(counts, offsets, DEVICE.upload(np.array([100]), wp.int32), 0, 100)
+    np.testing.assert_array_equal(DEVICE.read(offsets), np.cumsum(np.arange(101)) - np.arange(101))
 
 
 def test_a_record_follows_the_count():
     rng = np.random.default_rng(1)
-    scan, room = Scan(DEVICE), 3000
+    scan, room = Scan(RECORDING), 3000
     counts, sizes = DEVICE.zeros(room, wp.int32), DEVICE.zeros(1, wp.int32)
     offsets = DEVICE.zeros(room + 1, wp.int32)
     scan.run(counts, offsets, sizes, 0, room)

@@ -47,6 +47,7 @@ class Contacts:
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
         self.reduction = Reduction(device, self.n)
+        self.least, self._room = device.zeros(self.n, wp.float64), (-1, -1)
         self.batch = BATCH if device.is_cpu else 1
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
         self.reach.known = 1
@@ -81,11 +82,13 @@ class Contacts:
 
     def _sizes(self) -> tuple[int, int]:
         """Pairs and batches of candidates that a launch covers; arrays have room for them."""
-        c, extent, get = self.candidates, self.device.extent, self.pool.get
+        c, extent = self.candidates, self.device.extent
         pairs, count = extent(c.pair_count, c.pair_room), extent(c.count, c.room)
-        for name in ("energy_current", "gap_current", "energy_trial", "gap_trial", "toi"):
-            get(name, count, wp.float64)
-        get("approach", pairs, wp.float64)
+        if pairs > self._room[0] or count > self._room[1]:
+            for name in ("energy_current", "gap_current", "energy_trial", "gap_trial", "toi"):
+                self.pool.get(name, count, wp.float64)
+            self.pool.get("approach", pairs, wp.float64)
+            self._room = self.pool.room("approach"), self.pool.room("toi")
         return pairs, -(-count // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out) -> None:
@@ -150,7 +153,7 @@ class Contacts:
 
     def body_gaps(self, slot: str = "current") -> wp.array:
         """(n,) smallest gap [m] beyond the separation over the candidates that a body emits; infinity without any."""
-        out, c = self.pool.get("gap_body", self.n, wp.float64), self.candidates
+        out, c = self.least, self.candidates
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
 

@@ -65,7 +65,7 @@ class Reduction:
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
-        self.bodies = device.upload(np.array([n]), wp.int32)
+        self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
         self.ends = active_pairs.Ends()
         self.ends.starts = device.zeros(n + 1, wp.int32)
         self._indexed = self._version = -1
@@ -151,9 +151,9 @@ class Reduction:
             size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, c.row, c.column, self.runs,
             self.rest, grain=16384,
         )  # fmt: skip
-        self.ends.group, entries = listed.group, self.pool.get("entry counts", n, wp.int32)
-        launch(active_pairs.count_entries, n, self.ends, slot, self.counts, entries, grain=4096)
-        self.scan.run(entries, c.starts, self.bodies, 0, n)
+        self.ends.group = listed.group
+        launch(active_pairs.count_entries, n, self.ends, slot, self.counts, self.entries, grain=4096)
+        self.scan.run(self.entries, c.starts, self.bodies, 0, n)
         launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
 
     def make_room(self, pairs: int, runs: int) -> bool:

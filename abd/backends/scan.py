@@ -1,4 +1,4 @@
-"""Exclusive sums of integer counts on a device, which the host neither reads nor sizes: they can be recorded."""
+"""Exclusive sums of integer counts on a device: where launches are recorded, the host neither reads nor sizes them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ class Scan:
         """offsets[k] = sum of counts[:k] for k = 0 .. sizes[which].
 
         Args:
-            counts: (room,) int32; offsets: (room + 1,) int32, entries behind the last one stay as they are.
+            counts: (room,) int32; offsets: (room + 1,) int32, entries behind the last one mean nothing.
             sizes: device int32 array, of which entry `which` says how many counts there are, at most `room`.
-            room: what the launches cover; in a record it stays as it is.
+            room: what the launches cover: `Device.extent` of the counts.
         """
+        if not self.device.resident:
+            self.device.scan(counts, offsets, room)
+            return
         if room == 0:
             offsets.zero_()
             return
