@@ -1,6 +1,6 @@
 """What the iterations of a step decide by, on the device, so that they can be recorded.
 
-Numbers per island are float64, flags 0 or 1 among them, so that one reduction serves all. `Control.at` holds the numbers
+Numbers per island are float64, flags 0 or 1 among them; who has converged is int32, as kernels ask it of bodies. `Control.at` holds the numbers
 of the whole step (indices below), `Control.flags` what loops and branches ask, both shared by all islands.
 """
 
@@ -91,7 +91,7 @@ class Control:
     counts: wp.array(dtype=wp.int32)
     at: wp.array(dtype=wp.float64)
     flags: wp.array(dtype=wp.int32)
-    converged: wp.array(dtype=wp.float64)
+    converged: wp.array(dtype=wp.int32)
     settled: wp.array(dtype=wp.float64)
     small: wp.array(dtype=wp.float64)
     rising: wp.array(dtype=wp.float64)

@@ -38,7 +38,7 @@ def begin_search(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    speed = wp.where(c.converged[w] != ZERO, ZERO, c.moved[w] / c.at[H])
+    speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
     c.small[w] = wp.where(speed <= c.at[TOLERANCE] and c.settled[w] != ZERO, ONE, ZERO)
 
 

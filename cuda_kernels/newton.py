@@ -27,7 +27,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 @wp.kernel
-def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.float64)):
+def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32)):
     """Start a minimisation."""
     w = wp.tid() + first
     if w >= c.counts[0]:
@@ -45,7 +45,7 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
     if w >= c.counts[0]:
         return
     c.each[w] = ZERO
-    if c.converged[w] != ZERO:
+    if c.converged[w] != 0:
         return
     moved = c.moved[w]
     if not wp.isfinite(moved):
@@ -91,7 +91,7 @@ def choose_closing(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    closing = c.converged[w] == ZERO and c.moved[w] <= c.at[TOLERANCE] * c.at[H]
+    closing = c.converged[w] == 0 and c.moved[w] <= c.at[TOLERANCE] * c.at[H]
     c.each[w] = wp.where(closing, ONE, ZERO)
     if closing:
         c.flags[AGAIN] = 1
@@ -151,14 +151,14 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         c.share[w] = ONE
     elif surpassed:
         c.share[w] = RELAXED * c.share[w]
-    if c.converged[w] != ZERO:
+    if c.converged[w] != 0:
         return
     near = c.small[w] != ZERO and c.limit[w] == ONE
     reached = near and c.decides[w] != ZERO
     if has_exact != 0 and not (errors[w] <= ONE):
         reached = False
     if reached:
-        c.converged[w] = ONE
+        c.converged[w] = 1
         wp.atomic_max(c.at, WORST, c.moved[w] / c.at[H])
         return
     c.flags[MOVING] = 1
@@ -173,7 +173,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
 def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
     """Smallest gap of the islands that move on."""
     w = wp.tid() + first
-    if w < c.counts[0] and c.converged[w] == ZERO and gaps[w] < c.at[GAP]:
+    if w < c.counts[0] and c.converged[w] == 0 and gaps[w] < c.at[GAP]:
         wp.atomic_min(c.at, GAP, gaps[w])
 
 
@@ -182,15 +182,15 @@ def rouse_paired(first: wp.int32, c: Control, paired: wp.array(dtype=wp.int32)):
     """Islands whose bodies may touch have not converged any more: their contacts have changed."""
     w = wp.tid() + first
     if w < c.counts[0] and paired[w] != 0:
-        c.converged[w] = ZERO
+        c.converged[w] = 0
 
 
 @wp.kernel
 def merge_flags(
     first: wp.int32,
     c: Control,
-    all_converged: wp.array(dtype=wp.float64),
-    some_converged: wp.array(dtype=wp.float64),
+    all_converged: wp.array(dtype=wp.int32),
+    some_converged: wp.array(dtype=wp.int32),
     all_settled: wp.array(dtype=wp.float64),
 ):
     """Flags of renumbered islands. Bodies at rest that a moving island has reached stood still in this direction."""
@@ -198,5 +198,5 @@ def merge_flags(
     if w >= c.counts[0]:
         return
     c.converged[w] = all_converged[w]
-    whole = all_converged[w] != ZERO or some_converged[w] == ZERO
+    whole = all_converged[w] != 0 or some_converged[w] == 0
     c.settled[w] = wp.where(whole, all_settled[w], ZERO)

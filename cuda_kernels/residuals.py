@@ -30,7 +30,7 @@ def begin_residuals(
     if w >= c.counts[0]:
         return
     goal[w] = c.at[tolerance] * c.at[tolerance] * start[w]
-    if c.converged[w] == ZERO:
+    if c.converged[w] == 0:
         if not wp.isfinite(start[w]):
             fail(c, NOT_FINITE_GRADIENT)
         elif start[w] > goal[w]:
@@ -51,7 +51,7 @@ def resume_residuals(
     if w >= c.counts[0]:
         return
     goal[w] = c.at[tolerance] * c.at[tolerance] * start[w]
-    if c.converged[w] == ZERO and left[w] > goal[w]:
+    if c.converged[w] == 0 and left[w] > goal[w]:
         c.flags[RUNNING] = 1
 
 
@@ -79,7 +79,7 @@ def judge_residuals(
     if w >= c.counts[0]:
         return
     left[w] = fresh[w]
-    if c.converged[w] != ZERO or fresh[w] <= goal[w]:
+    if c.converged[w] != 0 or fresh[w] <= goal[w]:
         return
     if not wp.isfinite(fresh[w]):
         fail(c, NOT_FINITE_GRADIENT)

@@ -67,15 +67,14 @@ class Iteration:
         d, room = self.device, max(backend.n, 1)
         self.graphs = Graphs(d)
         c = self.control = control.Control()
-        for name in control.Control.vars:
-            if name not in ("counts", "at", "flags"):
-                setattr(c, name, d.zeros(room, wp.float64))
+        for name, kind in control.Control.vars.items():
+            setattr(c, name, d.zeros(room, kind.type.dtype))
         c.counts = backend.islands.counts
         c.at, c.flags = d.zeros(control.NUMBERS, wp.float64), d.zeros(control.FLAGS, wp.int32)
         self.linear = ResidentLinear(backend.linear, self.graphs, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
-        self.scratch, self.largest = d.zeros(room, wp.float64), d.zeros(1, wp.float64)
-        self.all, self.some, self.settled = (d.zeros(room, wp.float64) for _ in range(3))
+        self.scratch, self.settled, self.largest = *(d.zeros(room, wp.float64) for _ in range(2)), d.zeros(1, wp.float64)
+        self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
         self.reads = 0
         self._flag = {
             name: c.flags[getattr(control, name) : getattr(control, name) + 1]
@@ -102,19 +101,19 @@ class Iteration:
         ):
             numbers[index] = value
         write(c.at, numbers)
-        self.scratch.zero_()
+        self.all.zero_()
         if b.sleeping.any():
             asleep = b.asleep()
             if asleep.all():
                 return False
-            write(self.scratch, asleep.astype(float))
+            write(self.all, asleep.astype(np.int32))
             if stale:
                 # once with all bodies: those that sleep keep blocks that can be factorised
                 b.linearize()
                 stale = False
         flags[control.STALE] = stale
         write(c.flags, flags)
-        self.device.launch(newton.begin_islands, b.n, c, self.scratch)
+        self.device.launch(newton.begin_islands, b.n, c, self.all)
         self._follow_pairs()
         return True
 
@@ -146,7 +145,7 @@ class Iteration:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
         read, count = self.device.read, self.backend.islands.count
         moved, converged = read(self.control.moved, count), read(self.control.converged, count)
-        return np.where(converged == 0.0, moved / h, -1.0)
+        return np.where(converged == 0, moved / h, -1.0)
 
     def _renew(self) -> None:
         """Renew the candidate list for the path of the last direction."""
@@ -154,7 +153,7 @@ class Iteration:
         b.contacts.candidates.cover(b.path, float(self.device.read(self.largest)[0]), b.islands.island, c.limit)
         b.forget_contacts()
         b.islands.keep_numbering()
-        b.renumber()
+        b.renumber_resident()
         self._carry()
         b.settle_resident(c.converged)
         self._follow_pairs()
@@ -163,7 +162,7 @@ class Iteration:
     def restiffen(self) -> None:
         """The contact stiffness has changed: islands that touch anything move on."""
         b = self.backend
-        self.device.launch(newton.rouse_paired, b.n, self.control, b.islands.paired_flags)
+        self.device.launch(newton.rouse_paired, b.n, self.control, b.islands.paired_islands)
         self._raise(control.STALE)
 
     def _raise(self, flag: int) -> None:
@@ -247,7 +246,7 @@ class Iteration:
 
     def _gather(self) -> None:
         b = self.backend
-        self.device.launch(control.gather_status, 1, self.control, b.linear.factor.any_failed, self.status)
+        self.device.launch(control.gather_status, 1, self.control, b.linear.factor.factor.any_failed, self.status)
 
     def _spread_caution(self) -> None:
         b = self.backend

@@ -161,15 +161,15 @@ class Joints:
         if self.row_count:
             self._values_at(pose, self.x, self._energies(slot))
 
-    def swap(self) -> None:
-        """The energies of the trial become the current ones."""
-        for name in ("linear", "energy"):
-            self.pool.swap(f"{name}_current", f"{name}_trial")
-
     def exchange(self) -> None:
-        """The same by exchanging contents, which can be recorded."""
-        for count, energies in ((self.linear_count, self._linear_energies), (self.row_count, self._energies)):
-            self.device.launch(integrators.exchange_values, count, energies("current"), energies("trial"))
+        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        for name, count in (("linear", self.linear_count), ("energy", self.row_count)):
+            a, b = f"{name}_current", f"{name}_trial"
+            if self.device.resident:
+                arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
+                self.device.launch(integrators.exchange_values, count, *arrays)
+            else:
+                self.pool.swap(a, b)
 
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy between the slots, and the size of the terms."""

@@ -263,12 +263,25 @@ class WarpBackend(NewtonSystem, ReadOuts):
         if candidates.cover(self.path, float(reach.max()), islands.island, alpha):
             self.forget_contacts()
             before = islands.host
-            pairs = np.concatenate([candidates.pair_list(), self.friction.pair_list()])
-            if islands.renumber(self.mobile, pairs):
+            if self._renumber():
                 limit = islands.carry(before, limit, np.minimum)
                 self._speed = islands.carry(before, self._speed, np.maximum)
                 self.device.write(alpha, limit)
         return self._within_limits(self._stopped(limit, alpha))
+
+    def _renumber(self) -> bool:
+        """Form the islands anew, for the present lists; whether any may have changed."""
+        if self.device.resident:
+            self.renumber_resident()
+            return True
+        pairs = np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
+        return self.islands.renumber(self.mobile, pairs)
+
+    def renumber_resident(self) -> None:
+        """The same by launches only."""
+        c, f = self.contacts.candidates, self.friction
+        rubbing = f.pairs, f.lagged.counts, f.pair_count
+        self.islands.renumber_resident(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
 
     def _stopped(self, limit: np.ndarray, alpha: wp.array) -> np.ndarray:
         """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow."""
@@ -321,29 +334,22 @@ class WarpBackend(NewtonSystem, ReadOuts):
 
     def accept(self) -> None:
         """The trial becomes the current iterate."""
-        self.pose, self.trial = self.trial, self.pose
+        self.exchange()
         islands = self.islands
         self.contacts.candidates.moved(self.path, self._motion, islands.island, islands.scalars("alpha"))
-        swap = self.values
-        swap["current"], swap["trial"] = swap["trial"], swap["current"]
-        for pool, names in (
-            (self.contacts.pool, ("energy", "gap")),
-            (self.friction.pool, ("energy",)),
-        ):
-            for name in names:
-                pool.swap(f"{name}_current", f"{name}_trial")
-        self.joints.swap()
-        # external work counts from the current iterate, which is a new one
-        self._body_energies(self.pose, "current")
 
     def exchange(self) -> None:
-        """The trial becomes the current iterate and the current one the trial, by their contents: launches only."""
+        """The trial becomes the current iterate and the current one the trial; a record exchanges what they hold."""
         launch, values = self.device.launch, self.values
-        launch(integrators.exchange_poses, self.n, self.pose, self.trial)
-        launch(integrators.exchange_values, self.n, values["current"], values["trial"])
-        self.contacts.exchange()
-        self.friction.exchange()
-        self.joints.exchange()
+        if self.device.resident:
+            launch(integrators.exchange_poses, self.n, self.pose, self.trial)
+            launch(integrators.exchange_values, self.n, values["current"], values["trial"])
+        else:
+            self.pose, self.trial = self.trial, self.pose
+            values["current"], values["trial"] = values["trial"], values["current"]
+        for part in (self.contacts, self.friction, self.joints):
+            part.exchange()
+        # external work counts from the current iterate, which is a new one
         self._body_energies(self.pose, "current")
 
     def evaluate(self) -> None:
