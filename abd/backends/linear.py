@@ -242,6 +242,9 @@ class LinearSolver:
             keys = np.unique(np.concatenate([self._keys_of(*ends.T) for ends in near()]))
             if self._whole_keys is None or not np.isin(keys, self._whole_keys).all():
                 self._analyse(keys, loose)
+            if self._fresh:
+                self._whole.find(0, joints, pairs)
+                self._fresh = False
         self.choice, self.factor = self._whole_choice, self._whole
 
     def took(self, iterations: int) -> None:

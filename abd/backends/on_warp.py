@@ -363,7 +363,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self._unsettle()
 
     def _unsettle(self) -> None:
-        self.islands.settle(np.zeros(self.islands.count, dtype=bool))
+        self.islands.unsettle()
 
     def know_contacts(self) -> None:
         """Contact energies of the current iterate on the current list, if they are not there already."""

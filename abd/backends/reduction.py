@@ -186,7 +186,7 @@ class Reduction:
         pairs = device.extent(self.pairs, self.pair_room)
         if pairs == 0:
             return
-        if device.extent(self.run_count, self.run_room) > pairs:
+        if device.resident or self.run_count > self.pairs:
             device.launch(blocks.join_runs, 12 * pairs, self.counts, self.rest, self.sums, grain=4096)
         device.launch(
             blocks.gather_bodies,
