@@ -26,6 +26,12 @@ REACH = 4.0
 """The same, over the motion that the list is built for, but no less than d_hat: a scene at rest needs a short list. One
 half is for another start of the step, the other for the Newton steps."""
 
+BATCH = 64
+"""Candidates per thread on a processor, where entering a kernel costs more than to copy one."""
+SORTED_ALONE = 128
+"""Partners of a body that one thread sorts where there are thousands of threads; those of larger bodies are sorted by one
+thread each."""
+
 
 def typical_edge(model: Model) -> float:
     """Median edge length of the scene's meshes, each counted once [m]; 0 without any."""
@@ -63,6 +69,7 @@ class Candidates(ListRooms):
         slack: (1,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: (1,) 1
             while the path is the one that the list was renewed for, which uses up nothing; both on the device.
         reusable: whether a renewal may keep the candidates of pairs.
+        sorted_alone: partners of a body that one thread sorts.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
@@ -86,6 +93,8 @@ class Candidates(ListRooms):
         self.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
+        self.batch = BATCH if device.is_cpu else 1
+        self.sorted_alone = SORTED_ALONE if device.resident else self.n
         self.scan = Scan(device)
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
@@ -207,9 +216,14 @@ class Candidates(ListRooms):
         wanted = np.zeros(3, dtype=np.int64)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         query = self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group
-        launch(broad_phase.emit_pairs, self.n, *query, 0, numbers, partners, counts, self.pairs, grain=64)
+        memory = self.sorted_alone, numbers, partners, counts
+        launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, self.pairs, grain=64)
         pairs = self._sum(PAIRS, numbers, self.bodies, 0, self.n, self.group, wanted)
-        launch(broad_phase.emit_pairs, self.n, *query, 1, numbers, partners, counts, self.pairs, grain=64)
+        launch(broad_phase.emit_pairs, self.n, *query, 1, *memory, self.pairs, grain=64)
+        if self.n > self.sorted_alone:
+            query = counts, numbers, self.sorted_alone
+            launch(broad_phase.copy_long, pairs, *query, self.pairs, self.unordered)
+            launch(broad_phase.order_long, pairs, *query, self.group, self.unordered, self.pairs)
         launch(
             kept_pairs.match_pairs,
             pairs, counts, self.pairs, path, island, limit, self.old, slack, self.kept, self.left, grain=1024,
@@ -230,21 +244,15 @@ class Candidates(ListRooms):
         self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset, wanted)
         launch(
             kept_pairs.pair_sizes,
-            pairs,
-            self.found,
-            self.kept,
-            self.old,
-            self.start,
-            self.offset,
-            self.sizes,
-            grain=16384,
-        )
+            pairs, self.found, self.kept, self.old, self.start, self.offset, self.sizes, grain=16384,
+        )  # fmt: skip
         self._sum(CANDIDATES, self.sizes, self.found, PAIRS, pairs, self.segment, wanted)
         launch(
             narrow_phase.gather_candidates,
             carried, *query, self.start, self.offset, self.segment, self.items, grain=4096,
         )  # fmt: skip
-        launch(kept_pairs.copy_kept, self.old.count, counts, self.old, self.segment, self.items, grain=16384)
+        threads = -(-self.old.count // self.batch)
+        launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
         fits = True
         if device.resident:
             wanted = device.read(self.totals)
