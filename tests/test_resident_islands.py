@@ -170,6 +170,16 @@ def test_reductions_are_recorded_and_follow_the_islands(n, operation, kind):
         np.testing.assert_allclose(DEVICE.read(one)[0], FOLDS[operation].reduce(found), rtol=1e-12, atol=1e-12)
 
 
+def test_few_workers_take_many_reductions_in_turns():
+    n = 4000
+    device, host = formed(n, pairs_of([]), np.ones(n, bool), groups(n, 900, 1))
+    values = DEVICE.upload(values_of(wp.float64, n, 1), wp.float64)
+    expected = DEVICE.read(device.reduce(values, sums.SUM, DEVICE.zeros(n, wp.float64)))
+    device._workers = 7
+    np.testing.assert_array_equal(DEVICE.read(device.reduce(values, sums.SUM, DEVICE.zeros(n, wp.float64))), expected)
+    assert np.abs(expected[: host.count]).min() > 0.0 and not expected[host.count :].any()
+
+
 @pytest.mark.parametrize("kind", [wp.float64, wp.int32])
 @pytest.mark.parametrize("operation", [sums.MIN, sums.MAX])
 def test_what_islands_have_is_carried_to_those_that_unite_them(operation, kind):
