@@ -132,11 +132,17 @@ def list_runs(
 
 @wp.kernel
 def key_columns(
-    first: wp.int32, pairs: wp.array(dtype=wp.vec2i), keys: wp.array(dtype=wp.int32), order: wp.array(dtype=wp.int32)
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    fixed: wp.array(dtype=wp.int32),
+    n: wp.int32,
+    keys: wp.array(dtype=wp.int32),
+    order: wp.array(dtype=wp.int32),
 ):
-    """Pairs keyed by their column body."""
+    """Pairs keyed by their column body; behind all n bodies where that is fixed."""
     k = wp.tid() + first
-    keys[k] = pairs[k][1]
+    j = pairs[k][1]
+    keys[k] = wp.where(fixed[j] != 0, n, j)
     order[k] = k
 
 
@@ -157,8 +163,8 @@ def key_starts(first: wp.int32, keys: wp.array(dtype=wp.int32), count: wp.int32,
 
 @wp.struct
 class Ends:
-    """The listed pairs of every body: those group[b] .. group[b + 1] in whose row it is, and those
-    order[starts[b]] .. order[starts[b + 1]] in whose column."""
+    """The listed pairs of every body: those group[b] .. group[b + 1] in whose row it is, and, of bodies that are not fixed,
+    those order[starts[b]] .. order[starts[b + 1]] in whose column."""
 
     group: wp.array(dtype=wp.int32)
     starts: wp.array(dtype=wp.int32)

@@ -23,7 +23,7 @@ from cuda_kernels import integrators
 pytestmark = pytest.mark.device
 
 D_HAT, EPS = 0.02, 1e-3
-SIDE = 3
+SIDE, FLOOR = 3, 0
 
 
 def pile() -> Model:
@@ -98,7 +98,7 @@ class Sums:
             found[f"{name} counts"], c = read(part.counts), part.coupling
             pairs, runs = found[f"{name} counts"].tolist()
             found[f"{name} starts"] = read(c.starts)
-            found[f"{name} entries"] = read(c.entries, 2 * pairs)
+            found[f"{name} entries"] = read(c.entries, found[f"{name} starts"][-1])
             found |= {f"{name} {key}": read(getattr(c, key), pairs) for key in ("row", "column", "blocks")}
             found |= {f"{name} {key}": read(getattr(part.runs, key), runs) for key in ("pair", "begin", "end")}
         return found
@@ -188,8 +188,10 @@ def test_too_little_room_is_told_and_made(expected, monkeypatch):
     needed, counts = DEVICE.read(part.needed), DEVICE.read(part.counts)
     assert needed.tolist() == expected[0]["contact counts"].tolist()
     assert counts[0] == part.pair_room < needed[0] and counts[1] <= part.run_room < needed[1]
-    starts, entries = DEVICE.read(part.coupling.starts), DEVICE.read(part.coupling.entries)
-    assert starts[-1] == 2 * counts[0] and sorted(entries[: starts[-1]]) == list(range(starts[-1]))
+    column = DEVICE.read(part.coupling.column, counts[0])
+    expected_entries = [*range(0, 2 * counts[0], 2), *(2 * np.flatnonzero(column != FLOOR) + 1)]
+    entries = DEVICE.read(part.coupling.entries, DEVICE.read(part.coupling.starts)[-1])
+    assert sorted(entries) == sorted(expected_entries)
     generation = sums.device.generation
     assert part.make_room(*needed.tolist()) and sums.device.generation > generation
     assert not part.make_room(*needed.tolist())

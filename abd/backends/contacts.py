@@ -9,7 +9,7 @@ from abd.backends.body_data import smallest_moments
 from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
-from abd.model import Model
+from abd.model import Kind, Model
 from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
@@ -46,7 +46,7 @@ class Contacts:
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
-        self.reduction = Reduction(device, self.n)
+        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.least, self._room = device.zeros(self.n, wp.float64), (-1, -1)
         self.batch = BATCH if device.is_cpu else 1
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
@@ -199,7 +199,7 @@ class Friction:
         n = len(model.bodies)
         self.mu = device.upload(model.materials.mu, wp.float64)
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
-        self.reduction = Reduction(device, n)
+        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = self.laggings = 0

@@ -50,8 +50,12 @@ class Reduction:
     A launch on the pairs is one on ``device.extent(pairs, pair_room)`` items, one on the runs on
     ``device.extent(run_count, run_room)``; its kernel returns where it meets `counts`.
 
+    Args:
+        fixed: (n,) bool, bodies that never move and are in no pair's row: nobody asks for their sums, and the ground may be
+            in more pairs than a thread should walk along.
+
     Attributes:
-        coupling: off-diagonal blocks with every body's list of entries, for the solvers.
+        coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
         runs, sums: what the kernel takes.
         counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
             that there is no room for.
@@ -59,14 +63,15 @@ class Reduction:
         pair_room, run_room: what there is room for.
     """
 
-    def __init__(self, device: Device, n: int):
+    def __init__(self, device: Device, fixed: np.ndarray):
+        n = len(fixed)
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
         self.pairs = self.run_count = self.pair_room = self.run_room = 0
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
         self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
-        self.ends = active_pairs.Ends()
+        self.fixed, self.ends = device.upload(fixed, wp.int32), active_pairs.Ends()
         self.ends.starts = device.zeros(n + 1, wp.int32)
         self._indexed = self._version = -1
         self._found = np.zeros(0, dtype=np.int32)
@@ -87,7 +92,7 @@ class Reduction:
             self.scan.reserve(size)
         # sorting takes twice the room
         keys, order = (self.pool.get(name, 2 * size, wp.int32) for name in ("keys", "order"))
-        launch(active_pairs.key_columns, listed.count, listed.pairs, keys, order, grain=16384)
+        launch(active_pairs.key_columns, listed.count, listed.pairs, self.fixed, self.n, keys, order, grain=16384)
         self.device.sort_pairs(keys, order, listed.count)
         launch(active_pairs.key_starts, self.n + 1, keys, listed.count, self.ends.starts, grain=16384)
         self.ends.order = order
