@@ -126,7 +126,7 @@ def test_runs_are_joined(twinned, pairs):
     sums = _sums(numbers, room)
     H = sums.H_ij.numpy().copy()
     counts = numbers.integers([pairs, runs])
-    twinned.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, -7, -7]), sums)
+    twinned.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, *2 * [rest[-1] + 3]]), sums)
     expected = H.copy()
     np.add.at(expected, np.repeat(np.arange(pairs), further), H[pairs:runs])
     np.testing.assert_allclose(sums.H_ij.numpy(), expected, atol=1e-14)

@@ -53,6 +53,7 @@ TWINS = {
     "cuda_kernels.factor.gather_slots": Twin("factor", "gather_slots"),
     "cuda_kernels.factor.factor_pivots": Twin("factor", "factor_pivots", threads=16),
     "cuda_kernels.factor.divide_slots": Twin("factor", "divide_slots", threads=16),
+    "cuda_kernels.factor.invert_pivots": Twin("factor", "invert_pivots", threads=16),
     "cuda_kernels.factor.forward_rows": Twin("solves", "forward_rows"),
     "cuda_kernels.factor.backward_rows": Twin("solves", "backward_rows"),
     "cuda_kernels.blocks.join_runs": Twin("reduction", "join_runs", items=12),
