@@ -18,6 +18,15 @@ def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.
 
 
 @wp.kernel
+def begin_slack(
+    first: wp.int32, margin: wp.float64, slack: wp.array(dtype=wp.float64), searched: wp.array(dtype=wp.int32)
+):
+    """One thread: a path was searched with a margin [m]."""
+    slack[0] = margin
+    searched[0] = 1
+
+
+@wp.kernel
 def test_slack(
     first: wp.int32,
     reach: wp.array(dtype=wp.float64),

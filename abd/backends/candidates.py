@@ -13,10 +13,10 @@ import warp as wp
 
 from abd.backends.device import Device
 from abd.backends.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
-from abd.backends.scan import Scan, chunk_length
+from abd.backends.scan import chunk_length
 from abd.backends.upload import upload_filters, upload_surfaces
 from abd.model import Kind, Model
-from cuda_kernels import broad_phase, counting, kept_pairs, narrow_phase
+from cuda_kernels import broad_phase, counting, kept_pairs, narrow_phase, scans
 from cuda_kernels.affine import Path
 
 MARGIN = 0.05
@@ -95,7 +95,6 @@ class Candidates(ListRooms):
         self.old = kept_pairs.OldList()
         self.batch = BATCH if device.is_cpu else 1
         self.sorted_alone = SORTED_ALONE if device.resident else self.n
-        self.scan = Scan(device)
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self.reusable = False
@@ -181,8 +180,7 @@ class Candidates(ListRooms):
             while not found:
                 found = self._search(path, island, limit, slack, grown)
         self.peak = max(self.peak, self.count)
-        self.device.write(self.slack, np.array([slack]))
-        self.device.write(self.searched, np.array([1], dtype=np.int32))
+        self.device.launch(kept_pairs.begin_slack, 1, slack, self.slack, self.searched)
         self.reusable = True
 
     def _set_aside(self) -> None:
@@ -279,12 +277,17 @@ class Candidates(ListRooms):
             device.write(self.found, wanted.astype(np.int32))
             device.scan(counts, offsets, extent)
             return int(wanted[kind])
-        parts = -(-extent // chunk_length(extent))
-        sums = self.pool.get("sums", parts, wp.int64)
-        device.launch(counting.partial_totals, parts, counts, sizes, which, parts, sums)
-        device.launch(counting.settle_total, 1, sums, parts, kind, self.rooms[kind], self.totals, self.found, kind)
-        self.scan.run(counts, offsets, sizes, which, extent)
-        return self.rooms[kind]
+        length = chunk_length(extent)
+        chunks = -(-extent // length)
+        sums, before = self.pool.get("sums", chunks, wp.int64), self.pool.get("before", chunks, wp.int32)
+        device.launch(counting.chunk_totals, chunks, counts, sizes, which, length, sums)
+        room = self.rooms[kind]
+        device.launch(
+            counting.settle_total,
+            1, sizes, which, length, sums, kind, room, before, offsets, self.totals, self.found,
+        )  # fmt: skip
+        device.launch(scans.offset_chunks, chunks, counts, sizes, which, length, before, offsets)
+        return room
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""
