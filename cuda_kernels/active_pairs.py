@@ -20,19 +20,6 @@ def any_below(values: wp.array(dtype=wp.float64), begin: wp.int32, end: wp.int32
 
 
 @wp.kernel
-def mark_pairs(
-    first: wp.int32,
-    segment: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.float64),
-    within: wp.float64,
-    active: wp.array(dtype=wp.int32),
-):
-    """1 for pairs with a candidate whose value lies below `within`."""
-    k = wp.tid() + first
-    active[k] = wp.where(any_below(values, segment[k], segment[k + 1], within), 1, 0)
-
-
-@wp.kernel
 def count_runs(
     first: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),

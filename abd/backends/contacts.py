@@ -161,14 +161,6 @@ class Contacts:
         """(count,) whether each candidate is active in slot "current"."""
         return self.device.read(self.arrays("current")[1], self.candidates.count) < self.law.d_hat
 
-    def touching(self) -> np.ndarray:
-        """(n,) 1 for bodies with an active candidate in slot "current"."""
-        flags, c = np.zeros(self.n, dtype=np.int32), self.candidates
-        if c.pair_count:
-            active = self.reduction.active_pairs(self._listed(), self.arrays("current")[1], self.law.d_hat)
-            flags[c.pair_list()[active].ravel()] = 1
-        return flags
-
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
@@ -314,9 +306,3 @@ class Friction:
         out = self.pool.get("work", 1, wp.float64)
         self.device.launch(friction.friction_works, self._extent, self.lagged, eps, pose, rest, now, out)
         return out
-
-    def work(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> float:
-        """Their sum, on the host."""
-        if self.count == 0:
-            return 0.0
-        return float(self.device.read(self.works(pose, rest, now, eps), self.count).sum())

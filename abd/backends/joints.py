@@ -124,20 +124,6 @@ class Joints:
 
     # one step -----------------------------------------------------------------------------------------------------
 
-    def begin(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
-        """Laws and parameters of one (sub)step (`abd.joints.system`)."""
-        write = self.device.write
-        write(self.rows.law, law)
-        write(self.rows.p, p)
-        write(self.measures.reference, reference)
-        write(self.linear.shift, shift)
-        if self.system.followers:
-            write(self.measures.numbers, self.system.table.numbers)
-
-    def read(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
-        return self.device.read(self.rows.p), self.device.read(self.linear.shift)
-
     def evaluate(self, pose, slot: str) -> None:
         """Energies of all rows at a pose, into the arrays of a slot: "current" or "trial"."""
         launch = self.device.launch

@@ -17,14 +17,12 @@ from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_read_outs import ReadOuts
-from abd.backends.turns import Turns
+from abd.backends.numpy_row_memory import NumpyRowMemory
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
-from abd.joints.forces import Applied
 from abd.joints.readings import JointReader
-from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointMemory, JointSystem
-from abd.joints.table import MeasureTable
+from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 
 STRAIN = 0.5
@@ -38,7 +36,7 @@ class Host:
     name: str = "numpy"
 
 
-class NumpyBackend(ReadOuts):
+class NumpyBackend(NumpyRowMemory, ReadOuts):
     """The definitions of one scene; see `abd.backends` for what each call means.
 
     Attributes:
@@ -74,38 +72,6 @@ class NumpyBackend(ReadOuts):
         """Take over a joint system; the next step needs its memory."""
         self.system, self.joints = system, NumpyJoints(system, self.n)
         self.islands.tie(system)
-
-    def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
-        """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
-
-        Returns:
-            the first barrier row whose gap is closed, None without.
-        """
-        if memory is not None:
-            self.memory = memory.copy()
-        system, memory = self.system, self.memory
-        system.follow(memory, self.now)
-        law, p = system.laws(memory, self.weights, ch2, time, speed)
-        self.joints.begin(law, p, memory.reference, system.shifts(memory, ch2))
-        return system.closed_gap(law, p, memory.history[0])
-
-    def _end_joints(self) -> None:
-        """Remember what the rows did in the step."""
-        joints, ch2 = self.joints, self.step.ch2
-        self.applied = Applied(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
-        self.memory = self.system.remember(self.memory, self.q, self.weights, joints.p, joints.shift, ch2)
-
-    def joint_memory(self) -> JointMemory:
-        """What the joints remember of the last step."""
-        return self.memory.copy()
-
-    def applied_laws(self, memory: JointMemory) -> Applied:
-        """Laws of the last step, which left `memory`."""
-        return self.applied
-
-    def watch_turns(self, table: MeasureTable) -> Turns:
-        """Who counts the turns of the angles of a table."""
-        return Turns(table, self)
 
     def joint_errors(self) -> np.ndarray:
         """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
@@ -178,7 +144,7 @@ class NumpyBackend(ReadOuts):
         velocity = self.weights[6] * (self.q - self.now) + self.weights[8] * (self.before - self.now)
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now
-        self._end_joints()
+        self.end_joints()
 
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""

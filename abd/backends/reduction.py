@@ -97,12 +97,6 @@ class Reduction:
         launch(active_pairs.key_starts, self.n + 1, keys, listed.count, self.ends.starts, grain=16384)
         self.ends.order = order
 
-    def active_pairs(self, listed: PairList, values, within: float) -> np.ndarray:
-        """(count,) whether each pair has an item whose value lies below `within`."""
-        active = self.pool.get("marks", listed.count, wp.int32)
-        self.device.launch(active_pairs.mark_pairs, listed.count, listed.segment, values, within, active, grain=512)
-        return self.device.read(active, listed.count) != 0
-
     def prepare(self, listed: PairList, done, values, within: float) -> None:
         """Find the pairs with an item whose value lies below `within`, and a body that is not done.
 

@@ -48,9 +48,9 @@ class RowMemory:
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
         self.closed = device.zeros(1, wp.int32)
-        self.functions: list[tuple[wp.array, wp.array, wp.array, list]] = []
+        self.functions: list[tuple[wp.array, wp.array, wp.array, list, np.ndarray]] = []
         self.revision = -1
-        self.ch2 = 1.0
+        self.ch2 = self.ch2_now = 1.0
 
     # the host's copies --------------------------------------------------------------------------------------------
 
@@ -119,11 +119,14 @@ class RowMemory:
                     present = self.device.upload(getattr(acting, name), wp.float64)
                     row, values = np.array(list(found), dtype=np.int32), np.zeros(len(found))
                     entry = (self.device.upload(row, wp.int32), self.device.upload(values, wp.float64), present)
-                    self.functions.append((*entry, list(found.values())))
+                    several = {id(function): function for function in found.values()}
+                    place = {key: k for k, key in enumerate(several)}
+                    which = np.array([place[id(function)] for function in found.values()])
+                    self.functions.append((*entry, list(several.values()), which))
                 setattr(self.memory, name, present)
-        for row, values, present, found in self.functions:
-            self.device.write(values, np.array([function(time) for function in found]))
-            self.device.launch(row_memory.place_targets, len(found), row, values, present)
+        for row, values, present, several, which in self.functions:
+            self.device.write(values, np.array([function(time) for function in several])[which])
+            self.device.launch(row_memory.place_targets, len(which), row, values, present)
 
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
