@@ -5,7 +5,7 @@ Pairs that there is no room for are left out; how many there are in all is known
 
 import warp as wp
 
-from cuda_kernels.blocks import RUN, Runs
+from cuda_kernels.blocks import Runs
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -28,10 +28,12 @@ def count_runs(
     segment: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     within: wp.float64,
+    run: wp.int32,
     active: wp.array(dtype=wp.int32),
     further: wp.array(dtype=wp.int32),
 ):
-    """Per listed pair: 1 if a candidate's value lies below `within` and a body is not done, and its runs after the first."""
+    """Per listed pair: 1 if a candidate's value lies below `within` and a body is not done, and its runs after the first,
+    of at most `run` candidates."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -43,7 +45,7 @@ def count_runs(
     end = segment[k + 1]
     if any_below(values, begin, end, within):
         active[k] = 1
-        further[k] = (end - begin - 1) // RUN
+        further[k] = (end - begin - 1) // run
 
 
 @wp.kernel
@@ -82,12 +84,13 @@ def list_runs(
     slot: wp.array(dtype=wp.int32),
     behind: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
+    run: wp.int32,
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
     runs: Runs,
     rest: wp.array(dtype=wp.int32),
 ):
-    """The active pairs side by side with their runs, as many as counts = [pairs, runs] says.
+    """The active pairs side by side with their runs of at most `run` candidates, as many as counts = [pairs, runs] says.
 
     `slot` and `behind` are exclusive sums over the listed pairs of `count_runs`; `rest` (pairs + 1,) is `behind` of the
     active pairs.
@@ -104,17 +107,17 @@ def list_runs(
     end = segment[k + 1]
     runs.pair[n] = k
     runs.begin[n] = b
-    runs.end[n] = wp.min(b + RUN, end)
+    runs.end[n] = wp.min(b + run, end)
     last = counts[1] - counts[0]
     next = wp.min(behind[k], last)
     stop = wp.min(behind[k + 1], last)
     rest[n] = next
     rest[n + 1] = stop
     for m in range(next, stop):
-        b = b + RUN
+        b = b + run
         runs.pair[counts[0] + m] = k
         runs.begin[counts[0] + m] = b
-        runs.end[counts[0] + m] = wp.min(b + RUN, end)
+        runs.end[counts[0] + m] = wp.min(b + run, end)
 
 
 @wp.kernel

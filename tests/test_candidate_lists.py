@@ -19,7 +19,7 @@ from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
 from abd.errors import StepFailure
 from abd.potentials import contact
-from cuda_kernels import blocks, counting, scans
+from cuda_kernels import counting, scans
 
 pytestmark = pytest.mark.device
 
@@ -174,7 +174,7 @@ def test_long_runs_are_cut_and_joined():
     kernels = Kernels(model, standing(model.bodies.q))
     kernels.linearized(model.bodies.q)
     reduction = kernels.contacts.reduction
-    assert kernels.contacts.candidates.count > blocks.RUN and reduction.run_count > reduction.pairs == 1
+    assert kernels.contacts.candidates.count > reduction.run and reduction.run_count > reduction.pairs == 1
 
 
 def test_a_list_without_room_is_refused():

@@ -12,13 +12,13 @@ import pytest
 import warp as wp
 from contact_models import random_path
 from contact_on_device import Kernels, upload_path
-from on_device import DEVICE, NAME, pose_of
+from on_device import DEVICE, NAME, assert_close, pose_of
 
 import abd
 from abd.backends import reduction
 from abd.backends.device import Device
 from abd.model import Model
-from cuda_kernels import integrators
+from cuda_kernels import blocks, integrators
 
 pytestmark = pytest.mark.device
 
@@ -199,6 +199,15 @@ def test_too_little_room_is_told_and_made(expected, monkeypatch):
     sums.clear()
     wp.capture_launch(graph)
     assert_same(sums.results(), expected[0])
+
+
+def test_short_runs_give_the_same_sums(expected):
+    sums = Sums(True)
+    sums.contacts.reduction.run = blocks.SHORT_RUN
+    found = computed(sums, CROWDED)
+    assert found["contact counts"][1] > expected[0]["contact counts"][1]
+    for name in ("gradient", "diagonal", "contact blocks"):
+        assert_close(found[name], expected[0][name], 1e-13)
 
 
 def test_times_of_impact_and_trials_can_be_recorded():

@@ -56,7 +56,7 @@ class Reduction:
 
     Attributes:
         coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
-        runs, sums: what the kernel takes.
+        runs, sums: what the kernel takes; run: items of a run, at most.
         counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
             that there is no room for.
         pairs, run_count: counts on the host, as of the last `prepare` or `make_room` outside of a record.
@@ -67,6 +67,7 @@ class Reduction:
         n = len(fixed)
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
         self.pairs = self.run_count = self.pair_room = self.run_room = 0
+        self.run = blocks.RUN if device.is_cpu else blocks.SHORT_RUN
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
@@ -86,7 +87,7 @@ class Reduction:
         self._indexed = listed.version
         launch, size = self.device.launch, self.device.extent(listed.count, listed.room)
         if self.device.resident:
-            most = listed.count + listed.items // blocks.RUN
+            most = listed.count + listed.items // self.run
             self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
             self._places(size)
             self.scan.reserve(size)
@@ -111,7 +112,8 @@ class Reduction:
         active, further, slot, behind = self._places(size)
         device.launch(
             active_pairs.count_runs,
-            size, listed.pairs, listed.counts, done, listed.segment, values, within, active, further, grain=512,
+            size, listed.pairs, listed.counts, done, listed.segment, values, within, self.run, active, further,
+            grain=512,
         )  # fmt: skip
         if not device.resident and not self._differs(listed, active):
             return
@@ -147,8 +149,8 @@ class Reduction:
         launch(active_pairs.clamp, 1, self.needed, self.pair_room, self.run_room, self.counts)
         launch(
             active_pairs.list_runs,
-            size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, c.row, c.column, self.runs,
-            self.rest, grain=16384,
+            size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, self.run, c.row, c.column,
+            self.runs, self.rest, grain=16384,
         )  # fmt: skip
         self.ends.group = listed.group
         launch(active_pairs.count_entries, n, self.ends, slot, self.counts, self.entries, grain=4096)
