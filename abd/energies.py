@@ -1,12 +1,47 @@
-"""Energies and momenta of a state, from the definitions in `abd.potentials`."""
+"""Energies, momenta and errors of a state, from the definitions in `abd.potentials`."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from abd.model import Elasticity, Kind, Model
 from abd.potentials import arap, orthogonality
 from abd.potentials.forces import couple
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is said of the state that a (sub)step led to; SI units.
+
+    Attributes:
+        kinetic, gravity, elastic, contact, joint: energies; linear, angular: momenta (3,) of the dynamic bodies.
+        external_work, drive_work: work of forces and torques, and of drives and forces on coordinates, in the step.
+        friction_work: work of friction in contacts and joints and of damping in joints, in the step.
+        joint_residual: (2,) largest of active joints and couplings [m], [rad].
+        orthogonality_error: largest |A A^T - 1|_F; residual_force: largest force left on a centre of mass at the last
+            linearisation [N].
+        contacts: active ones; smallest_gap: infinite without candidates.
+        fastest: largest |dA/dt|_F [1/s].
+    """
+
+    kinetic: float
+    gravity: float
+    elastic: float
+    contact: float
+    joint: float
+    linear: np.ndarray
+    angular: np.ndarray
+    external_work: float
+    drive_work: float
+    friction_work: float
+    joint_residual: tuple[float, float]
+    orthogonality_error: float
+    residual_force: float
+    contacts: int
+    smallest_gap: float
+    fastest: float
 
 
 def kinetic_energy(model: Model, qd: np.ndarray) -> float:
@@ -33,34 +68,32 @@ def momenta(model: Model, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np
     return np.einsum("n,ni->i", m, v), angular
 
 
-class Budget:
-    """Energies that need more than the state: work done by external forces since the start [J]."""
+def potential_energies(model: Model, q: np.ndarray) -> dict[str, float]:
+    """Gravity and elastic energy of the dynamic bodies [J]."""
+    bodies, A = model.bodies, q[:, 3:].reshape(-1, 3, 3)
+    dynamic, elastic = bodies.kind == Kind.DYNAMIC, 0.0
+    stiffness = bodies.kappa * bodies.volume
+    for chosen, law in (
+        (bodies.elasticity != Elasticity.ARAP, orthogonality),
+        (bodies.elasticity == Elasticity.ARAP, arap),
+    ):
+        mine = dynamic & chosen
+        if mine.any():
+            elastic += law.energy(stiffness[mine], A[mine]).sum()
+    gravity = -float(np.sum(bodies.mass[dynamic] * (q[dynamic, :3] @ model.settings.gravity)))
+    return {"gravity": gravity, "elastic": float(elastic)}
 
-    def __init__(self, model: Model):
-        self.external_work = 0.0
-        bodies = model.bodies
-        dynamic = bodies.kind == Kind.DYNAMIC
-        self.model, self.dynamic = model, dynamic
-        self.stiffness = bodies.kappa * bodies.volume
-        self.arap = dynamic & (bodies.elasticity == Elasticity.ARAP)
-        self.orthogonal = dynamic & ~self.arap
-        self.has_forces = bool(bodies.force.any() or bodies.torque.any())
 
-    def account(self, before: np.ndarray, after: np.ndarray) -> None:
-        """Add the work of one frame that led from state `before` to `after` (n, 12)."""
-        if self.has_forces:
-            bodies, d = self.model.bodies, self.dynamic
-            moved = (after - before)[d]
-            affine = couple(bodies.torque[d], after[d, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
-            self.external_work += float(np.sum(bodies.force[d] * moved[:, :3]) + np.sum(affine * moved[:, 3:]))
+def external_work(model: Model, before: np.ndarray, after: np.ndarray) -> float:
+    """Work of the forces and torques on dynamic bodies in a step that led from state `before` to `after` (n, 12) [J]."""
+    bodies = model.bodies
+    d = bodies.kind == Kind.DYNAMIC
+    moved = (after - before)[d]
+    affine = couple(bodies.torque[d], after[d, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
+    return float(np.sum(bodies.force[d] * moved[:, :3]) + np.sum(affine * moved[:, 3:]))
 
-    def potential(self, model: Model, q: np.ndarray) -> dict[str, float]:
-        """Gravity and elastic energy [J]."""
-        A = q[:, 3:].reshape(-1, 3, 3)
-        elastic = 0.0
-        if self.orthogonal.any():
-            elastic += orthogonality.energy(self.stiffness[self.orthogonal], A[self.orthogonal]).sum()
-        if self.arap.any():
-            elastic += arap.energy(self.stiffness[self.arap], A[self.arap]).sum()
-        gravity = -float(np.sum(model.bodies.mass[self.dynamic] * (q[self.dynamic, :3] @ model.settings.gravity)))
-        return {"gravity": gravity, "elastic": float(elastic)}
+
+def orthogonality_error(q: np.ndarray) -> float:
+    """Largest |A A^T - 1|_F."""
+    A = q[:, 3:].reshape(-1, 3, 3)
+    return float(np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2)).max(initial=0.0))

@@ -122,6 +122,7 @@ class JointControl:
             functions.pop(row, None)
             if function is not None:
                 functions[row] = function
+        acting.revision += 1
         self._note(index, replace(settings, drive=drive))
 
     def apply_force(self, index: int, coordinate: str, force: float) -> None:
@@ -131,7 +132,9 @@ class JointControl:
         if settings.force is None:
             self.replace_settings(index, fresh)
             return
-        self._simulation.backend.system.acting.target[self._row(index, coordinate, Role.APPLIED)] = force
+        acting = self._simulation.backend.system.acting
+        acting.target[self._row(index, coordinate, Role.APPLIED)] = force
+        acting.revision += 1
         self._note(index, fresh)
 
     def place(self, requests: Mapping[tuple[int, str], float]) -> Assembly:

@@ -13,13 +13,12 @@ from abd import backends
 from abd.backends.exchange import host_rows
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
-from abd.energies import Budget, kinetic_energy, momenta
 from abd.joint_control import JointControl, own_joints
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.sensors import Sensor, sensor
-from abd.solver.step import Stepper
+from abd.solver.step import Stepper, Work
 from abd.state import State
 from abd.views import ByName
 
@@ -97,7 +96,6 @@ class Simulation:
         model: the scene; its joints are those of the moment.
         bodies, joints, couplings, sensors: by name; control: changes joints.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
-        coordinates: (c,) of all joints, angles counted over any number of turns.
     """
 
     def __init__(self, scene, device: str = "auto"):
@@ -108,7 +106,7 @@ class Simulation:
         self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
         self.state = DeviceState(self)
         self.reader = JointReader(self.model)
-        self.budget = Budget(self.model)
+        self.turns = self.backend.watch_turns(self.reader.table)
         self.coordinates = self.reader.coordinates(bodies.q)
         self._readings: Readings | None = None
         self.sensors: dict[str, Sensor] = {}
@@ -138,17 +136,11 @@ class Simulation:
         Raises:
             StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
         """
-        before = self.stepper.q
         progress, substeps, wall = self.stepper.advance()
-        q, qd = self.stepper.q, self.stepper.qd
-        self.coordinates = self.reader.coordinates(q, self.coordinates)
+        self.turns.count()
+        self._coordinates = None
         self.forget_readings()
-        self.budget.account(before, q)
-        linear, angular = momenta(self.model, q, qd)
-        read = self.joint_readings()
-        point, turn = read.worst_residual.tolist()
-        stored = float(read.energy.sum())
-        broken = self.control.after_step()
+        figures, work = self.stepper.figures, self.stepper.work
         report = StepReport(
             step=self.frame,
             time=self.time,
@@ -158,28 +150,41 @@ class Simulation:
             newton_iterations=progress.newton,
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
-            min_gap=self.backend.smallest_gap(),
-            max_joint_residual=(point, turn),
-            max_orthogonality_error=self.backend.strain(),
-            residual_force=self.backend.residual_force(),
+            min_gap=figures.smallest_gap,
+            max_joint_residual=figures.joint_residual,
+            max_orthogonality_error=figures.orthogonality_error,
+            residual_force=figures.residual_force,
             tolerance_achieved=progress.tolerance,
-            contacts=self.backend.contact_count(),
+            contacts=figures.contacts,
             energy={
-                "kinetic": kinetic_energy(self.model, qd),
-                **self.budget.potential(self.model, q),
-                "contact": self.backend.contact_energy(),
-                "joint": stored,
-                "external_work": self.budget.external_work + self.stepper.drive_work,
-                "friction_work": self.stepper.friction_work,
+                "kinetic": figures.kinetic,
+                "gravity": figures.gravity,
+                "elastic": figures.elastic,
+                "contact": figures.contact,
+                "joint": figures.joint,
+                "external_work": work.external + work.drive,
+                "friction_work": work.friction,
             },
-            momentum={"linear": linear, "angular": angular},
-            broken=broken,
+            momentum={"linear": figures.linear, "angular": figures.angular},
+            broken=self.control.after_step(),
             stages=progress.stages,
             wall_seconds=wall,
         )
         for one in self.sensors.values():
             one.after_step()
         return report
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        """(c,) coordinates of all joints, angles counted over any number of turns."""
+        if self._coordinates is None:
+            self._coordinates = self.reader.coordinates(self.stepper.q, self.turns.near())
+        return self._coordinates
+
+    @coordinates.setter
+    def coordinates(self, coordinates: np.ndarray) -> None:
+        self._coordinates = coordinates
+        self.turns.set(coordinates)
 
     def joint_readings(self) -> Readings:
         """Coordinates, rates, residuals, wrenches and energies of all joints in the present state, as arrays."""
@@ -265,9 +270,9 @@ class Simulation:
             "extra": state.extra,
             "coordinates": self.coordinates.copy(),
             "joints": self.control.saved(),
-            "external_work": self.budget.external_work,
-            "friction_work": self.stepper.friction_work,
-            "drive_work": self.stepper.drive_work,
+            "external_work": self.stepper.work.external,
+            "friction_work": self.stepper.work.friction,
+            "drive_work": self.stepper.work.drive,
         }
 
     def restore(self, saved: dict) -> None:
@@ -279,9 +284,8 @@ class Simulation:
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
         self.coordinates = np.asarray(saved["coordinates"]).copy()
         self.forget_readings()
-        self.budget.external_work = float(saved["external_work"])
-        self.stepper.friction_work = float(saved["friction_work"])
-        self.stepper.drive_work = float(saved["drive_work"])
+        works = ("external_work", "drive_work", "friction_work")
+        self.stepper.work = Work(*(float(saved[name]) for name in works))
 
 
 def _compiled(scene) -> Model:

@@ -5,7 +5,7 @@ Pairs that there is no room for are left out; how many there are in all is known
 
 import warp as wp
 
-from cuda_kernels.blocks import RUN, Runs
+from cuda_kernels.blocks import Runs
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -20,19 +20,6 @@ def any_below(values: wp.array(dtype=wp.float64), begin: wp.int32, end: wp.int32
 
 
 @wp.kernel
-def mark_pairs(
-    first: wp.int32,
-    segment: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.float64),
-    within: wp.float64,
-    active: wp.array(dtype=wp.int32),
-):
-    """1 for pairs with a candidate whose value lies below `within`."""
-    k = wp.tid() + first
-    active[k] = wp.where(any_below(values, segment[k], segment[k + 1], within), 1, 0)
-
-
-@wp.kernel
 def count_runs(
     first: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),
@@ -41,10 +28,12 @@ def count_runs(
     segment: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     within: wp.float64,
+    run: wp.int32,
     active: wp.array(dtype=wp.int32),
     further: wp.array(dtype=wp.int32),
 ):
-    """Per listed pair: 1 if a candidate's value lies below `within` and a body is not done, and its runs after the first."""
+    """Per listed pair: 1 if a candidate's value lies below `within` and a body is not done, and its runs after the first,
+    of at most `run` candidates."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -56,7 +45,7 @@ def count_runs(
     end = segment[k + 1]
     if any_below(values, begin, end, within):
         active[k] = 1
-        further[k] = (end - begin - 1) // RUN
+        further[k] = (end - begin - 1) // run
 
 
 @wp.kernel
@@ -95,12 +84,13 @@ def list_runs(
     slot: wp.array(dtype=wp.int32),
     behind: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
+    run: wp.int32,
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
     runs: Runs,
     rest: wp.array(dtype=wp.int32),
 ):
-    """The active pairs side by side with their runs, as many as counts = [pairs, runs] says.
+    """The active pairs side by side with their runs of at most `run` candidates, as many as counts = [pairs, runs] says.
 
     `slot` and `behind` are exclusive sums over the listed pairs of `count_runs`; `rest` (pairs + 1,) is `behind` of the
     active pairs.
@@ -117,26 +107,32 @@ def list_runs(
     end = segment[k + 1]
     runs.pair[n] = k
     runs.begin[n] = b
-    runs.end[n] = wp.min(b + RUN, end)
+    runs.end[n] = wp.min(b + run, end)
     last = counts[1] - counts[0]
     next = wp.min(behind[k], last)
     stop = wp.min(behind[k + 1], last)
     rest[n] = next
     rest[n + 1] = stop
     for m in range(next, stop):
-        b = b + RUN
+        b = b + run
         runs.pair[counts[0] + m] = k
         runs.begin[counts[0] + m] = b
-        runs.end[counts[0] + m] = wp.min(b + RUN, end)
+        runs.end[counts[0] + m] = wp.min(b + run, end)
 
 
 @wp.kernel
 def key_columns(
-    first: wp.int32, pairs: wp.array(dtype=wp.vec2i), keys: wp.array(dtype=wp.int32), order: wp.array(dtype=wp.int32)
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    fixed: wp.array(dtype=wp.int32),
+    n: wp.int32,
+    keys: wp.array(dtype=wp.int32),
+    order: wp.array(dtype=wp.int32),
 ):
-    """Pairs keyed by their column body."""
+    """Pairs keyed by their column body; behind all n bodies where that is fixed."""
     k = wp.tid() + first
-    keys[k] = pairs[k][1]
+    j = pairs[k][1]
+    keys[k] = wp.where(fixed[j] != 0, n, j)
     order[k] = k
 
 
@@ -157,8 +153,8 @@ def key_starts(first: wp.int32, keys: wp.array(dtype=wp.int32), count: wp.int32,
 
 @wp.struct
 class Ends:
-    """The listed pairs of every body: those group[b] .. group[b + 1] in whose row it is, and those
-    order[starts[b]] .. order[starts[b + 1]] in whose column."""
+    """The listed pairs of every body: those group[b] .. group[b + 1] in whose row it is, and, of bodies that are not fixed,
+    those order[starts[b]] .. order[starts[b + 1]] in whose column."""
 
     group: wp.array(dtype=wp.int32)
     starts: wp.array(dtype=wp.int32)

@@ -1,6 +1,6 @@
 """Sums of contact terms per body pair: gradients and 12x12 blocks, and their shares in the bodies' own.
 
-A pair's candidates are cut into runs of at most `RUN`; one thread adds up the terms of a run in its own rows, in order.
+A pair's candidates are cut into runs of some length; one thread adds up the terms of a run in its own rows, in order.
 The first run of a pair stands in the pair's place, further ones behind all pairs, and are added to it afterwards.
 
 A term with the 3x3 block K between points with homogeneous rest coordinates Y_a, Y_b (4,) adds ``K (x) Y_a Y_b^T``:
@@ -13,8 +13,9 @@ from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-RUN = 64
-"""Candidates that one thread adds up. More would leave a device idle on few bodies with fine meshes; fewer cost sums."""
+RUN, SHORT_RUN = 64, 16
+"""Candidates that one thread adds up, on a processor and on CUDA. More would leave threads idle where few bodies with fine
+meshes meet, and have one wait for every sum; fewer cost rows of sums, which are joined afterwards."""
 
 
 @wp.struct

@@ -151,6 +151,7 @@ def emit_pairs(
     grown: wp.float64,
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
+    alone: wp.int32,
     count: wp.array(dtype=wp.int32),
     partners: wp.array2d(dtype=wp.int32),
     found_pairs: wp.array(dtype=wp.int32),
@@ -159,9 +160,9 @@ def emit_pairs(
     """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is room for
     found_pairs[0] > 0 of them.
 
-    They are written in order, whatever the shape of the tree. Counting leaves up to `ROOM` `partners` (n, ROOM); the
-    tree is searched again for bodies with more. A half-space has no box of its own, so its side of the growth, `grown`
-    [m], is added here.
+    They are written in order, whatever the shape of the tree, by bodies with no more than `alone`. Counting leaves up to
+    `ROOM` `partners` (n, ROOM); the tree is searched again for bodies with more. A half-space has no box of its own, so its
+    side of the growth, `grown` [m], is added here.
     """
     b = wp.tid() + first
     found = wp.int32(0)
@@ -198,5 +199,47 @@ def emit_pairs(
                     found = found + 1
     if write == 0:
         count[b] = found
-    else:
+    elif found <= alone:
         sort_pairs(pairs, offset[b], found)
+
+
+@wp.kernel
+def copy_long(
+    first: wp.int32,
+    found_pairs: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    alone: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    unordered: wp.array(dtype=wp.vec2i),
+):
+    """Copy the pairs of bodies that emit more than `alone` of them, as the tree gave them."""
+    k = wp.tid() + first
+    if k < found_pairs[0]:
+        if count[pairs[k][0]] > alone:
+            unordered[k] = pairs[k]
+
+
+@wp.kernel
+def order_long(
+    first: wp.int32,
+    found_pairs: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    alone: wp.int32,
+    offset: wp.array(dtype=wp.int32),
+    unordered: wp.array(dtype=wp.vec2i),
+    pairs: wp.array(dtype=wp.vec2i),
+):
+    """Order those pairs by the other body: a pair goes where as many have a smaller partner. A thread per pair: one that
+    sorted all of a large body's would hold up everything else."""
+    k = wp.tid() + first
+    if k >= found_pairs[0]:
+        return
+    # other threads write pairs[k] meanwhile, but of the same body
+    b = pairs[k][0]
+    if count[b] <= alone:
+        return
+    smaller = wp.int32(0)
+    for m in range(offset[b], offset[b + 1]):
+        if unordered[m][1] < unordered[k][1]:
+            smaller = smaller + 1
+    pairs[offset[b] + smaller] = unordered[k]

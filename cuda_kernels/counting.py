@@ -1,4 +1,7 @@
-"""Totals of counts in 64 bits, and whether as much as that fits: offsets of 32 bits cannot tell when they overflow."""
+"""Exclusive sums of counts with their total in 64 bits: offsets of 32 bits cannot tell when they overflow.
+
+Cut into chunks as in `scans`, whose `offset_chunks` is the last of the three launches.
+"""
 
 import warp as wp
 
@@ -6,43 +9,49 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 @wp.kernel
-def partial_totals(
+def chunk_totals(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
-    parts: wp.int32,
+    length: wp.int32,
     sums: wp.array(dtype=wp.int64),
 ):
-    """Sum of every `parts`-th count, from part to part one further on, so that neighbouring threads read neighbouring
-    counts; sizes[which] counts are there."""
-    t = wp.tid() + first
+    """Sum of every chunk of `length` counts; sizes[which] counts are there."""
+    c = wp.tid() + first
     total = wp.int64(0)
-    for k in range(t, sizes[which], parts):
+    for k in range(c * length, wp.min((c + 1) * length, sizes[which])):
         total = total + wp.int64(counts[k])
-    sums[t] = total
+    sums[c] = total
 
 
 @wp.kernel
 def settle_total(
     first: wp.int32,
-    sums: wp.array(dtype=wp.int64),
-    parts: wp.int32,
-    stage: wp.int32,
-    room: wp.int32,
-    totals: wp.array(dtype=wp.int64),
-    counts: wp.array(dtype=wp.int32),
+    sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
+    length: wp.int32,
+    sums: wp.array(dtype=wp.int64),
+    kind: wp.int32,
+    room: wp.int32,
+    before: wp.array(dtype=wp.int32),
+    offsets: wp.array(dtype=wp.int32),
+    totals: wp.array(dtype=wp.int64),
+    found: wp.array(dtype=wp.int32),
 ):
-    """One thread: totals[stage] becomes the sum of all parts, where that is more than it was, and counts[which] the same if
-    there is room for it, else 0, so that whatever is launched over it returns at once."""
-    total = totals[stage]
-    sum = wp.int64(0)
-    for t in range(parts):
-        sum = sum + sums[t]
-    total = wp.max(total, sum)
-    totals[stage] = total
+    """One thread: what is before every chunk, and behind the last one.
+
+    totals[kind] becomes the sum of all chunks, where that is more than it was, and found[kind] the same if there is room
+    for it, else 0, so that whatever is launched over it returns at once; offsets say nothing then.
+    """
+    total = wp.int64(0)
+    count = sizes[which]
+    for c in range((count + length - 1) // length):
+        before[c] = wp.int32(total)
+        total = total + sums[c]
+    offsets[count] = wp.int32(total)
+    total = wp.max(total, totals[kind])
+    totals[kind] = total
+    found[kind] = 0
     if total <= wp.int64(room):
-        counts[which] = wp.int32(total)
-    else:
-        counts[which] = 0
+        found[kind] = wp.int32(total)

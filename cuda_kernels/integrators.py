@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.affine import ZERO, Pose
+from cuda_kernels.affine import Pose
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -136,19 +136,3 @@ def snap(first: wp.int32, goal: Pose, chosen: wp.array(dtype=wp.int32), pose: Po
     if chosen[b] != 0:
         pose.p[b] = goal.p[b]
         pose.A[b] = goal.A[b]
-
-
-@wp.kernel
-def strain(first: wp.int32, pose: Pose, out: wp.array(dtype=wp.float64)):
-    """|A A^T - 1|_F of every body."""
-    b = wp.tid() + first
-    A = pose.A[b]
-    G = A * wp.transpose(A)
-    s = ZERO
-    for r in range(3):
-        for c in range(3):
-            e = G[r, c]
-            if r == c:
-                e = e - wp.float64(1.0)
-            s = s + e * e
-    out[b] = wp.sqrt(s)

@@ -18,6 +18,15 @@ def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.
 
 
 @wp.kernel
+def begin_slack(
+    first: wp.int32, margin: wp.float64, slack: wp.array(dtype=wp.float64), searched: wp.array(dtype=wp.int32)
+):
+    """One thread: a path was searched with a margin [m]."""
+    slack[0] = margin
+    searched[0] = 1
+
+
+@wp.kernel
 def test_slack(
     first: wp.int32,
     reach: wp.array(dtype=wp.float64),
@@ -179,15 +188,17 @@ def copy_kept(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     old: OldList,
+    batch: wp.int32,
     segment: wp.array(dtype=wp.int32),
     candidates: wp.array(dtype=wp.vec4i),
 ):
     """Old candidates of the pairs that are kept, under the pair's new number; nothing where there is no room,
-    counts[1] = 0. One thread per candidate: pairs have one or thousands."""
-    m = wp.tid() + first
+    counts[1] = 0. A thread per `batch` candidates, because a pair has one or thousands."""
+    t = wp.tid() + first
     if counts[1] == 0:
         return
-    c = old.items[m]
-    k = old.number[c[0]]
-    if k >= 0:
-        candidates[segment[k] + m - old.segment[c[0]]] = wp.vec4i(k, c[1], c[2], c[3])
+    for m in range(batch * t, wp.min(batch * (t + 1), old.count)):
+        c = old.items[m]
+        k = old.number[c[0]]
+        if k >= 0:
+            candidates[segment[k] + m - old.segment[c[0]]] = wp.vec4i(k, c[1], c[2], c[3])

@@ -41,10 +41,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("device")
     if config.getoption("--device") == "cpu":
         return
-    chosen = [item for item in items if item.get_closest_marker("device") and _asked_device(item) != "numpy"]
-    left_out = [item for item in items if item not in set(chosen)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = chosen
+
+    def counts(item: pytest.Item) -> bool:
+        return item.get_closest_marker("device") is not None and _asked_device(item) != "numpy"
+
+    config.hook.pytest_deselected(items=[item for item in items if not counts(item)])
+    items[:] = filter(counts, items)
 
 
 def _asked_device(item: pytest.Item) -> str | None:

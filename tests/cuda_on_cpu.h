@@ -1,7 +1,8 @@
 // CUDA's model of execution on a processor, for tests: every thread of a block is a fiber that runs to its next
 // meeting point (__syncthreads, __syncwarp, shuffle, ballot). It finds what a GPU leaves undefined: lanes that do not
 // meet where their mask says they do, meetings with lanes that have returned, shared memory that nobody wrote (it holds
-// NaN), and sums or races that depend on the order of threads (`order` picks one).
+// NaN), and sums or races that depend on the order of threads (`order` picks one). Shuffles and ballots are meetings here;
+// on a GPU they order no accesses to memory, so a missing __syncwarp beside one of them is not found.
 
 #pragma once
 

@@ -38,6 +38,13 @@ def pose_of(q: np.ndarray):
     return pose
 
 
+def set_laws(joints, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
+    """Give joint rows on the device laws (R,) and parameters (R, 8), references (m,) and shifts (l, 3)."""
+    pairs = ((joints.rows.law, law), (joints.rows.p, p), (joints.measures.reference, reference))
+    for array, values in (*pairs, (joints.linear.shift, shift)):
+        DEVICE.write(array, values)
+
+
 def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> None:
     """Equal in every entry to `relative` of the largest entry."""
     assert value.shape == expected.shape

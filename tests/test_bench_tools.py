@@ -143,18 +143,56 @@ def test_bodies_alike_are_instances_of_one_geometry():
 
 def test_what_a_gpu_check_did_not_measure_is_named(tmp_path):
     merge = load_tool("bench/merge")
-    (tmp_path / "rows.json").write_text(
-        json.dumps({"facts": {"date": "today", "device": "cuda"}, "rows": [row(1.0, ms=1.0)]})
-    )
+    facts = {"date": "today", "device": "cuda", "asked": ["chain 10", "chain 1e+06", "net 4"]}
+    failed = {"family": "net", "unit": "windows", "size": 4.0, "device": "cuda", "variant": "", "failure": "no memory"}
+    (tmp_path / "chains.json").write_text(json.dumps({"facts": facts, "rows": [row(1.0, ms=1.0), failed]}))
     (tmp_path / "peer.json").write_text("")
-    result = merge.merged(tmp_path, tests=1)
-    assert result["missing"] == ["the comparison with libuipc", "the profile"]
+    for part, status, said in (
+        ("tests", 1, ""),
+        ("peer", 1, "first\nno libuipc"),
+        ("contact", 124, ""),
+        ("memcheck", 0, ""),
+    ):
+        (tmp_path / f"{part}.part").write_text(json.dumps({"status": status, "seconds": 7}))
+        (tmp_path / f"{part}.log").write_text(said)
+    result = merge.merged(tmp_path)
+    assert result["missing"] == [
+        "compute-sanitizer racecheck (left out)",
+        "scenes with contact (not done after 7 s)",
+        "chain 1e+06 in chains (no time was left)",
+        "net 4 in chains (no memory)",
+        "libuipc beside (no libuipc)",
+        "profiles (left out)",
+        "hand-written kernels (left out)",
+    ]
+    assert result["checks"] == {"tests": "FAILED", "memcheck": "passed"}
     said = merge.markdown(result)
-    assert "Tests on the device: FAILED" in said and "chain 10" in said
+    assert "| tests on the device | | FAILED |" in said and "chain 10" in said and "not measured" in said
+
+
+def test_goals_of_a_gpu_check_are_judged_by_what_was_measured():
+    merge = load_tool("bench/merge")
+    timeline = {"launches": 40.0, "waiting": 0.2, "reads": 6.0, "newton": 4.0}
+    rows = {
+        "contact": [
+            {"family": "wrecking_ball", "size": 575.0, "ms": 7.0},
+            {"family": "pile", "size": 1e5, "ms": 90.0, "failure": "not_converged"},
+        ],
+        "chains": [{"family": "chain", "size": 1e6, "ms_per_newton": 80.0}],
+        "profile": [{"profile": {"timeline": timeline}}, {"profile": {"timeline": None}}, {"failure": "no"}],
+        "peer": [
+            {"scene": "wrecking_ball 575", "program": "libuipc shipped", "over_abd": 3.0},
+            {"scene": "wrecking_ball 575", "program": "libuipc converged", "over_abd": 12.0},
+        ],
+    }
+    found = [(one["value"], one["holds"]) for one in merge.goals(rows)]
+    expected = [(12.0, True), (7.0, True), (None, None), (80.0, False), (40.0, True), (0.2, False), (1.25, False)]
+    assert found == expected
+    assert [one["holds"] for one in merge.goals({})] == [None] * 7
 
 
 def test_a_case_that_cannot_run_says_why():
-    (found,) = run.run_case(("chain", 2.0, "abacus"), 1, [], 60.0)
+    (found,) = run.run_case(("chain", 2.0, "abacus"), 60.0, ["--steps", "1"])
     assert "abacus" in found["failure"] and found["family"] == "chain"
     assert "stopped after 0 steps" in run.text([found])
 
@@ -184,3 +222,24 @@ def test_the_gpu_check_says_why_it_cannot_run():
     )
     assert done.returncode == 2
     assert "no GPU check: Warp finds no CUDA device" in done.stderr and "abd doctor" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_gpu_check_runs_whole_on_the_processor(tmp_path):
+    """In tiny sizes, so that no mistake of the script costs a run on a GPU."""
+    environment = {
+        **os.environ,
+        "PYTHON": sys.executable,
+        "ABD_GPU_CHECK_DEVICE": "cpu",
+        "ABD_GPU_CHECK_OUT": str(tmp_path),
+        "ABD_GPU_CHECK_PARTS": "tests chains profile raw",
+    }
+    script = ["bash", str(TOOLS / "gpu_check.sh")]
+    done = subprocess.run(script, capture_output=True, text=True, env=environment, check=False)
+    (found,) = tmp_path.glob("cpu-*.json")
+    result = json.loads(found.read_text())
+    assert done.returncode == 1, "some parts were left out"
+    assert result["checks"] == {"tests": "passed"} and all("left out" in what for what in result["missing"])
+    assert {row["scene"] for row in result["chains"]} == {"chain 10 exact", "chain 20 exact"}
+    assert result["profile"][0]["profile"]["timeline"]["launches"] > 0 and len(result["raw"]) > 5
+    assert found.with_suffix(".md").read_text().strip() == done.stdout.strip()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, random_path, scene, states
+from contact_models import ARRANGEMENTS, D_HAT, as_model, random_path, scene, states
 from contact_on_device import Kernels, clear_of_the_plane, upload_path
 from on_device import DEVICE, NAME, assert_close, flags, pose_of
 
@@ -19,7 +19,7 @@ from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
 from abd.errors import StepFailure
 from abd.potentials import contact
-from cuda_kernels import blocks, counting
+from cuda_kernels import counting, scans
 
 pytestmark = pytest.mark.device
 
@@ -174,7 +174,7 @@ def test_long_runs_are_cut_and_joined():
     kernels = Kernels(model, standing(model.bodies.q))
     kernels.linearized(model.bodies.q)
     reduction = kernels.contacts.reduction
-    assert kernels.contacts.candidates.count > blocks.RUN and reduction.run_count > reduction.pairs == 1
+    assert kernels.contacts.candidates.count > reduction.run and reduction.run_count > reduction.pairs == 1
 
 
 def test_a_list_without_room_is_refused():
@@ -195,10 +195,14 @@ def test_a_list_without_room_is_refused():
 def test_counts_beyond_32_bits_are_told():
     """Offsets would wrap around; the total that decides on room does not, and nothing is launched over it."""
     counts, sizes = DEVICE.upload(np.full(10_000, 2**20), wp.int32), DEVICE.upload([7, 10_000], wp.int32)
-    sums, totals, found = DEVICE.zeros(30, wp.int64), DEVICE.upload([0, 5], wp.int64), DEVICE.zeros(2, wp.int32)
-    DEVICE.launch(counting.partial_totals, 30, counts, sizes, 1, 30, sums)
-    DEVICE.launch(counting.settle_total, 1, sums, 30, 0, 2**31 - 1, totals, found, 1)
-    assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 5] and DEVICE.read(found)[1] == 0
-    DEVICE.launch(counting.partial_totals, 30, counts, sizes, 0, 30, sums)
-    DEVICE.launch(counting.settle_total, 1, sums, 30, 1, 7 * 2**20, totals, found, 1)
-    assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 7 * 2**20] and DEVICE.read(found)[1] == 7 * 2**20
+    sums, before, offsets = DEVICE.zeros(40, wp.int64), DEVICE.zeros(40, wp.int32), DEVICE.zeros(10_001, wp.int32)
+    totals, found = DEVICE.upload([0, 5, 0], wp.int64), DEVICE.upload([9, 9, 9], wp.int32)
+    for which, kind, room in ((1, 0, 2**31 - 1), (0, 1, 7 * 2**20), (0, 2, 7 * 2**20 - 1)):
+        DEVICE.launch(counting.chunk_totals, 40, counts, sizes, which, 256, sums)
+        DEVICE.launch(
+            counting.settle_total, 1, sizes, which, 256, sums, kind, room, before, offsets, totals, found
+        )  # fmt: skip
+        DEVICE.launch(scans.offset_chunks, 40, counts, sizes, which, 256, before, offsets)
+    assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 7 * 2**20, 7 * 2**20]
+    assert DEVICE.read(found).tolist() == [0, 7 * 2**20, 0]
+    assert DEVICE.read(offsets, 8).tolist() == [k * 2**20 for k in range(8)]

@@ -130,7 +130,7 @@ def test_without_cupy_what_is_lost_is_said(machine, monkeypatch):
     without(monkeypatch, *cuda_support.CUPY)
     found = dict(doctor.findings())
     assert found["cupy"] == "not installed"
-    assert "hand-written kernels and cuDSS are left out" in found["without cupy"]
+    assert "hand-written kernels" in found["without cupy"] and "ABD_RAW=1" in found["without cupy"]
     assert found["for a GPU"] == cuda_support.INSTALL
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 from joint_tables import system_of
-from on_device import DEVICE, assert_close, flags, pose_of, random_states
+from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_laws
 
 from abd.backends.joints import Joints
 from abd.backends.numpy_bodies import maps
@@ -47,7 +47,7 @@ class JointKernels:
         self.rows = joint_rows.compile_rows(joints)
         self.shift = 0.1 * np.random.default_rng(seed + 3).normal(size=(len(self.rows), 3))
         self.device = Joints(system_of(tabulate([], []), collect([]), self.rows), N, DEVICE)
-        self.device.begin(np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), self.shift)
+        set_laws(self.device, np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), self.shift)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         self.device.evaluate(pose_of(q), "current")
@@ -84,7 +84,7 @@ def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
     assert_close(DEVICE.read(missing), np.where(left[:, None], 0.0, defined.missing(linear, measured, J)))
     defined.take_over(linear, measured, whole=True, aside=left)
     kernels.device.take_over(pose_of(q), True, aside)
-    assert_close(kernels.device.read()[1], defined.shift)
+    assert_close(DEVICE.read(kernels.device.linear.shift), defined.shift)
     assert 0 < rows.exact.sum() < len(rows)
     assert np.array_equal(defined.shift[~rows.exact], kernels.shift[~rows.exact])
 
@@ -109,7 +109,7 @@ def test_joint_gradient_and_blocks_agree_with_finite_differences():
 def test_joints_between_bodies_make_no_net_force_or_torque():
     """Of rows without shifts; those to the world do."""
     kernels, q = JointKernels(0), random_states(N, 1)
-    kernels.device.begin(np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), 0.0 * kernels.shift)
+    set_laws(kernels.device, np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), 0.0 * kernels.shift)
     inner = kernels.rows.parent != WORLD
     held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[~inner] for field in fields(joint_rows.Rows)))
     g = kernels.gradient(q) - joint_rows.gradient(held, q)

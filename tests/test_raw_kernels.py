@@ -1,14 +1,11 @@
-"""The hand-written CUDA kernels against the Warp kernels they may replace, and how they are switched on.
+"""The hand-written CUDA kernels against the Warp kernels they may replace.
 
 Without a GPU the same sources run on the processor (`cuda_on_cpu`); with ``--device cuda`` they run there, through CuPy.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ import warp as wp
 from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
 from cuda_on_cpu import COMPILER, Emulated, kernels, run
 from on_device import NAME
-from tool import TOOLS, load_tool
+from tool import load_tool
 from twins import Held
 
 from abd.backends import raw_kernels
@@ -129,7 +126,7 @@ def test_runs_are_joined(twinned, pairs):
     sums = _sums(numbers, room)
     H = sums.H_ij.numpy().copy()
     counts = numbers.integers([pairs, runs])
-    twinned.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, -7, -7]), sums)
+    twinned.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, *2 * [rest[-1] + 3]]), sums)
     expected = H.copy()
     np.add.at(expected, np.repeat(np.arange(pairs), further), H[pairs:runs])
     np.testing.assert_allclose(sums.H_ij.numpy(), expected, atol=1e-14)
@@ -210,6 +207,16 @@ def test_islands_that_are_done_keep_their_rows(twinned, in_levels):
     after = system.solve(solver)
     np.testing.assert_array_equal(after[:16], before[:16])
     np.testing.assert_allclose(after[16:], 2.0 * before[16:], rtol=0, atol=1e-12 * np.abs(before).max())
+
+
+@pytest.mark.parametrize("wanted", ["direct", "pcg"])
+def test_bodies_that_are_done_update_no_others(twinned, in_levels, wanted):
+    """Within an island no solver asks for it, but the Warp kernels define what comes of it."""
+    system = System(twinned, 25, net(5, 5))
+    solver = system.solver(wanted)
+    system.solve(solver)
+    twinned.write(solver.islands.done, (np.arange(25) % 4 == 1).astype(np.int32))
+    system.solve(solver)
 
 
 def test_failed_pivots_are_told(twinned, in_levels):
@@ -368,60 +375,3 @@ def test_the_emulator_finds_mistakes(mistakes, mistake):
     elif not verdict and not np.array_equal(x[0], x[1], equal_nan=True):
         verdict = "depends on the order of threads"
     assert MISTAKES[mistake][1] in verdict and bool(verdict) == (mistake != "none")
-
-
-# switched on ------------------------------------------------------------------------------------------------------------
-
-
-def test_they_are_off_unless_asked_for(monkeypatch):
-    monkeypatch.delenv(raw_kernels.SWITCH, raising=False)
-    device = Device(NAME)
-    assert device.raw is None and "ABD_RAW=1" in device.why_not_raw
-
-
-@pytest.mark.skipif(NAME != "cpu", reason="of a device that cannot have them")
-def test_the_reason_is_given_where_they_cannot_be_had(monkeypatch, caplog):
-    monkeypatch.setenv(raw_kernels.SWITCH, "1")
-    assert Device("cpu").why_not_raw == "hand-written kernels need a CUDA device"
-
-    class Cuda:
-        is_cuda, ordinal = True, 0
-
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    found, why = raw_kernels.raw_kernels(Cuda())
-    assert found is None and why.startswith("CuPy cannot be imported") and "pip install" in why
-    assert "Warp's are used" in caplog.text
-
-
-@pytest.mark.skipif(NAME == "cpu", reason="needs a GPU")
-def test_solves_with_them_are_recorded_in_graphs(monkeypatch, in_levels):
-    """A product recorded as a graph and replayed gives the bits of a direct launch."""
-    monkeypatch.setenv(raw_kernels.SWITCH, "1")
-    device = Device(NAME)
-    assert device.raw is not None, device.why_not_raw
-    numbers = Numbers(device, 0)
-    done, island = numbers.done(9), numbers.integers(np.zeros(9))
-    rz, pq = device.upload([1.0], wp.float64), device.upload([2.0], wp.float64)
-    z, p = numbers.rows(9), numbers.rows(9)
-    start = wp.clone(p)
-    device.launch(krylov.turn, 9, done, island, rz, pq, z, p)
-    direct = p.numpy()
-    wp.copy(p, start)
-    with wp.ScopedCapture(device.warp) as capture:
-        device.launch(krylov.turn, 9, done, island, rz, pq, z, p)
-    wp.capture_launch(capture.graph)
-    np.testing.assert_array_equal(p.numpy(), direct)
-
-
-@pytest.mark.skipif(NAME != "cpu", reason="of runs without a GPU")
-def test_a_run_without_a_gpu_does_not_import_cupy(tmp_path):
-    text = (
-        "import sys\n"
-        "from abd.cli import main\n"
-        f"main(['run', 'double_pendulum', '--steps', '2', '--quiet', '--out', {str(tmp_path / 'out')!r}, '--device', 'cpu'])\n"
-        "print('cupy' in sys.modules)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(TOOLS.parent), raw_kernels.SWITCH: "1"}
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "False"

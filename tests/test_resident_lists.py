@@ -97,6 +97,20 @@ def test_lists_are_the_same_on_the_way(way):
     assert renewals > 2 and kept > 0 and lists[0].count > 30
 
 
+def test_bodies_with_many_partners_have_them_in_order():
+    """Their pairs are sorted by a thread each: the same as by one thread for all of them."""
+    model = scene([0] * 40, states(40, 3, 0.6))
+    path, limits = upload_path(standing(model.bodies.q)), unlimited(40)
+    expected, found = Candidates(model, DEVICE), Candidates(model, RESIDENT)
+    found.sorted_alone = 16
+    for one in (expected, found):
+        one.build(path, *limits)
+    many = np.diff(DEVICE.read(found.group))
+    assert (many > 30).sum() > 5 and ((many > 12) & (many <= 16)).any() and (many[many > 0] <= 12).any()
+    for name, values in contents(expected).items():
+        np.testing.assert_array_equal(contents(found)[name], values, err_msg=name)
+
+
 def test_a_renewal_reads_once_and_keeps_its_arrays():
     """Unless something has to grow; then the passes run again, and records of before are void."""
     model = clear_of_the_plane(0)

@@ -12,18 +12,18 @@ import pytest
 import warp as wp
 from contact_models import random_path
 from contact_on_device import Kernels, upload_path
-from on_device import DEVICE, NAME, pose_of
+from on_device import DEVICE, NAME, assert_close, pose_of
 
 import abd
 from abd.backends import reduction
 from abd.backends.device import Device
 from abd.model import Model
-from cuda_kernels import integrators
+from cuda_kernels import blocks, integrators
 
 pytestmark = pytest.mark.device
 
 D_HAT, EPS = 0.02, 1e-3
-SIDE = 3
+SIDE, FLOOR = 3, 0
 
 
 def pile() -> Model:
@@ -98,7 +98,7 @@ class Sums:
             found[f"{name} counts"], c = read(part.counts), part.coupling
             pairs, runs = found[f"{name} counts"].tolist()
             found[f"{name} starts"] = read(c.starts)
-            found[f"{name} entries"] = read(c.entries, 2 * pairs)
+            found[f"{name} entries"] = read(c.entries, found[f"{name} starts"][-1])
             found |= {f"{name} {key}": read(getattr(c, key), pairs) for key in ("row", "column", "blocks")}
             found |= {f"{name} {key}": read(getattr(part.runs, key), runs) for key in ("pair", "begin", "end")}
         return found
@@ -188,8 +188,10 @@ def test_too_little_room_is_told_and_made(expected, monkeypatch):
     needed, counts = DEVICE.read(part.needed), DEVICE.read(part.counts)
     assert needed.tolist() == expected[0]["contact counts"].tolist()
     assert counts[0] == part.pair_room < needed[0] and counts[1] <= part.run_room < needed[1]
-    starts, entries = DEVICE.read(part.coupling.starts), DEVICE.read(part.coupling.entries)
-    assert starts[-1] == 2 * counts[0] and sorted(entries[: starts[-1]]) == list(range(starts[-1]))
+    column = DEVICE.read(part.coupling.column, counts[0])
+    expected_entries = [*range(0, 2 * counts[0], 2), *(2 * np.flatnonzero(column != FLOOR) + 1)]
+    entries = DEVICE.read(part.coupling.entries, DEVICE.read(part.coupling.starts)[-1])
+    assert sorted(entries) == sorted(expected_entries)
     generation = sums.device.generation
     assert part.make_room(*needed.tolist()) and sums.device.generation > generation
     assert not part.make_room(*needed.tolist())
@@ -197,6 +199,15 @@ def test_too_little_room_is_told_and_made(expected, monkeypatch):
     sums.clear()
     wp.capture_launch(graph)
     assert_same(sums.results(), expected[0])
+
+
+def test_short_runs_give_the_same_sums(expected):
+    sums = Sums(True)
+    sums.contacts.reduction.run = blocks.SHORT_RUN
+    found = computed(sums, CROWDED)
+    assert found["contact counts"][1] > expected[0]["contact counts"][1]
+    for name in ("gradient", "diagonal", "contact blocks"):
+        assert_close(found[name], expected[0][name], 1e-13)
 
 
 def test_times_of_impact_and_trials_can_be_recorded():

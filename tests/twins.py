@@ -12,7 +12,9 @@ from abd.backends.device import Device
 from abd.backends.raw_kernels import RawKernels, pack, twin_of
 
 GUARD = 4096
-"""Bytes before and behind every array that nobody may write: NaN as numbers, -1 as indices."""
+"""Bytes before and behind every array, which nobody may write."""
+FILL = {True: 0xC5, False: 0x00}
+"""What guards of numbers and of integers are made of: huge numbers, and bodies that are not done, without an entry."""
 RELATIVE = 1e-12
 """Largest difference to the Warp kernel, of the largest entry of an array: the order of sums is another."""
 
@@ -41,7 +43,7 @@ class Held:
             for argument in arguments[2:]:
                 _redirect(argument, {ptr: copy.ptr + GUARD for ptr, copy in copies.items()})
             runner.run(twin, count, arguments)
-            results.append({ptr: _unguarded(twin.name, copy) for ptr, copy in copies.items()})
+            results.append({ptr: _unguarded(twin.name, copy, arrays[ptr]) for ptr, copy in copies.items()})
         wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.device.warp)
         for ptr, array in arrays.items():
             for other in results[1:]:
@@ -64,19 +66,24 @@ def _bytes(array: wp.array) -> int:
     return array.size * wp.types.type_size_in_bytes(array.dtype)
 
 
+def _fill(array: wp.array) -> int:
+    return FILL[array.dtype is not wp.int32]
+
+
 def _guarded(array: wp.array) -> wp.array:
     """Copy of an array between guards, as bytes."""
     copy = wp.empty(_bytes(array) + 2 * GUARD, dtype=wp.uint8, device=array.device)
-    copy.fill_(0xFF)
+    copy.fill_(_fill(array))
     source = wp.array(ptr=array.ptr, dtype=wp.uint8, shape=_bytes(array), device=array.device)
     wp.copy(copy, source, dest_offset=GUARD, count=_bytes(array))
     return copy
 
 
-def _unguarded(name: str, copy: wp.array) -> np.ndarray:
-    """Bytes of the copy, whose guards must be as they were."""
+def _unguarded(name: str, copy: wp.array, array: wp.array) -> np.ndarray:
+    """Bytes of the copy of an array, whose guards must be as they were."""
     values = copy.numpy()
-    assert (values[:GUARD] == 0xFF).all() and (values[-GUARD:] == 0xFF).all(), f"{name} writes beyond an array"
+    guards = np.concatenate([values[:GUARD], values[-GUARD:]])
+    assert (guards == _fill(array)).all(), f"{name} writes beyond an array"
     return values[GUARD:-GUARD].copy()
 
 

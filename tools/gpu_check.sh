@@ -1,40 +1,99 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU: tests on it, benchmarks, a profile, and libuipc beside, in about ten minutes.
-# Writes tools/results/DEVICE-DATE.json and a table of the same name (.md). PYTHON names the interpreter.
-# Parts that fail or run out of their time are named in the table as not measured; the exit status is then 1.
-# Exit status 2: there is no usable GPU.
+# On a machine with an NVIDIA GPU: tests on it, benchmarks, profiles, and libuipc beside, in less than ten minutes.
+# Writes tools/results/DEVICE-DATE.json and a table of the same name (.md). What fails or runs out of its time is named in
+# the table as not measured, or as failed; the exit status is then 1. Exit status 2: there is no usable GPU.
+#
+#   PYTHON                 the interpreter [python3]; it needs the packages of '.[gpu]', pytest and ipctk, and pyuipc==0.0.29
+#   ABD_GPU_CHECK_DEVICE   cuda, cuda:N; with cpu everything runs on the processor in tiny sizes, which tests this script
+#   ABD_GPU_CHECK_SECONDS  in all [590]
+#   ABD_GPU_CHECK_PARTS    of: memcheck racecheck tests contact peer chains profile raw [all]
+#   ABD_GPU_CHECK_OUT      folder of the results [tools/results]
 set -uo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
-export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+device=${ABD_GPU_CHECK_DEVICE:-cuda}
+deadline=$((SECONDS + ${ABD_GPU_CHECK_SECONDS:-590}))
+out=${ABD_GPU_CHECK_OUT:-tools/results}
+parts=" ${ABD_GPU_CHECK_PARTS:-memcheck racecheck tests contact peer chains profile raw} compile "
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" OMP_NUM_THREADS=1
 
-problem=$("$python" -c 'from abd.backends.cuda_support import cuda_problem; print(cuda_problem())') || exit 2
-if [ -n "$problem" ]; then
-    echo "no GPU check: $problem; \`abd doctor\` says what is missing" >&2
-    exit 2
+if [ "$device" != cpu ]; then
+    problem=$("$python" -c 'from abd.backends.cuda_support import cuda_problem; print(cuda_problem())') || exit 2
+    if [ -n "$problem" ]; then
+        echo "no GPU check: $problem; \`abd doctor\` says what is missing" >&2
+        exit 2
+    fi
 fi
-name=$("$python" -c 'import warp as wp; wp.config.log_level = wp.LOG_ERROR; print(wp.get_device("cuda").name)')
+name=$("$python" -c "import warp as wp; wp.config.log_level = wp.LOG_ERROR; print(wp.get_device('$device').name)") || exit 2
 slug=$(echo "$name" | tr '[:upper:] ' '[:lower:]-' | tr -cd 'a-z0-9-')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-tests=-1
-if grep -qs -e '--device' tests/conftest.py; then
-    echo "tests on the device" >&2
-    timeout 150 "$python" -m pytest -q --device cuda
-    tests=$?
+contact=(wrecking_ball chain_net:16,32 pile:1000,10000,100000)
+chains=(chain:1000,10000,100000,1000000)
+profiled=(wrecking_ball pile:10000 chain:100000)
+peers=(wrecking_ball pile:1000,10000)
+backend=cuda rounds=3 workers=6 sanitized=(falling_box box_stack chain) selected=() twins=(1000 30000)
+own=() few=(--steps 10) some=(--steps 30)  # steps: each family's own, and fewer
+if [ "$device" = cpu ]; then
+    contact=(chain_net:4 pile:10) chains=(chain:10,20) profiled=(pile:10) peers=(pile:10)
+    backend=none rounds=1 workers=1 sanitized=() twins=(50) selected=(-k "test_what_was_asked_for_is_read")
+    own=(--steps 2) few=(--steps 2) some=(--steps 2)
 fi
 
-echo "benchmarks" >&2
-bench=(timeout 200 "$python" tools/bench/run.py --devices cuda --repeats 1 --limit 40 --steps 20)
-"${bench[@]}" --scenes wrecking_ball chain_net:16,32 pile:1000,10000 chain:1000,10000,100000 --out "$work/rows.json" >"$work/rows.txt"
+# part NAME SECONDS COMMAND...: runs a command for at most so long, and not beyond the deadline; keeps its exit status and
+# what it took. Standard output goes to NAME.txt, the other one to NAME.log and, its end, to the terminal if it failed.
+part() {
+    local name=$1 limit=$2 left=$((deadline - SECONDS)) begin=$SECONDS status
+    shift 2
+    [[ $parts == *" $name "* ]] || return 0
+    [ "$limit" -gt "$left" ] && limit=$left
+    if [ "$limit" -lt 1 ]; then
+        status=124
+        echo "no time was left" >"$work/$name.log"
+    else
+        echo "$name, at most $limit s" >&2
+        timeout --kill-after=5 "$limit" "$@" >"$work/$name.txt" 2>"$work/$name.log"
+        status=$?
+    fi
+    echo "{\"status\": $status, \"seconds\": $((SECONDS - begin))}" >"$work/$name.part"
+    [ "$status" -ne 0 ] && { echo "$name: exit status $status" && tail -n 5 "$work/$name.log"; } >&2
+    return 0
+}
 
-echo "profile" >&2
-timeout 60 "$python" -m abd.cli bench wrecking_ball --device cuda --steps 20 --profile --json >"$work/profile.json"
+"$python" -m abd.cli doctor >"$work/doctor.txt" 2>&1
 
-echo "libuipc" >&2
-timeout 180 "$python" tools/bench/peer_libuipc.py --scenes wrecking_ball pile:1000 --steps 30 \
-    --out "$work/peer.json" >"$work/peer.txt"
+# Kernels are compiled first, all at once; whatever comes then finds them in the cache.
+part compile 150 "$python" tools/bench/one_case.py stack 10 --device "$device" --steps 1
 
-"$python" tools/bench/merge.py "$work" --tests "$tests" --device "$name" \
-    --out "tools/results/$slug-$(date -u +%F).json"
+# What is not timed shares the machine: the tests, in a few processes, and the sanitizers on small scenes.
+sanitize() {
+    local tool=$1 checker
+    checker=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1)
+    [ -z "$checker" ] && { echo "compute-sanitizer is not on this machine" >&2 && return 127; }
+    "$checker" --tool "$tool" --error-exitcode 99 --target-processes all \
+        "$python" -m abd.cli bench "${sanitized[@]}" --device "$device" --steps 2
+}
+export -f sanitize
+export python device
+if [ "$device" != cpu ]; then
+    for tool in memcheck racecheck; do
+        part "$tool" 130 bash -c "sanitized=(${sanitized[*]}); $(declare -f sanitize); sanitize $tool" &
+    done
+fi
+parallel=()
+[ "$workers" -gt 1 ] && "$python" -c 'import xdist' 2>/dev/null && parallel=(-n "$workers")
+part tests 140 "$python" -m pytest -q --device "$device" "${parallel[@]}" "${selected[@]}"
+wait
+
+bench=("$python" tools/bench/run.py --devices "$device" --repeats 1 --limit 25 --warm)
+part contact 120 "${bench[@]}" "${own[@]}" --scenes "${contact[@]}" --out "$work/contact.json"
+part peer 170 "$python" tools/bench/peer_libuipc.py --device "$device" --backend "$backend" --scenes "${peers[@]}" \
+    "${some[@]}" --rounds "$rounds" --limit 15 --budget 80 --out "$work/peer.json"
+part chains 100 "${bench[@]}" "${few[@]}" --variant exact --scenes "${chains[@]}" --out "$work/chains.json"
+part profile 70 "${bench[@]}" "${some[@]}" --variant exact --variant "" --profile --scenes "${profiled[@]}" \
+    --out "$work/profile.json"
+part raw 40 "$python" tools/bench/raw_kernels.py --device "$device" --bodies "${twins[@]}" --json "$work/raw.json"
+
+mkdir -p "$out"
+"$python" tools/bench/merge.py "$work" --device "$name" --out "$out/$slug-$(date -u +%F).json"

@@ -13,10 +13,10 @@ import warp as wp
 
 from abd.backends.device import Device
 from abd.backends.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
-from abd.backends.scan import Scan, chunk_length
+from abd.backends.scan import chunk_length
 from abd.backends.upload import upload_filters, upload_surfaces
 from abd.model import Kind, Model
-from cuda_kernels import broad_phase, counting, kept_pairs, narrow_phase
+from cuda_kernels import broad_phase, counting, kept_pairs, narrow_phase, scans
 from cuda_kernels.affine import Path
 
 MARGIN = 0.05
@@ -25,6 +25,12 @@ meshes coarser than the reach its length hardly grows."""
 REACH = 4.0
 """The same, over the motion that the list is built for, but no less than d_hat: a scene at rest needs a short list. One
 half is for another start of the step, the other for the Newton steps."""
+
+BATCH = 64
+"""Candidates per thread on a processor, where entering a kernel costs more than to copy one."""
+SORTED_ALONE = 128
+"""Partners of a body that one thread sorts where there are thousands of threads; those of larger bodies are sorted by one
+thread each."""
 
 
 def typical_edge(model: Model) -> float:
@@ -63,6 +69,7 @@ class Candidates(ListRooms):
         slack: (1,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: (1,) 1
             while the path is the one that the list was renewed for, which uses up nothing; both on the device.
         reusable: whether a renewal may keep the candidates of pairs.
+        sorted_alone: partners of a body that one thread sorts.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
@@ -86,7 +93,8 @@ class Candidates(ListRooms):
         self.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
-        self.scan = Scan(device)
+        self.batch = BATCH if device.is_cpu else 1
+        self.sorted_alone = SORTED_ALONE if device.resident else self.n
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self.reusable = False
@@ -172,8 +180,7 @@ class Candidates(ListRooms):
             while not found:
                 found = self._search(path, island, limit, slack, grown)
         self.peak = max(self.peak, self.count)
-        self.device.write(self.slack, np.array([slack]))
-        self.device.write(self.searched, np.array([1], dtype=np.int32))
+        self.device.launch(kept_pairs.begin_slack, 1, slack, self.slack, self.searched)
         self.reusable = True
 
     def _set_aside(self) -> None:
@@ -207,9 +214,14 @@ class Candidates(ListRooms):
         wanted = np.zeros(3, dtype=np.int64)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         query = self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group
-        launch(broad_phase.emit_pairs, self.n, *query, 0, numbers, partners, counts, self.pairs, grain=64)
+        memory = self.sorted_alone, numbers, partners, counts
+        launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, self.pairs, grain=64)
         pairs = self._sum(PAIRS, numbers, self.bodies, 0, self.n, self.group, wanted)
-        launch(broad_phase.emit_pairs, self.n, *query, 1, numbers, partners, counts, self.pairs, grain=64)
+        launch(broad_phase.emit_pairs, self.n, *query, 1, *memory, self.pairs, grain=64)
+        if self.n > self.sorted_alone:
+            query = counts, numbers, self.sorted_alone
+            launch(broad_phase.copy_long, pairs, *query, self.pairs, self.unordered)
+            launch(broad_phase.order_long, pairs, *query, self.group, self.unordered, self.pairs)
         launch(
             kept_pairs.match_pairs,
             pairs, counts, self.pairs, path, island, limit, self.old, slack, self.kept, self.left, grain=1024,
@@ -230,21 +242,15 @@ class Candidates(ListRooms):
         self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset, wanted)
         launch(
             kept_pairs.pair_sizes,
-            pairs,
-            self.found,
-            self.kept,
-            self.old,
-            self.start,
-            self.offset,
-            self.sizes,
-            grain=16384,
-        )
+            pairs, self.found, self.kept, self.old, self.start, self.offset, self.sizes, grain=16384,
+        )  # fmt: skip
         self._sum(CANDIDATES, self.sizes, self.found, PAIRS, pairs, self.segment, wanted)
         launch(
             narrow_phase.gather_candidates,
             carried, *query, self.start, self.offset, self.segment, self.items, grain=4096,
         )  # fmt: skip
-        launch(kept_pairs.copy_kept, self.old.count, counts, self.old, self.segment, self.items, grain=16384)
+        threads = -(-self.old.count // self.batch)
+        launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
         fits = True
         if device.resident:
             wanted = device.read(self.totals)
@@ -271,12 +277,17 @@ class Candidates(ListRooms):
             device.write(self.found, wanted.astype(np.int32))
             device.scan(counts, offsets, extent)
             return int(wanted[kind])
-        parts = -(-extent // chunk_length(extent))
-        sums = self.pool.get("sums", parts, wp.int64)
-        device.launch(counting.partial_totals, parts, counts, sizes, which, parts, sums)
-        device.launch(counting.settle_total, 1, sums, parts, kind, self.rooms[kind], self.totals, self.found, kind)
-        self.scan.run(counts, offsets, sizes, which, extent)
-        return self.rooms[kind]
+        length = chunk_length(extent)
+        chunks = -(-extent // length)
+        sums, before = self.pool.get("sums", chunks, wp.int64), self.pool.get("before", chunks, wp.int32)
+        device.launch(counting.chunk_totals, chunks, counts, sizes, which, length, sums)
+        room = self.rooms[kind]
+        device.launch(
+            counting.settle_total,
+            1, sizes, which, length, sums, kind, room, before, offsets, self.totals, self.found,
+        )  # fmt: skip
+        device.launch(scans.offset_chunks, chunks, counts, sizes, which, length, before, offsets)
+        return room
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""

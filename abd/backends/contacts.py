@@ -9,7 +9,7 @@ from abd.backends.body_data import smallest_moments
 from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
-from abd.model import Model
+from abd.model import Kind, Model
 from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
@@ -46,7 +46,7 @@ class Contacts:
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
-        self.reduction = Reduction(device, self.n)
+        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.least, self._room = device.zeros(self.n, wp.float64), (-1, -1)
         self.batch = BATCH if device.is_cpu else 1
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
@@ -161,14 +161,6 @@ class Contacts:
         """(count,) whether each candidate is active in slot "current"."""
         return self.device.read(self.arrays("current")[1], self.candidates.count) < self.law.d_hat
 
-    def touching(self) -> np.ndarray:
-        """(n,) 1 for bodies with an active candidate in slot "current"."""
-        flags, c = np.zeros(self.n, dtype=np.int32), self.candidates
-        if c.pair_count:
-            active = self.reduction.active_pairs(self._listed(), self.arrays("current")[1], self.law.d_hat)
-            flags[c.pair_list()[active].ravel()] = 1
-        return flags
-
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
@@ -199,7 +191,7 @@ class Friction:
         n = len(model.bodies)
         self.mu = device.upload(model.materials.mu, wp.float64)
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
-        self.reduction = Reduction(device, n)
+        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = self.laggings = 0
@@ -314,9 +306,3 @@ class Friction:
         out = self.pool.get("work", 1, wp.float64)
         self.device.launch(friction.friction_works, self._extent, self.lagged, eps, pose, rest, now, out)
         return out
-
-    def work(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> float:
-        """Their sum, on the host."""
-        if self.count == 0:
-            return 0.0
-        return float(self.device.read(self.works(pose, rest, now, eps), self.count).sum())

@@ -107,8 +107,8 @@ def cupy_problem() -> str:
     if installed(CUPY):
         return ""
     return (
-        "the hand-written kernels and cuDSS are left out; Warp's kernels do their work, with the same result up to rounding, "
-        "where those would win more slowly"
+        "the hand-written kernels, which ABD_RAW=1 turns on, are out of reach; Warp's kernels do all the work, with the same "
+        "result up to rounding, more slowly where those would win"
     )
 
 

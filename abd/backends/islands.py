@@ -27,7 +27,8 @@ ALONE = 1 << 62
 WARP = 32
 """Threads that share a reduction on CUDA."""
 WORKERS = 1 << 15
-"""Reductions that a launch over the room for more than so many runs at once."""
+"""Reductions that CUDA runs at once: a launch over the room for more takes them in turns, rather than start threads that
+find nothing to do."""
 ONE_PASS = 1024
 """Islands that a single run folds about as fast as two levels of runs."""
 
@@ -61,7 +62,7 @@ class Islands(Numbering):
         self._ties, self._tie_counts = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         kinds = (wp.float64, wp.int32)
         self._partial, self._carried = ({kind: device.zeros(room, kind) for kind in kinds} for _ in range(2))
-        self._lanes = 1 if device.is_cpu else WARP
+        self._lanes, self._workers = (1, room) if device.is_cpu else (WARP, WORKERS)
         self.chunks = 0
         self._scalars: dict[str, wp.array] = {}
         super().__init__(bodies)
@@ -198,7 +199,7 @@ class Islands(Numbering):
 
     def _share(self, kernel: wp.Kernel, items: int, inputs: tuple, grain: int) -> None:
         """Share up to so many reductions among workers."""
-        workers, lanes = min(items, WORKERS), self._lanes
+        workers, lanes = min(items, self._workers), self._lanes
         self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=grain)
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import warp as wp
 from abd.backends.custom_measures import CustomMeasures
 from abd.backends.device import Device, Pool
 from abd.backends.joint_ends import Ends, ends_of, lists_of
+from abd.backends.upload import upload_measures
 from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
 from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
@@ -32,7 +33,7 @@ class Joints:
         self.has_exact_measured = bool(system.acting.exact.any())
         ends = ends_of(system.rows, system.table, bodies)
         self._upload_linear()
-        self._upload_measures()
+        self.measures = upload_measures(system.table, device)
         self.custom = CustomMeasures(system.table, self.measures, device)
         self._upload_rows(ends)
         self._couple(ends)
@@ -56,23 +57,6 @@ class Joints:
         owners = np.concatenate([host.child, host.parent[inner]])
         codes = np.concatenate([2 * np.arange(self.linear_count), 2 * np.flatnonzero(inner) + 1])
         self.linear_starts, self.linear_entries = self._lists(owners, codes, self.n)
-
-    def _upload_measures(self) -> None:
-        d, table = self.device, self.system.table
-        self.measures = measures.Measures()
-        self.measures.kind = d.upload(table.kind, wp.int32)
-        self.measures.numbers = d.upload(table.numbers.reshape(-1, 48), wp.float64)
-        self.measures.scale, self.measures.offset = (
-            d.upload(table.scale, wp.float64),
-            d.upload(table.offset, wp.float64),
-        )
-        self.measures.parent, self.measures.child = d.upload(table.parent, wp.int32), d.upload(table.child, wp.int32)
-        self.measures.parent_point = d.upload(table.parent_point, wp.vec3d)
-        self.measures.child_point = d.upload(table.child_point, wp.vec3d)
-        self.measures.parent_axes = d.upload(table.parent_axes, wp.mat33d)
-        self.measures.child_axes = d.upload(table.child_axes, wp.mat33d)
-        self.measures.reference = d.zeros(self.measure_count, wp.float64)
-        self.measures.supplied = d.zeros((self.measure_count, 16), wp.float64)
 
     def _upload_rows(self, ends: Ends) -> None:
         d, host = self.device, self.system.rows
@@ -139,20 +123,6 @@ class Joints:
         return self.device.upload(starts, wp.int32), self.device.upload(entries, wp.int32)
 
     # one step -----------------------------------------------------------------------------------------------------
-
-    def begin(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
-        """Laws and parameters of one (sub)step (`abd.joints.system`)."""
-        write = self.device.write
-        write(self.rows.law, law)
-        write(self.rows.p, p)
-        write(self.measures.reference, reference)
-        write(self.linear.shift, shift)
-        if self.system.followers:
-            write(self.measures.numbers, self.system.table.numbers)
-
-    def read(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
-        return self.device.read(self.rows.p), self.device.read(self.linear.shift)
 
     def evaluate(self, pose, slot: str) -> None:
         """Energies of all rows at a pose, into the arrays of a slot: "current" or "trial"."""

@@ -16,8 +16,8 @@ NAMES = ("body pairs", "candidate contacts", "primitives near other bodies")
 
 MOST_BYTES = 8 << 30
 """What the list of a step may take on the device."""
-PAIR_BYTES = 2 * (8 + 8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + 5 * 4
-"""Of a body pair: itself, its margin and its offset, twice, its `Frames`, counts, offsets and place in the old list."""
+PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + 5 * 4
+"""Of a body pair: itself, thrice, its margin and its offset, twice, its `Frames`, counts, offsets and place in the old list."""
 PRIMITIVE_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
 """Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
 CANDIDATE_BYTES = 2 * 16 + 2 * (8 + 8) + 8
@@ -29,9 +29,9 @@ class ListRooms:
     """Arrays with room for pairs, primitives and candidates; the same ones until they have to grow.
 
     Attributes:
-        pairs: (pair_room,) vec2i; left: approach [m] that the candidates of every pair still cover; kept: its number in the
-            list before, -1 where it was searched; segment: (pair_room + 1,) its first candidate; frames: (2 pair_room,)
-            relative maps; sizes, start: numbers and offsets of what is found for it.
+        pairs: (pair_room,) vec2i; unordered: pairs as the tree gave them; left: approach [m] that the candidates of every
+            pair still cover; kept: its number in the list before, -1 where it was searched; segment: (pair_room + 1,) its
+            first candidate; frames: (2 pair_room,) relative maps; sizes, start: numbers and offsets of what is found for it.
         carried: (primitive room,) vec3i pair, kind and index; slots: its first candidates; hits, offset: number of them all
             and offset.
         items: (room,) vec4i candidates.
@@ -83,7 +83,7 @@ class ListRooms:
 
     def _grow_pairs(self, count: int) -> None:
         get, frames = self.pool.get, self.frames
-        self.pairs = get("pairs", count, wp.vec2i)
+        self.pairs, self.unordered = get("pairs", count, wp.vec2i), get("unordered", count, wp.vec2i)
         self.left, self.kept = get("left", count, wp.float64), get("kept", count, wp.int32)
         self.segment, self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("segment", "sizes", "start"))
         frames.R0, frames.R1 = get("R0", 2 * count, wp.mat33d), get("R1", 2 * count, wp.mat33d)

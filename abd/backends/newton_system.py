@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.joints.system import CLOSED, CLOSINGS
-from cuda_kernels import bodies, integrators, paths, sums
+from cuda_kernels import bodies, figures, integrators, paths, sums
 from cuda_kernels.krylov import Coupling
 
 
@@ -64,9 +64,10 @@ class NewtonSystem:
         if self.has_constraints:
             for vectors in (forces, self.before_contacts):
                 self.device.launch(bodies.project_vectors, self.n, self.body, self.step, vectors)
-        share = self.device.read(self.gradient) - self.device.read(self.before_contacts)
-        share /= self.kappa * self.step.ch2
-        return float(np.sum(self.device.read(forces) * share)), float(np.sum(share * share))
+        self.balance.launch("balance", figures.balance_figures, self.n, forces, self.gradient, self.before_contacts)
+        product, square = self.balance.read()["balance"].tolist()
+        share = self.kappa * self.step.ch2
+        return product / share, square / share**2
 
     def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
         """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations.

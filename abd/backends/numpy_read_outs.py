@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.numpy_bodies import maps
+from abd.energies import Figures, external_work, kinetic_energy, momenta, orthogonality_error, potential_energies
+from abd.joints.forces import row_work
+from abd.joints.readings import Readings
 
 
 class ReadOuts:
@@ -30,19 +32,33 @@ class ReadOuts:
         flags[np.concatenate([candidates.first[active], candidates.second[active]])] = 1
         return flags
 
-    def residual_force(self) -> float:
-        """Largest force left on a body's centre of mass at the last linearisation [N]."""
-        return float(np.abs(self.gradient[:, :3]).max(initial=0.0) / self.step.ch2)
+    def vertex_speeds(self) -> np.ndarray:
+        """(n,) bounds of the speed of every vertex in the state [m/s]."""
+        far = np.linalg.norm(np.abs(self.corners).max(axis=1), axis=1)
+        return np.linalg.norm(self.velocity[:, :3], axis=1) + far * np.linalg.norm(self.velocity[:, 3:], axis=1)
 
-    def strain(self) -> float:
-        """Largest |A A^T - 1|_F."""
-        A = maps(self.q)
-        return float(np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2)).max(initial=0.0))
-
-    def contact_energy(self) -> float:
-        """Barrier energy at the current iterate [J]."""
-        return float(self.contacts.energy(self.q).sum() / self.step.ch2)
-
-    def friction_work(self) -> float:
-        """Work of friction in the last (sub)step, times c h^2; not positive."""
-        return self._friction_work
+    def figures(self) -> Figures:
+        """Of the state that the last step led to."""
+        model, q, qd = self.model, self.now, self.velocity
+        ch2, applied, memory = self.step.ch2, self.applied, self.memory
+        read = Readings(self.reader, self.system, q, qd, self.reader.initial, memory, applied)
+        # values before a step are the second row of the history after it
+        driven, lost = row_work(self.system, applied, memory.history[1], memory.history[0])
+        linear, angular = momenta(model, q, qd)
+        return Figures(
+            kinetic=kinetic_energy(model, qd),
+            **potential_energies(model, q),
+            contact=float(self.contacts.energy(q).sum() / ch2),
+            joint=float(read.energy.sum()),
+            linear=linear,
+            angular=angular,
+            external_work=external_work(model, self.before, q),
+            drive_work=driven,
+            friction_work=self._friction_work / ch2 + lost,
+            joint_residual=tuple(read.worst_residual.tolist()),
+            orthogonality_error=orthogonality_error(q),
+            residual_force=float(np.abs(self.gradient[:, :3]).max(initial=0.0) / ch2),
+            contacts=self.contact_count(),
+            smallest_gap=self.smallest_gap(),
+            fastest=float(np.linalg.norm(qd[:, 3:], axis=1).max(initial=0.0)),
+        )

@@ -17,9 +17,11 @@ from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_read_outs import ReadOuts
+from abd.backends.numpy_row_memory import NumpyRowMemory
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
+from abd.joints.readings import JointReader
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 
@@ -34,7 +36,7 @@ class Host:
     name: str = "numpy"
 
 
-class NumpyBackend(ReadOuts):
+class NumpyBackend(NumpyRowMemory, ReadOuts):
     """The definitions of one scene; see `abd.backends` for what each call means.
 
     Attributes:
@@ -54,6 +56,7 @@ class NumpyBackend(ReadOuts):
         self.contacts = NumpyContacts(model)
         self.friction = NumpyFriction(model, self.contacts)
         self.set_joints(build_system(model))
+        self.reader = JointReader(model)
         lower, upper = body_boxes(model)
         choice = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)])
         self.corners = np.where(choice, upper[:, None], lower[:, None])
@@ -66,17 +69,9 @@ class NumpyBackend(ReadOuts):
     # joints ------------------------------------------------------------------------------------------------------
 
     def set_joints(self, system: JointSystem) -> None:
-        """Take over a joint system; the next step needs `begin_joints`."""
+        """Take over a joint system; the next step needs its memory."""
         self.system, self.joints = system, NumpyJoints(system, self.n)
         self.islands.tie(system)
-
-    def begin_joints(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
-        """Laws (R,), parameters (R, 8), references (m,) and shifts (l, 3) of this step (`abd.joints.system`)."""
-        self.joints.begin(law, p, reference, shift)
-
-    def read_joints(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
-        return self.joints.p.copy(), self.joints.shift.copy()
 
     def joint_errors(self) -> np.ndarray:
         """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
@@ -102,19 +97,26 @@ class NumpyBackend(ReadOuts):
         """(n, 12) of the current iterate."""
         return self.q.copy()
 
-    def read_velocities(self) -> np.ndarray:
-        """(n, 12) of the last finished step."""
-        return self.velocity.copy()
+    def abandon(self) -> None:
+        """Give up a step that was begun: the state is as it was before it."""
+        self.q, self.trial = self.now.copy(), self.now.copy()
+
+    def read_state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) of the last finished step."""
+        return self.now.copy(), self.velocity.copy()
+
+    def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) of the step before it."""
+        return self.before.copy(), self.earlier.copy()
 
     def device_positions(self) -> np.ndarray:
         """The array (n, 12) of the current state."""
         return self.q
 
-    def begin(
-        self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray, held: np.ndarray, kappa: float
-    ) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) and holds (n,) of prescribed
-        bodies, contact stiffness kappa_c."""
+    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) of prescribed bodies if there are
+        any, contact stiffness kappa_c."""
+        goals = self.now if goals is None else goals
         w, now, before = weights, self.now, self.before
         target = w[0] * now + w[1] * before + w[2] * self.velocity + w[3] * self.earlier
         self.rest = w[4] * now + w[5] * before
@@ -131,7 +133,7 @@ class NumpyBackend(ReadOuts):
             pull=1.0,
             ch2=float(ch2),
         )
-        self.hold(held)
+        self.hold(self.immobile)
         self.set_stiffness(kappa)
         self.set_caution(np.zeros(self.islands.count))
         self.friction.forget()
@@ -142,6 +144,7 @@ class NumpyBackend(ReadOuts):
         velocity = self.weights[6] * (self.q - self.now) + self.weights[8] * (self.before - self.now)
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now
+        self.end_joints()
 
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""

@@ -18,12 +18,17 @@ from abd.backends.joints import Joints
 from abd.backends.linear import LinearSolver
 from abd.backends.newton_system import NewtonSystem
 from abd.backends.read_outs import ReadOuts
+from abd.backends.row_memory import RowMemory
+from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_path, new_pose, upload_bodies
 from abd.errors import StepFailure
+from abd.joint_list import JointList
 from abd.joints.build import build_system
-from abd.joints.system import LIMIT_CUTS, JointSystem
+from abd.joints.forces import Applied
+from abd.joints.system import LIMIT_CUTS, JointMemory, JointSystem
+from abd.joints.table import MeasureTable
 from abd.model import Kind, Model
-from cuda_kernels import affine, bodies, integrators, paths, sums
+from cuda_kernels import affine, bodies, figures, integrators, paths, sums
 
 
 class WarpBackend(NewtonSystem, ReadOuts):
@@ -49,6 +54,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.diagonal = d.zeros((n, 12, 12), wp.float64)
         self.scratch = None
         self.weights = d.zeros(9, wp.float64)
+        self._open_read_outs()
         self.step = bodies.StepData()
         target, goal = new_pose(d, n), new_pose(d, n)
         self.target, self.goal = target, goal
@@ -84,18 +90,34 @@ class WarpBackend(NewtonSystem, ReadOuts):
     # joints ------------------------------------------------------------------------------------------------------
 
     def set_joints(self, system: JointSystem) -> None:
-        """Take over a joint system; the next step needs `begin_joints`."""
+        """Take over a joint system; the next step needs its memory."""
         self.system, self.joints = system, Joints(system, self.n, self.device)
+        active = JointList.of(self.model.joints).column("active").astype(bool)
+        self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
-    def begin_joints(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
-        """Laws (R,), parameters (R, 8), references (m,) and shifts (l, 3) of this step (`abd.joints.system`)."""
-        self.joints.begin(law, p, reference, shift)
+    def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
+        """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
 
-    def read_joints(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parameters (R, 8) and shifts (l, 3) with the multipliers that were reached."""
-        return self.joints.read()
+        Returns:
+            the first barrier row whose gap is closed, None without.
+        """
+        if memory is not None:
+            self.row_memory.load(memory)
+        return self.row_memory.begin(self.weights, ch2, time, speed, self.now, lambda: self.read_state()[0])
+
+    def joint_memory(self) -> JointMemory:
+        """Host copy of what the joints remember of the last step."""
+        return self.row_memory.read()
+
+    def applied_laws(self, memory: JointMemory) -> Applied:
+        """Laws of the last step, which left `memory`."""
+        return self.row_memory.applied(memory)
+
+    def watch_turns(self, table: MeasureTable) -> Turns:
+        """Who counts the turns of the angles of a table."""
+        return CountedTurns(table, self)
 
     def joint_errors(self) -> np.ndarray:
         """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
@@ -125,23 +147,38 @@ class WarpBackend(NewtonSystem, ReadOuts):
             launch(integrators.unpack, n, self.q, pose)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
+        self._forget_candidates()
+
+    def abandon(self) -> None:
+        """Give up a step that was begun: the state is as it was before it."""
+        self.device.launch(integrators.copy_pose, self.n, self.now, self.pose)
+        self._forget_candidates()
+
+    def _forget_candidates(self) -> None:
         self.contacts.candidates.clear()
         self.forget_contacts()
 
     def read_positions(self) -> np.ndarray:
         """(n, 12) of the current iterate."""
-        self.device.launch(integrators.pack, self.n, self.pose, self.q)
-        return self.device.read(self.q)
+        return self.device.read(self._packed(self.pose, self.q))
 
-    def read_velocities(self) -> np.ndarray:
-        """(n, 12) of the last finished step."""
-        return self.device.read(self.velocity)
+    def read_state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) of the last finished step."""
+        return self.device.read(self._packed(self.now, self.q)), self.device.read(self.velocity)
 
-    def begin(
-        self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray, held: np.ndarray, kappa: float
-    ) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) and holds (n,) of prescribed
-        bodies, contact stiffness kappa_c."""
+    def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) of the step before it."""
+        aside = self.before_contacts  # others may look at `q`
+        return self.device.read(self._packed(self.before, aside)), self.device.read(self.earlier)
+
+    def _packed(self, pose, out: wp.array) -> wp.array:
+        """States (n, 12) of a pose."""
+        self.device.launch(integrators.pack, self.n, pose, out)
+        return out
+
+    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) of prescribed bodies if there are
+        any, contact stiffness kappa_c."""
         launch, n = self.device.launch, self.n
         self.device.write(self.weights, weights)
         launch(
@@ -155,15 +192,16 @@ class WarpBackend(NewtonSystem, ReadOuts):
             self.target,
             self.rest,
         )
-        self.device.write(self.q, goals)
-        launch(integrators.unpack, n, self.q, self.goal)
+        if goals is not None:
+            self.device.write(self.q, goals)
+            launch(integrators.unpack, n, self.q, self.goal)
+            self.hold(self.immobile)
         launch(integrators.copy_pose, n, self.now, self.pose)
         self.forget_contacts()
         self.step.ch2, self.eps = float(ch2), float(eps)
         self.step.pull = 1.0
         self.step.lp.zero_()
         self.step.lA.zero_()
-        self.hold(held)
         self.set_stiffness(kappa)
         self.set_caution(np.zeros(self.islands.count))
         self.linear.begin()
@@ -172,11 +210,17 @@ class WarpBackend(NewtonSystem, ReadOuts):
     def finish(self) -> None:
         """Make the current iterate the new state."""
         launch, n = self.device.launch, self.n
-        self._friction_work = self.friction.work(self.pose, self.rest, self.now, self.eps)
+        self.totals.launch(
+            "friction",
+            figures.value_figures,
+            self.friction.count,
+            self.friction.works(self.pose, self.rest, self.now, self.eps),
+        )
         self.velocity, self.earlier = self.earlier, self.velocity
         launch(integrators.differentiate, n, self.pose, self.now, self.before, self.weights, self.velocity)
         self.now, self.before = self.before, self.now
         launch(integrators.copy_pose, n, self.pose, self.now)
+        self.row_memory.finish(self.weights, self.pose, self.totals)
 
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""

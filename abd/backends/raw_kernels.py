@@ -24,6 +24,8 @@ from abd.backends.cuda_support import INSTALL
 _log = logging.getLogger(__name__)
 
 SWITCH = "ABD_RAW"
+CUPY = 14
+"""Major version of CuPy from which on it takes streams of others."""
 FOLDER = Path(cuda_kernels.__file__).parent / "raw"
 BLOCK = 128
 """Threads of a block, as `raw/tile.cuh` has it."""
@@ -51,6 +53,7 @@ TWINS = {
     "cuda_kernels.factor.gather_slots": Twin("factor", "gather_slots"),
     "cuda_kernels.factor.factor_pivots": Twin("factor", "factor_pivots", threads=16),
     "cuda_kernels.factor.divide_slots": Twin("factor", "divide_slots", threads=16),
+    "cuda_kernels.factor.invert_pivots": Twin("factor", "invert_pivots", threads=16),
     "cuda_kernels.factor.forward_rows": Twin("solves", "forward_rows"),
     "cuda_kernels.factor.backward_rows": Twin("solves", "backward_rows"),
     "cuda_kernels.blocks.join_runs": Twin("reduction", "join_runs", items=12),
@@ -114,6 +117,8 @@ class RawKernels:
     def __init__(self, device: wp.Device):
         import cupy
 
+        if int(cupy.__version__.partition(".")[0]) < CUPY:
+            raise ImportError(f"version {CUPY} or later is needed, this is {cupy.__version__}")
         self._cupy, self._device = cupy, device
         with cupy.cuda.Device(device.ordinal):
             modules = {
@@ -136,8 +141,7 @@ class RawKernels:
     def run(self, twin: Twin, count: int, arguments: Sequence[np.ndarray]) -> None:
         """Run a twin on `count` items with packed arguments."""
         cuda = self._cupy.cuda
-        stream = cuda.ExternalStream(wp.get_stream(self._device).cuda_stream, self._device.ordinal)
-        with cuda.Device(self._device.ordinal), stream:
+        with cuda.Device(self._device.ordinal), cuda.Stream.from_external(wp.get_stream(self._device)):
             self._functions[twin]((twin.blocks(count),), (BLOCK,), tuple(arguments))
 
 

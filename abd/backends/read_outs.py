@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuda_kernels import integrators, sums
+from abd.backends.totals import Section, Totals
+from abd.energies import Figures
+from cuda_kernels import figures, row_memory, sums
+
+SECTIONS = {
+    "bodies": Section(13, figures.BODY_SUMS),
+    "linear": Section(3, figures.ROW_SUMS),
+    "measured": Section(5, row_memory.ROW_SUMS),
+    "contact": Section(3, figures.CONTACT_SUMS),
+    "friction": Section(1, 1),
+}
+BALANCE = {"balance": Section(2, 2)}
 
 
 class ReadOuts:
     """Numbers of the current iterate; the part of `WarpBackend` that the Newton loop does not need."""
+
+    def _open_read_outs(self) -> None:
+        """Room for the sums."""
+        self.totals, self.balance = Totals(self.device, SECTIONS), Totals(self.device, BALANCE)
 
     def smallest_gap(self, exact: bool = True) -> float:
         """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
@@ -17,11 +32,12 @@ class ReadOuts:
         """
         self.know_contacts()
         gap = self.contacts.smallest_gap()
-        if exact and self.d_hat < gap < np.inf:
-            # beyond d_hat the gaps may be bounds
-            self.contacts.evaluate(self.pose, "current")
-            gap = self.contacts.smallest_gap()
-        return gap
+        return self._exact_gap() if exact and self.d_hat < gap < np.inf else gap
+
+    def _exact_gap(self) -> float:
+        """The smallest gap where none is active: those that are listed may be bounds."""
+        self.contacts.evaluate(self.pose, "current")
+        return self.contacts.smallest_gap()
 
     def island_gaps(self) -> np.ndarray:
         """(islands,) smallest gaps [m] at the current iterate, infinite without any; beyond d_hat lower bounds."""
@@ -42,32 +58,52 @@ class ReadOuts:
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
         self.know_contacts()
-        return self.contacts.touching()
+        c, flags = self.contacts.candidates, self.aside
+        flags.zero_()
+        self.device.launch(
+            figures.mark_touching,
+            c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], self.d_hat, flags, grain=512,
+        )  # fmt: skip
+        return self.device.read(flags)
 
-    def residual_force(self) -> float:
-        """Largest force left on a body's centre of mass at the last linearisation [N]."""
-        g = self.device.read(self.gradient)
-        return float(np.abs(g[:, :3]).max() / self.step.ch2) if self.n else 0.0
+    def vertex_speeds(self) -> np.ndarray:
+        """(n,) bounds of the speed of every vertex in the state [m/s]."""
+        out = self.values["a"]
+        self.device.launch(figures.vertex_speeds, self.n, self.lower, self.upper, self.velocity, out)
+        return self.device.read(out)
 
-    def strain(self) -> float:
-        """Largest |A A^T - 1|_F."""
-        a = self.values["a"]
-        self.device.launch(integrators.strain, self.n, self.pose, a)
-        return float(self.device.read(a).max()) if self.n else 0.0
-
-    def contact_energy(self) -> float:
-        """Barrier energy at the current iterate [J]."""
+    def figures(self) -> Figures:
+        """Of the state that the last step led to; joints and friction left theirs in `finish`."""
         self.know_contacts()
-        count = self.contacts.candidates.count
-        return (
-            float(self.device.read(self.contacts.arrays("current")[0], count).sum() / self.step.ch2) if count else 0.0
+        ch2, count = self.step.ch2, self.contacts.candidates.count
+        launch = self.totals.launch
+        launch(
+            "bodies", figures.body_figures, self.n,
+            self.body, self.step.gravity, self.pose, self.before, self.velocity, self.gradient,
+        )  # fmt: skip
+        launch("contact", figures.contact_figures, count, *self.contacts.arrays("current"), self.d_hat)
+        found = {name: values.tolist() for name, values in self.totals.read().items()}
+        body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))
+        gap = -contact[2]
+        return Figures(
+            kinetic=body[0],
+            gravity=body[7],
+            elastic=body[8],
+            contact=contact[0] / ch2,
+            joint=linear[0] / ch2 + measured[0],
+            linear=np.array(body[1:4]),
+            angular=np.array(body[4:7]),
+            external_work=body[9],
+            drive_work=measured[1],
+            friction_work=found["friction"][0] / ch2 + measured[2],
+            joint_residual=(max(linear[1], measured[3], 0.0), max(linear[2], measured[4], 0.0)),
+            orthogonality_error=max(body[10], 0.0),
+            residual_force=max(body[11], 0.0) / ch2,
+            contacts=int(contact[1]),
+            smallest_gap=self._exact_gap() if self.d_hat < gap < np.inf else gap,
+            fastest=max(body[12], 0.0),
         )
-
-    def friction_work(self) -> float:
-        """Work of friction in the last (sub)step, times c h^2."""
-        return self._friction_work
 
     def device_positions(self):
         """Device array (n, 12) of the current state."""
-        self.device.launch(integrators.pack, self.n, self.pose, self.q)
-        return self.q
+        return self._packed(self.pose, self.q)

@@ -50,23 +50,29 @@ class Reduction:
     A launch on the pairs is one on ``device.extent(pairs, pair_room)`` items, one on the runs on
     ``device.extent(run_count, run_room)``; its kernel returns where it meets `counts`.
 
+    Args:
+        fixed: (n,) bool, bodies that never move and are in no pair's row: nobody asks for their sums, and the ground may be
+            in more pairs than a thread should walk along.
+
     Attributes:
-        coupling: off-diagonal blocks with every body's list of entries, for the solvers.
-        runs, sums: what the kernel takes.
+        coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
+        runs, sums: what the kernel takes; run: items of a run, at most.
         counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
             that there is no room for.
         pairs, run_count: counts on the host, as of the last `prepare` or `make_room` outside of a record.
         pair_room, run_room: what there is room for.
     """
 
-    def __init__(self, device: Device, n: int):
+    def __init__(self, device: Device, fixed: np.ndarray):
+        n = len(fixed)
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
         self.pairs = self.run_count = self.pair_room = self.run_room = 0
+        self.run = blocks.RUN if device.is_cpu else blocks.SHORT_RUN
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
         self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
-        self.ends = active_pairs.Ends()
+        self.fixed, self.ends = device.upload(fixed, wp.int32), active_pairs.Ends()
         self.ends.starts = device.zeros(n + 1, wp.int32)
         self._indexed = self._version = -1
         self._found = np.zeros(0, dtype=np.int32)
@@ -81,22 +87,16 @@ class Reduction:
         self._indexed = listed.version
         launch, size = self.device.launch, self.device.extent(listed.count, listed.room)
         if self.device.resident:
-            most = listed.count + listed.items // blocks.RUN
+            most = listed.count + listed.items // self.run
             self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
             self._places(size)
             self.scan.reserve(size)
         # sorting takes twice the room
         keys, order = (self.pool.get(name, 2 * size, wp.int32) for name in ("keys", "order"))
-        launch(active_pairs.key_columns, listed.count, listed.pairs, keys, order, grain=16384)
+        launch(active_pairs.key_columns, listed.count, listed.pairs, self.fixed, self.n, keys, order, grain=16384)
         self.device.sort_pairs(keys, order, listed.count)
         launch(active_pairs.key_starts, self.n + 1, keys, listed.count, self.ends.starts, grain=16384)
         self.ends.order = order
-
-    def active_pairs(self, listed: PairList, values, within: float) -> np.ndarray:
-        """(count,) whether each pair has an item whose value lies below `within`."""
-        active = self.pool.get("marks", listed.count, wp.int32)
-        self.device.launch(active_pairs.mark_pairs, listed.count, listed.segment, values, within, active, grain=512)
-        return self.device.read(active, listed.count) != 0
 
     def prepare(self, listed: PairList, done, values, within: float) -> None:
         """Find the pairs with an item whose value lies below `within`, and a body that is not done.
@@ -112,7 +112,8 @@ class Reduction:
         active, further, slot, behind = self._places(size)
         device.launch(
             active_pairs.count_runs,
-            size, listed.pairs, listed.counts, done, listed.segment, values, within, active, further, grain=512,
+            size, listed.pairs, listed.counts, done, listed.segment, values, within, self.run, active, further,
+            grain=512,
         )  # fmt: skip
         if not device.resident and not self._differs(listed, active):
             return
@@ -148,8 +149,8 @@ class Reduction:
         launch(active_pairs.clamp, 1, self.needed, self.pair_room, self.run_room, self.counts)
         launch(
             active_pairs.list_runs,
-            size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, c.row, c.column, self.runs,
-            self.rest, grain=16384,
+            size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, self.run, c.row, c.column,
+            self.runs, self.rest, grain=16384,
         )  # fmt: skip
         self.ends.group = listed.group
         launch(active_pairs.count_entries, n, self.ends, slot, self.counts, self.entries, grain=4096)

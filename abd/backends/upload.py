@@ -10,10 +10,12 @@ import warp as wp
 from abd.backends.body_data import BodyData
 from abd.backends.device import Device
 from abd.joint_list import JointList
+from abd.joints.table import MeasureTable
 from abd.model import Model
 from cuda_kernels import bodies as body_kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.broad_phase import Filters
+from cuda_kernels.measures import Measures
 from cuda_kernels.surfaces import Surfaces
 
 
@@ -45,6 +47,22 @@ def upload_bodies(constants: BodyData, device: Device) -> body_kernels.BodyData:
     for name, values in vars(constants).items():
         scalar = wp.int32 if values.dtype == np.int32 else wp.float64
         setattr(data, name, device.upload(values, scalar if values.ndim == 1 else wp.vec3d))
+    return data
+
+
+def upload_measures(table: MeasureTable, device: Device) -> Measures:
+    """Measures of joints; their references are 0."""
+    data = Measures()
+    data.kind = device.upload(table.kind, wp.int32)
+    data.numbers = device.upload(table.numbers.reshape(-1, 48), wp.float64)
+    data.scale, data.offset = device.upload(table.scale, wp.float64), device.upload(table.offset, wp.float64)
+    data.parent, data.child = device.upload(table.parent, wp.int32), device.upload(table.child, wp.int32)
+    data.parent_point = device.upload(table.parent_point, wp.vec3d)
+    data.child_point = device.upload(table.child_point, wp.vec3d)
+    data.parent_axes = device.upload(table.parent_axes, wp.mat33d)
+    data.child_axes = device.upload(table.child_axes, wp.mat33d)
+    data.reference = device.zeros(len(table), wp.float64)
+    data.supplied = device.zeros((len(table), 16), wp.float64)
     return data
 
 

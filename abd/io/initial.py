@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.energies import Budget, kinetic_energy, momenta
+from abd.energies import kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.readings import opening_readings
 from abd.model import Model
 from abd.state import State
@@ -41,14 +41,13 @@ class InitialReport:
 def initial_report(model: Model, state: State) -> InitialReport:
     """Energies, momenta and errors of a state, from the definitions; joint energy as the first step will count it."""
     read = opening_readings(model, state.q, state.qd, state.time)
-    A = state.q[:, 3:].reshape(-1, 3, 3)
     linear, angular = momenta(model, state.q, state.qd)
     return InitialReport(
         step=state.step,
         time=state.time,
         energy={
             "kinetic": kinetic_energy(model, state.qd),
-            **Budget(model).potential(model, state.q),
+            **potential_energies(model, state.q),
             "contact": 0.0,
             "joint": float(read.energy.sum()),
             "external_work": 0.0,
@@ -56,7 +55,5 @@ def initial_report(model: Model, state: State) -> InitialReport:
         },
         momentum={"linear": linear, "angular": angular},
         max_joint_residual=tuple(read.worst_residual.tolist()),
-        max_orthogonality_error=float(
-            np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2)).max(initial=0.0)
-        ),
+        max_orthogonality_error=orthogonality_error(state.q),
     )

@@ -18,6 +18,8 @@ from abd.model import Settings
 LIMITS = (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
 SPRINGS = (Role.CONSTRAINT, Role.LOCK, Role.SPRING, Role.COUPLING)
 """Roles whose quadratic rows store energy; what a drive does is work."""
+DOING = (Role.DRIVE, Role.FORCE, Role.APPLIED)
+"""Roles that do work."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def row_work(system: JointSystem, applied: Applied, before: np.ndarray, after: n
     kept = np.where(applied.law == Law.OFF, 0.0, kept)
     kept += row_forces(_limits_alone(system, applied), after)
     work = (row_forces(applied, after) - kept) * (after - before)
-    driven = np.isin(a.role, (Role.DRIVE, Role.FORCE, Role.APPLIED))
+    driven = np.isin(a.role, DOING)
     lost = ~driven & (a.role != Role.ARMATURE) & ~(a.exact & ~a.follows)
     return float(work[driven].sum()), float(work[lost].sum())
 

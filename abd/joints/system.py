@@ -69,6 +69,7 @@ class Acting:
         bound, sign, distance: of limits and gaps.
         target: value to reach, rest of springs, force of force rows; rate: speed of the target.
         target_of, rate_of: row -> function of t [s] that gives them.
+        revision: rises when targets or rates, or their functions, are changed.
         follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
             `rate` (velocity drives).
         tolerance: residual to which an exact row is held.
@@ -95,6 +96,7 @@ class Acting:
     tolerance: np.ndarray
     target_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
     rate_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
+    revision: int = 0
 
 
 @dataclass

@@ -47,7 +47,7 @@ class MeasureTable:
     def __len__(self) -> int:
         return len(self.joint)
 
-    def part(self, chosen: slice) -> MeasureTable:
+    def part(self, chosen: slice | np.ndarray) -> MeasureTable:
         """Some of the measures, none of which a user's function supplies."""
         return MeasureTable(**{e.name: getattr(self, e.name)[chosen] for e in fields(self) if e.name != "custom"})
 

@@ -48,7 +48,7 @@ class Prescribed:
         return bool(len(self.bodies))
 
     def goals(self, time: float, q: np.ndarray) -> np.ndarray:
-        """(n, 12) states prescribed for `time` [s]; other bodies as in q."""
+        """(n, 12) states prescribed for `time` [s]; other bodies as in q (n, 12)."""
         goals = q.copy()
         for body in self.bodies:
             goals[body] = affine_state(self.model.motions[int(body)](time))
@@ -67,9 +67,6 @@ class Prescribed:
         Raises:
             StepFailure: ``blocked``, naming the bodies and what is missing [m].
         """
-        if not len(self.bodies):
-            minimise_step()
-            return
         n = len(self.mask)
         lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), 1.0
         closest, idle = np.inf, 0
@@ -118,7 +115,7 @@ class Prescribed:
 
     def nominal(self, time: float, h: float, q: np.ndarray) -> np.ndarray:
         """(n,) distances between the targets for `time` and for `time` + h."""
-        return self._missing(self.goals(time + h, q), self.goals(time, q)) if self.any else np.zeros(len(q))
+        return self._missing(self.goals(time + h, q), self.goals(time, q))
 
     def _missing(self, goals: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(n,) largest entry of the difference to the goals, zero for other bodies."""

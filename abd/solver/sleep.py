@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.body_data import body_boxes
 from abd.joints.system import JointSystem
 from abd.model import WORLD, Kind, Model
 
@@ -25,16 +24,15 @@ class Sleep:
     def __init__(self, model: Model):
         self.speed, self.time = model.settings.sleep_speed, model.settings.sleep_time
         self.enabled = self.speed > 0.0
-        lower, upper = body_boxes(model)
-        self.reach = np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)), axis=1)
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.joints = model.joints
         self.calm = np.zeros(len(model.bodies))
+        self._nobody = np.zeros(len(model.bodies), dtype=bool)
 
     def ripe(self, system: JointSystem) -> np.ndarray:
         """(n,) bool, bodies that may sleep through the next step."""
         if not self.enabled:
-            return np.zeros(len(self.calm), dtype=bool)
+            return self._nobody
         out = self.dynamic & (self.calm >= self.time)
         acting = system.acting
         for row in {**acting.target_of, **acting.rate_of}:
@@ -42,11 +40,10 @@ class Sleep:
             out[[body for body in (joint.parent, joint.child) if body != WORLD]] = False
         return out
 
-    def observe(self, qd: np.ndarray, h: float) -> None:
-        """Count a step of length h [s] that ended with the velocities qd (n, 12)."""
+    def observe(self, backend, h: float) -> None:
+        """Count a step of length h [s] that has just ended."""
         if self.enabled:
-            speed = np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1)
-            self.calm = np.where(speed <= self.speed, self.calm + h, 0.0)
+            self.calm = np.where(backend.vertex_speeds() <= self.speed, self.calm + h, 0.0)
 
     def disturb(self) -> None:
         """Wake everything: something changed that no path shows."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from abd.backends.memory import memory_watched
+from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
-from abd.joints.forces import Applied, opening_laws, row_work
+from abd.joints.forces import Applied, opening_laws
 from abd.joints.laws import SLOTS
 from abd.joints.link_graph import joined_components
 from abd.joints.redundancy import open_by
@@ -28,18 +29,42 @@ from abd.state import State
 _log = logging.getLogger(__name__)
 
 
-class Stepper:
-    """Advances a `State` by frames on a backend.
+@dataclass(frozen=True)
+class Work:
+    """Work since the start [J]: of forces and torques on bodies; of drives and forces on coordinates; of friction in
+    contacts and joints and of damping in joints."""
 
-    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame.
+    external: float = 0.0
+    drive: float = 0.0
+    friction: float = 0.0
+
+    def after(self, figures: Figures) -> Work:
+        """With that of one more (sub)step."""
+        return Work(
+            self.external + figures.external_work,
+            self.drive + figures.drive_work,
+            self.friction + figures.friction_work,
+        )
+
+
+class Stepper:
+    """Advances a `State` by frames on a backend, where the state lives.
+
+    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame. What the host is asked for
+    is read when it is asked for, and kept until the next step.
+
+    Attributes:
+        work: done so far; figures: of the last (sub)step, None before the first.
     """
 
     def __init__(self, model: Model, backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
         self.stiffness = ContactStiffness(model)
         self.prescribed, self.sleep = Prescribed(model), Sleep(model)
-        self.components = joined_components(model)
-        self.friction_work = self.drive_work = 0.0
+        self.components = np.unique(joined_components(model), return_inverse=True)[1]
+        self.component_count = int(self.components.max(initial=-1)) + 1
+        self.nobody = np.zeros(len(model.bodies), dtype=bool)
+        self.work, self.figures = Work(), None
         self.warned_of_turning = False
         self.restore(state)
 
@@ -59,14 +84,71 @@ class Stepper:
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
-        self.q, self.qd, self.previous_q, self.previous_qd = state.q, state.qd, previous_q, previous_qd
-        self.backend.load_state(self.q, self.qd, previous_q, previous_qd)
+        self.backend.load_state(state.q, state.qd, previous_q, previous_qd)
         self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
-        self.memory = self._memory(state)
-        self.applied = self._applied(state)
+        self._forget()
+        self.memory = self._saved_memory(state)
+        self.applied = self._saved_laws(state)
 
-    def _memory(self, state: State) -> JointMemory:
+    def _forget(self) -> None:
+        """What the host holds of the state is not so any more."""
+        self._state = self._previous = self._memory = self._applied = None
+        self._memory_is_new = False
+
+    @property
+    def q(self) -> np.ndarray:
+        """(n, 12) positions after the last (sub)step."""
+        return self._read_state()[0]
+
+    @property
+    def qd(self) -> np.ndarray:
+        """(n, 12) velocities after the last (sub)step."""
+        return self._read_state()[1]
+
+    def _read_state(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._state is None:
+            self._state = self.backend.read_state()
+        return self._state
+
+    @property
+    def previous_q(self) -> np.ndarray:
+        """(n, 12) positions before it."""
+        return self._read_previous()[0]
+
+    @property
+    def previous_qd(self) -> np.ndarray:
+        """(n, 12) velocities before it."""
+        return self._read_previous()[1]
+
+    def _read_previous(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._previous is None:
+            self._previous = self.backend.read_previous()
+        return self._previous
+
+    @property
+    def memory(self) -> JointMemory:
+        """What the joints remember; the next step goes on from what is set here."""
+        if self._memory is None:
+            self._memory = self.backend.joint_memory()
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: JointMemory) -> None:
+        self._memory, self._memory_is_new = memory, True
+
+    @property
+    def applied(self) -> Applied:
+        """Laws of the joint rows in the last (sub)step."""
+        if self._applied is None:
+            self._applied = self.backend.applied_laws(self.memory)
+        return self._applied
+
+    @applied.setter
+    def applied(self, applied: Applied) -> None:
+        self._applied = applied
+
+    def _saved_memory(self, state: State) -> JointMemory:
         saved = state.extra
         if "joint_reference" not in saved:
             return self.joints.fresh_memory(state.q, state.qd)
@@ -77,7 +159,7 @@ class Stepper:
             linear=saved["joint_linear"].reshape(-1, 3).copy(),
         )
 
-    def _applied(self, state: State) -> Applied:
+    def _saved_laws(self, state: State) -> Applied:
         """Laws of the last substep; before the first one, those that it would begin with."""
         saved = state.extra
         if "joint_law" not in saved:
@@ -130,85 +212,109 @@ class Stepper:
         """
         begin = perf_counter()
         progress = Progress()
-        saved, work = self.state(), (self.friction_work, self.drive_work)
         try:
-            substeps = self._advance(self.settings.dt, self.settings.retries, progress, saved)
+            substeps = self._advance(self.settings.dt, self.settings.retries, progress)
         except StepFailure as failure:
-            self.restore(saved)
-            self.friction_work, self.drive_work = work
             failure.step, failure.time = self.frame + 1, self.time
             raise
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
-    def _advance(self, h: float, retries: int, progress: Progress, saved: State) -> int:
-        """Substeps that make h; `saved` is the present state."""
-        work = self.friction_work, self.drive_work
+    def _advance(self, h: float, retries: int, progress: Progress) -> int:
+        """Substeps that make h; where they fail, the state is as before."""
+        kept = self._before_trying()
+        try:
+            self._try(h, progress)
+            return 1
+        except StepFailure as failure:
+            self._take_back(*kept)
+            if retries == 0 or failure.reason in ("blocked", "limits", "memory"):
+                raise
+        saved, work = self.state(), self.work
+        try:
+            first = self._advance(0.5 * h, retries - 1, progress)
+            return first + self._advance(0.5 * h, retries - 1, progress)
+        except StepFailure:
+            self.restore(saved)
+            self.work = work
+            raise
+
+    def _try(self, h: float, progress: Progress) -> None:
         try:
             with memory_watched(self.backend.device.name):
                 self._substep(h, progress)
-            return 1
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
-        except StepFailure as failure:
-            if retries == 0 or failure.reason in ("blocked", "limits"):
-                raise
-            self.restore(saved)
-            self.friction_work, self.drive_work = work
-            first = self._advance(0.5 * h, retries - 1, progress, self.state())
-            return first + self._advance(0.5 * h, retries - 1, progress, self.state())
+
+    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None]:
+        """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
+        memory = self.memory.copy() if self.joints.followers else None
+        return self.backend.solver_memory(), self.prescribed.pace, memory
+
+    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None) -> None:
+        """Give up a (sub)step that failed."""
+        self.backend.abandon()
+        self.backend.recall_solver(solver)
+        self.prescribed.pace = pace
+        if memory is not None:
+            self.joints.face(self.previous_q)
+            self.memory = memory
 
     def _substep(self, h: float, progress: Progress) -> None:
         backend, settings = self.backend, self.settings
         rule = scheme(settings.integrator, h, self.previous_h)
         ch2 = rule.c * h * h
-        goals = self.prescribed.goals(self.time + h, self.q)
+        goals = self.prescribed.goals(self.time + h, self.q) if self.prescribed.any else None
         kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
         with progress.time("start"):
-            held = np.zeros(len(self.model.bodies), dtype=np.int32)
-            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, held, kappa)
-            self._begin_joints(rule.weights, ch2, h)
+            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)
+            self._begin_joints(ch2, h)
             start(backend, h, self.touching, self.sleep.ripe(self.joints))
             linearized = self.stiffness.balance(backend) and not self.prescribed.any
         try:
-            self.prescribed.minimise(
-                backend,
-                self.q,
-                goals,
-                self.prescribed.nominal(self.time, h, self.q),
-                settings.tolerance * h,
-                lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized),
-            )
+            self._minimise(h, goals, lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized))
         except StepFailure as failure:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
-        touching = backend.touching().astype(bool)
+        with progress.time("end"):
+            self._finish(h)
+
+    def _minimise(self, h: float, goals: np.ndarray | None, minimise_step) -> None:
+        """Run `minimise_step`, again and again where bodies are prescribed."""
+        if goals is None:
+            minimise_step()
+            return
+        nominal = self.prescribed.nominal(self.time, h, self.q)
+        self.prescribed.minimise(self.backend, self.q, goals, nominal, self.settings.tolerance * h, minimise_step)
+
+    def _finish(self, h: float) -> None:
+        """Make the iterate the new state."""
+        backend = self.backend
         backend.finish()
-        self.friction_work += backend.friction_work() / ch2
+        self._forget()
+        self.figures = backend.figures()
+        self.work = self.work.after(self.figures)
         self.time += h
-        q = backend.read_positions()
-        self._end_joints(q, rule.weights, ch2)
         self.previous_h = h
         self.contact_stiffness = self.stiffness.value
-        self.previous_q, self.previous_qd = self.q, self.qd
-        self.q, self.qd = q, backend.read_velocities()
-        self.sleep.observe(self.qd, h)
+        self.sleep.observe(backend, h)
         self._warn_of_turning(h)
-        mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
-        self.touching = np.isin(self.components, self.components[mobile])
+        self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
 
-    def _begin_joints(self, weights: np.ndarray, ch2: float, h: float) -> None:
+    def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
+        """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
+        mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
+        drawn = np.zeros(self.component_count, dtype=bool)
+        drawn[self.components[mobile]] = True
+        return drawn[self.components]
+
+    def _begin_joints(self, ch2: float, h: float) -> None:
         """Laws of all joint rows in this substep."""
-        memory = self.memory
-        self.joints.follow(memory, self.q)
-        law, p = self.joints.laws(memory, weights, ch2, self.time + h, self.settings.eps_v)
-        row = self.joints.closed_gap(law, p, memory.history[0])
+        memory, self._memory_is_new = self.memory if self._memory_is_new else None, False
+        row = self.backend.begin_joints(memory, ch2, self.time + h, self.settings.eps_v)
         if row is not None:
-            raise StepFailure("limits", self._beyond(row, p[row], memory.history[0][row]))
-        shift = self.joints.shifts(memory, ch2)
-        self.applied = Applied(law, p, self.joints.linear.K, shift, ch2)
-        self.backend.begin_joints(law, p, memory.reference, shift)
+            raise StepFailure("limits", self._beyond(row, float(self.backend.joint_memory().history[0][row])))
 
     def _widest(self) -> str:
         """Name of the exact joint that is widest open at the iterate."""
@@ -218,30 +324,18 @@ class Stepper:
             int(np.where(exact, open_by(self.model, self.backend.read_positions()).max(axis=1), -1.0).argmax())
         ].name
 
-    def _beyond(self, row: int, p: np.ndarray, x: float) -> str:
+    def _beyond(self, row: int, x: float) -> str:
         acting = self.joints.acting
-        side = "below" if p[2] > 0.0 else "above"
+        side = "below" if acting.sign[row] > 0.0 else "above"
         name = f"joint '{self.model.joints[acting.joint[row]].name}', {acting.name[row]}"
-        unit = "rad" if acting.rotary[row] else "m"
-        return f"{name} = {x:.6g} {unit} is {side} its limit {p[1]:.6g} {unit}; start inside, or widen the range"
-
-    def _end_joints(self, q: np.ndarray, weights: np.ndarray, ch2: float) -> None:
-        """Remember what the rows did in this substep, which ended in q (n, 12)."""
-        p, shift = self.backend.read_joints()
-        before = self.memory.history[0]
-        self.memory = self.joints.remember(self.memory, q, weights, p, shift, ch2)
-        self.applied = replace(self.applied, p=p, shift=shift)
-        driven, lost = row_work(self.joints, self.applied, before, self.memory.history[0])
-        self.drive_work += driven
-        self.friction_work += lost
+        unit, bound = "rad" if acting.rotary[row] else "m", acting.bound[row]
+        return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"
 
     def _warn_of_turning(self, h: float) -> None:
         """Say once that a body turns by more than 1 rad in a step: it shrinks along the way, and friction sees chords."""
-        if self.warned_of_turning or not len(self.q):
-            return
+        if self.warned_of_turning or h * self.figures.fastest < 1.0:
+            return  # |W - W^T| / 2 is at most |dA/dt| where A is close to a rotation
         A, Ad = self.q[:, 3:].reshape(-1, 3, 3), self.qd[:, 3:].reshape(-1, 3, 3)
-        if h * np.sqrt(np.einsum("nij,nij->n", Ad, Ad).max()) < 1.0:
-            return  # |W - W^T| / 2 is at most |Ad| where A is close to a rotation
         W = Ad @ A.transpose(0, 2, 1)
         turn = 0.5 * h * np.linalg.norm(W - W.transpose(0, 2, 1), axis=(1, 2)) / np.sqrt(2.0)
         if turn.max() > 1.0:

@@ -1,6 +1,7 @@
 """One benchmark case in a process of its own: `python tools/bench/one_case.py FAMILY SIZE [--device cpu]`.
 
-Prints its rows as JSON, one line. `tools/bench/run.py` runs many of these; `abd bench --profile` looks inside one.
+Prints its rows as JSON, one line. `tools/bench/run.py` runs many of these. With `--profile` a row says where the time of
+further steps goes, as `abd bench --profile` does for scene files.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from families import FAMILIES, Family  # noqa: E402
 
-from abd import Simulation, bench  # noqa: E402
+from abd import Simulation, bench, profile  # noqa: E402
 from abd.errors import AbdError  # noqa: E402
 
 
@@ -31,11 +32,12 @@ def case(
     variants: list[str] | None = None,
     overrides: list[str] | None = None,
     limit: float = np.inf,
+    profiled: bool = False,
 ) -> list[dict]:
     """Rows of the variants of a size, all by default, and of their ratios.
 
     Every row has ``family, unit, size, variant, device`` beside `abd.bench.Row` and the time [s] to build the scene and
-    the simulation; a ratio has ``ratio``, of the times of all steps, and ``of``.
+    the simulation, and ``profile`` if asked for; a ratio has ``ratio``, of the times of all steps, and ``of``.
     """
     about = {"family": family.name, "unit": family.unit, "size": size, "device": device}
     simulations, built = {}, {}
@@ -52,6 +54,8 @@ def case(
         name = f"{family.name} {size:g} {variant}".strip()
         row = bench.summary(name, simulation, runs[variant]).as_json()
         rows.append({**about, "variant": variant, "built_seconds": built[variant], **row})
+        if profiled and not row["failure"]:
+            rows[-1]["profile"] = profile.profile(simulation, steps, profile.ceilings_of(simulation))
     for title, (above, below) in family.ratios.items():
         seconds = [runs[variant].seconds for variant in (above, *below) if variant in runs]
         both = min(map(len, seconds), default=0)
@@ -70,13 +74,23 @@ def main() -> int:
     parser.add_argument("--steps", type=int, help="timed steps [the family's]")
     parser.add_argument("--limit", type=float, default=np.inf, help="seconds after which no further step is begun")
     parser.add_argument("--variant", action="append", help="only this variant; may be repeated")
+    parser.add_argument("--profile", action="store_true", help="stages and kernels of further steps")
     parser.add_argument("-o", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     family = FAMILIES[options.family]
     steps = options.steps or family.steps(options.size)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            rows = case(family, options.size, options.device, steps, options.variant, options.overrides, options.limit)
+            rows = case(
+                family,
+                options.size,
+                options.device,
+                steps,
+                options.variant,
+                options.overrides,
+                options.limit,
+                options.profile,
+            )
     except (AbdError, OSError) as error:
         rows = [
             {"family": family.name, "unit": family.unit, "size": options.size, "device": options.device, "variant": ""}

@@ -150,12 +150,15 @@ def factor(device: Device, n: int) -> dict[str, int]:
     cholesky.take(diagonal, [(joints, len(pairs)), (nothing, 0), (nothing, 0)], done)
     gradient, x = (device.zeros((n, 12), wp.float64) for _ in range(2))
     cholesky.compute_and_solve(-1.0, gradient, x, device.zeros(n, wp.float64))
-    device.raw.kept = [diagonal, joints, nothing, cholesky, gradient, x]
+    room, inverse = (device.zeros((n, 12, 12), wp.float64) for _ in range(2))
+    cholesky.invert(room, inverse)
+    device.raw.kept = [diagonal, joints, nothing, cholesky, gradient, x, room, inverse]
     slots = cholesky.elimination.slots
     return {
         "gather_slots": (2 * slots + n + len(pairs)) * BLOCK,
         "factor_pivots": 2 * n * BLOCK,
         "divide_slots": (2 * slots - n) * BLOCK,
+        "invert_pivots": 3 * n * BLOCK,
         "forward_rows": slots * BLOCK + 2 * n * ROW,
         "backward_rows": slots * BLOCK + 3 * n * ROW,
     }

@@ -30,13 +30,14 @@ Case = tuple[str, float, str]
 """Family, size, device."""
 
 
-def run_case(case: Case, steps: int | None, overrides: list[str], limit: float) -> list[dict]:
-    """Rows of a case; one that says why, where it fails or takes longer than three times `limit` [s]."""
+def run_case(case: Case, limit: float, further: list[str]) -> list[dict]:
+    """Rows of a case; one that says why, where it fails or takes longer than three times `limit` [s].
+
+    `further` are options of `one_case.py`.
+    """
     family, size, device = case
     command = [sys.executable, str(HERE / "one_case.py"), family, repr(size), "--device", device]
-    command += ["--limit", str(limit)] + (["--steps", str(steps)] if steps else [])
-    for override in overrides:
-        command += ["-o", override]
+    command += ["--limit", str(limit), *further]
     failed = {"family": family, "unit": FAMILIES[family].unit, "size": size, "device": device, "variant": ""}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=3.0 * limit)
@@ -62,7 +63,7 @@ def merged(repeats: list[list[dict]]) -> list[dict]:
             if values:
                 row[name] = round(median(values), 4)
                 row[f"{name}_of_repeats"] = values
-        for name, worst in (("reached", max), ("min_gap", min), ("memory", max)):
+        for name, worst in (("reached", max), ("min_gap", min), ("memory", max), ("device_memory", max)):
             values = [one[name] for one in alike if one.get(name) is not None]
             if values:
                 row[name] = worst(values)
@@ -75,16 +76,15 @@ def warm(devices: list[str]) -> None:
     """Compile all kernels, and load them once, before anything is timed."""
     for device in devices:
         for family in ("chain", "stack"):
-            run_case((family, 10.0, device), 1, [], 600.0)
+            run_case((family, 10.0, device), 600.0, ["--steps", "1"])
 
 
 def measure(
     cases: list[Case],
     repeats: int,
-    steps: int | None,
-    overrides: list[str],
     limit: float,
     budget: float,
+    further: list[str],
     keep: Callable,
 ) -> list[dict]:
     """Rows of all cases; progress on standard error. `keep` is given the rows so far after every case.
@@ -101,7 +101,7 @@ def measure(
             break
         for case in cases:
             begin = perf_counter()
-            rows = run_case(case, steps, overrides, limit)
+            rows = run_case(case, limit, further)
             found[case].append(rows)
             told = ", ".join(told_of(row) for row in rows)
             seconds = perf_counter() - begin
@@ -126,7 +126,7 @@ def text(rows: list[dict]) -> str:
         row | {"scene": row.get("scene", f"{row['family']} {row['size']:g}")} for row in rows if "ratio" not in row
     ]
     timed = [row | {"bodies": row.get("bodies", 0), "joints": row.get("joints", 0)} for row in timed]
-    columns = (*COLUMNS, ("MiB", "{memory:.0f}"))
+    columns = (*COLUMNS, ("MiB", "{memory:.0f}"), ("on device", "{device_memory:.0f}"))
     lines = [table([{"steps": 0, **row} for row in timed], columns)]
     lines += [f"{row['family']} {row['size']:g}: {row['of']} {row['ratio']:.3f}" for row in rows if "ratio" in row]
     return "\n".join(lines)
@@ -145,6 +145,9 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a case begins no further step")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds into which the repeats should fit")
     parser.add_argument("--quick", action="store_true", help="small sizes, few steps, once: minutes")
+    parser.add_argument("--variant", action="append", help="only this variant; may be repeated")
+    parser.add_argument("--profile", action="store_true", help="stages and kernels of further steps, in the JSON file")
+    parser.add_argument("--warm", action="store_true", help="kernels are compiled already")
     parser.add_argument("-o", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
@@ -155,14 +158,20 @@ def main() -> int:
         family = FAMILIES[name]
         for size in sizes or options.sizes or (family.quick if options.quick else family.sizes):
             cases += [(name, float(size), device) for device in options.devices]
-    warm(options.devices)
-    facts = {"repeats": options.repeats, "warm_up": WARM_UP, "overrides": options.overrides}
+    if not options.warm:
+        warm(options.devices)
+    asked = [f"{family} {size:g}" for family, size, _ in cases]
+    facts = {"repeats": options.repeats, "warm_up": WARM_UP, "overrides": options.overrides, "asked": asked}
+    further = ["--steps", str(options.steps)] if options.steps else []
+    further += [word for variant in options.variant or () for word in ("--variant", variant)]
+    further += [word for override in options.overrides for word in ("-o", override)]
+    further += ["--profile"] * options.profile
 
     def keep(rows: list[dict]) -> None:
         if options.out:
             write_results(options.out, " ".join(options.devices), rows, **facts)
 
-    rows = measure(cases, options.repeats, options.steps, options.overrides, options.limit, options.budget, keep)
+    rows = measure(cases, options.repeats, options.limit, options.budget, further, keep)
     print(text(rows))
     return 1 if any(row.get("failure") for row in rows) else 0
 

@@ -1,0 +1,48 @@
+"""What joints remember from step to step, by the definitions of `abd.joints.system`."""
+
+from __future__ import annotations
+
+from abd.backends.turns import Turns
+from abd.joints.forces import Applied
+from abd.joints.system import JointMemory
+from abd.joints.table import MeasureTable
+
+
+class NumpyRowMemory:
+    """Laws at the beginning of a step and the memory after it; the part of `NumpyBackend` that `RowMemory` is of the kernels.
+
+    Attributes:
+        memory: after the last step; applied: its laws.
+    """
+
+    def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
+        """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
+
+        Returns:
+            the first barrier row whose gap is closed, None without.
+        """
+        if memory is not None:
+            self.memory = memory.copy()
+        system, memory = self.system, self.memory
+        system.follow(memory, self.now)
+        law, p = system.laws(memory, self.weights, ch2, time, speed)
+        self.joints.begin(law, p, memory.reference, system.shifts(memory, ch2))
+        return system.closed_gap(law, p, memory.history[0])
+
+    def end_joints(self) -> None:
+        """Remember what the rows did in the step."""
+        joints, ch2 = self.joints, self.step.ch2
+        self.applied = Applied(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
+        self.memory = self.system.remember(self.memory, self.q, self.weights, joints.p, joints.shift, ch2)
+
+    def joint_memory(self) -> JointMemory:
+        """What the joints remember of the last step."""
+        return self.memory.copy()
+
+    def applied_laws(self, memory: JointMemory) -> Applied:
+        """Laws of the last step, which left `memory`."""
+        return self.applied
+
+    def watch_turns(self, table: MeasureTable) -> Turns:
+        """Who counts the turns of the angles of a table."""
+        return Turns(table, self)

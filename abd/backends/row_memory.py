@@ -1,0 +1,190 @@
+"""What joints remember from step to step, on the device: the laws of a step are set there, and what came of them is kept.
+
+The definitions are `JointSystem.laws`, `remember` and `follow` and `abd.joints.forces`; the host reads and writes whole
+memories where something other than a step changes them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device import Device
+from abd.backends.joints import Joints
+from abd.backends.totals import Totals
+from abd.joints.forces import DOING, LIMITS, SPRINGS, Applied
+from abd.joints.laws import SLOTS, Law
+from abd.joints.readings import HOLDING
+from abd.joints.system import JointMemory, JointSystem, Role
+from cuda_kernels import figures, measures, row_memory
+
+_COLUMNS = (
+    "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
+)  # fmt: skip
+
+
+class RowMemory:
+    """Memory of the rows of `joints`.
+
+    Args:
+        active: (j,) bool, joints whose residuals count.
+    """
+
+    def __init__(self, joints: Joints, active: np.ndarray, device: Device):
+        self.joints, self.system, self.device = joints, joints.system, device
+        system, rows = self.system, joints.row_count
+        self.acting, self.memory = row_memory.Acting(), row_memory.Memory()
+        self.acting.law = device.upload(system.acting.law, wp.int32)
+        self.acting.flags = device.upload(flags(system, active), wp.int32)
+        for name in _COLUMNS:
+            setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
+        self.memory.history, self.memory.p = (
+            device.zeros((4, max(rows, 1)), wp.float64),
+            device.zeros((rows, SLOTS), wp.float64),
+        )
+        self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
+        self.memory.target, self.memory.rate = self.acting.target, self.acting.rate
+        self.code = device.upload(codes(system, active), wp.int32)
+        self.has_exact_linear = bool(system.linear.exact.any())
+        self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
+        self.closed = device.zeros(1, wp.int32)
+        self.functions: list[tuple[wp.array, wp.array, wp.array, list, np.ndarray]] = []
+        self.revision = -1
+        self.ch2 = self.ch2_now = 1.0
+
+    # the host's copies --------------------------------------------------------------------------------------------
+
+    def load(self, memory: JointMemory) -> None:
+        """Go on from a memory of the host's."""
+        write, rows = self.device.write, self.joints.row_count
+        write(self.joints.measures.reference, memory.reference)
+        if rows:
+            write(self.memory.history, memory.history)
+            write(self.memory.multiplier, memory.multiplier)
+        if self.has_exact_linear:
+            write(self.linear, memory.linear)
+
+    def read(self) -> JointMemory:
+        """Host copy."""
+        read, rows = self.device.read, self.joints.row_count
+        return JointMemory(
+            reference=read(self.joints.measures.reference),
+            history=read(self.memory.history)[:, :rows],
+            multiplier=read(self.memory.multiplier),
+            linear=read(self.linear) if self.has_exact_linear else np.zeros((self.joints.linear_count, 3)),
+        )
+
+    def applied(self, memory: JointMemory) -> Applied:
+        """Laws of the last step, which left `memory`."""
+        read, system = self.device.read, self.system
+        law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
+        return Applied(law, p, system.linear.K, shift, self.ch2)
+
+    # one step -----------------------------------------------------------------------------------------------------
+
+    def begin(self, weights: wp.array, ch2: float, time: float, speed: float, pose, q) -> int | None:
+        """Laws of a (sub)step of the integrator's weights (9,) that ends at `time` [s]; see `JointSystem.laws`.
+
+        Args:
+            pose: where it begins; q: function that gives it on the host (n, 12).
+
+        Returns:
+            the first barrier row whose gap is closed, None without.
+        """
+        launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
+        self.ch2_now = float(ch2)
+        if self.has_exact_linear:
+            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
+        if not rows:
+            return None
+        self._place_targets(time)
+        if self.system.followers:
+            self.system.face(q())
+            self.device.write(joints.measures.numbers, self.system.table.numbers)
+            self._measure(pose)
+            launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
+        launch(row_memory.set_laws, rows, self.acting, self.memory, weights, self.ch2_now, float(speed), joints.rows)
+        return self._closed_gap() if self.system.has_barriers else None
+
+    def _place_targets(self, time: float) -> None:
+        """Targets and rates of the present time."""
+        acting = self.system.acting
+        if self.revision != acting.revision:
+            self.revision, self.functions = acting.revision, []
+            for name, found in (("target", acting.target_of), ("rate", acting.rate_of)):
+                own = getattr(self.acting, name)
+                self.device.write(own, getattr(acting, name))
+                present = own
+                if found:
+                    present = self.device.upload(getattr(acting, name), wp.float64)
+                    row, values = np.array(list(found), dtype=np.int32), np.zeros(len(found))
+                    entry = (self.device.upload(row, wp.int32), self.device.upload(values, wp.float64), present)
+                    several = {id(function): function for function in found.values()}
+                    place = {key: k for k, key in enumerate(several)}
+                    which = np.array([place[id(function)] for function in found.values()])
+                    self.functions.append((*entry, list(several.values()), which))
+                setattr(self.memory, name, present)
+        for row, values, present, several, which in self.functions:
+            self.device.write(values, np.array([function(time) for function in several])[which])
+            self.device.launch(row_memory.place_targets, len(which), row, values, present)
+
+    def _measure(self, pose) -> None:
+        """Values of the measures at a pose."""
+        self.joints.custom.supply(pose, False)
+        self.device.launch(
+            measures.measure_values, self.joints.measure_count, self.joints.measures, pose, self.joints.values
+        )
+
+    def _closed_gap(self) -> int | None:
+        rows = self.joints.row_count
+        self.closed.fill_(rows)
+        self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
+        found = int(self.device.read(self.closed)[0])
+        return found if found < rows else None
+
+    def finish(self, weights: wp.array, pose, totals: Totals) -> None:
+        """Remember what the rows did in the step that ended at a pose; its figures go to "linear" and "measured"."""
+        joints, self.ch2 = self.joints, self.ch2_now
+        if self.has_exact_linear:
+            launch = self.device.launch
+            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, self.ch2, self.linear)
+        totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
+        if joints.row_count:
+            self._measure(pose)
+            wp.copy(joints.measures.reference, joints.values)
+        totals.launch(
+            "measured", row_memory.remember, joints.row_count,
+            self.acting, joints.rows, joints.values, weights, self.ch2, self.memory,
+        )  # fmt: skip
+
+
+def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
+    """(R,) `cuda_kernels.row_memory.Acting.flags`; see `RowMemory` for `active` (j,)."""
+    a, k = system.acting, row_memory
+    drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
+    driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
+    counts = np.where(held, active[a.joint] if len(a.joint) else False, (a.role == Role.COUPLING) & a.active)
+    elastic = np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
+    chosen = (
+        (k.ACTIVE, a.active),
+        (k.EXACT, a.exact),
+        (k.FOLLOWS, a.follows),
+        (k.MOVING, a.follows & drive),
+        (k.ARMATURE, armature),
+        (k.ELASTIC, elastic),
+        (k.LIMIT, np.isin(a.law, LIMITS) & ~a.exact),
+        (k.DRIVEN, driven),
+        (k.LOSING, ~driven & ~armature & ~(a.exact & ~a.follows)),
+        (k.METRES, counts & ~a.rotary),
+        (k.RADIANS, counts & a.rotary),
+        (k.GAP, a.role == Role.GAP),
+    )
+    return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
+
+
+def codes(system: JointSystem, active: np.ndarray) -> np.ndarray:
+    """(l,) what counts of the residuals of linear rows: bits 1, 2, 4 for components, `figures.TURNED` for angles."""
+    rows = system.linear
+    components = (rows.mask != 0.0) @ np.array([1, 2, 4])
+    turned = np.where(rows.is_point, 0, int(figures.TURNED))
+    return np.where(active[rows.joint] if len(rows) else False, components + turned, 0).astype(np.int32)
