@@ -11,6 +11,7 @@ import numpy as np
 
 from abd import backends
 from abd.backends.exchange import host_rows
+from abd.backends.memory import memory_watched
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
 from abd.joint_control import JointControl, own_joints
@@ -135,7 +136,12 @@ class Simulation:
 
         Raises:
             StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
+            OutOfMemory: the frame is done, but what it came to could not be read.
         """
+        with memory_watched(self.device):
+            return self._step()
+
+    def _step(self) -> StepReport:
         progress, substeps, wall = self.stepper.advance()
         self.turns.count()
         self._coordinates = None

@@ -142,6 +142,16 @@ def test_a_driver_without_conditional_nodes_is_slower_not_refused(machine):
     assert "the host decides" in said and "more slowly" in said
 
 
+def test_a_run_says_that_graphs_are_slower(machine, monkeypatch, caplog):
+    monkeypatch.setattr("abd.backends.on_warp.WarpBackend", lambda model, name: name)
+    for driver, told in (((12, 2), 1), ((12, 4), 0)):
+        machine(driver, [Gpu()], toolkit=(12, 9))
+        with caplog.at_level(logging.INFO, "abd"):
+            assert backends.create(None, "cuda:0") == "cuda:0"
+        assert sum("loops and branches in CUDA graphs need CUDA 12.4" in one for one in caplog.messages) == told
+        caplog.clear()
+
+
 def test_a_device_that_is_not_there_is_refused_with_those_that_are(machine, monkeypatch):
     machine((13, 0), [Gpu()])
     with pytest.raises(DeviceError, match=r"no device 'cuda:7'.*there are cpu, cuda:0"):
@@ -203,6 +213,21 @@ def test_a_step_that_runs_out_of_memory_leaves_the_last_good_state(monkeypatch):
     assert simulation.frame == 1 and simulation.stepper.q.tobytes() == before["q"].tobytes()
     monkeypatch.setattr(simulation.backend, "finish", finish)
     assert simulation.step().step == 2
+
+
+def test_read_outs_that_run_out_of_memory_end_the_run_and_keep_what_was_done(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(abd.Simulation, "forget_readings", lambda self: full() if self.frame == 4 else None)
+    out = tmp_path / "run"
+    assert main(["run", "falling_box", "--device", "cpu", "--steps", "9", "--out", str(out)]) == 1
+    assert "step 4 failed" in (error := capsys.readouterr().err) and "asked for 12.0 GiB" in error
+    with Trajectory(out) as trajectory:
+        assert trajectory.checkpoint()["simulation"]["step"] == 4
+
+
+def test_benchmarks_say_why_they_run_on_the_processor(machine, capsys):
+    machine(None)
+    assert main(["bench", "falling_box", "--steps", "1"]) == 0
+    assert "note: running on the processor: Warp finds no CUDA device" in capsys.readouterr().err
 
 
 def test_a_run_that_runs_out_of_memory_keeps_its_frames(tmp_path, monkeypatch, capsys):

@@ -32,7 +32,7 @@ def create(model, device: str = "auto"):
         from abd.backends.on_numpy import NumpyBackend
 
         return NumpyBackend(model)
-    from abd.backends.cuda_support import cuda_problem
+    from abd.backends.cuda_support import cuda_problem, graph_problem
     from abd.backends.memory import memory_watched
     from abd.backends.on_warp import WarpBackend
 
@@ -41,7 +41,10 @@ def create(model, device: str = "auto"):
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
-            return WarpBackend(model, name)
+            backend = WarpBackend(model, name)
+        if name != "cpu" and (lost := graph_problem()):
+            _log.info("%s", lost)
+        return backend
 
     if device != "auto":
         return made(device)

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from time import perf_counter
 
-from abd.errors import AbdError, StepFailure
+from abd.errors import AbdError, OutOfMemory, StepFailure
 from abd.io.directory import RunDirectory
 from abd.io.fingerprint import model_digest
 from abd.io.frame import FrameReader, SolverRow
@@ -245,6 +245,8 @@ def _advance(
             report = recorder.step()
         except StepFailure as failure:
             return Status.FAILED, failure
+        except OutOfMemory as error:
+            return Status.FAILED, StepFailure("memory", str(error), recorder.sim.frame, recorder.sim.time)
         for observer in observers:
             observer.step(report, recorder.tally)
     return Status.DONE, None
