@@ -197,8 +197,15 @@ def copy_kept(
     t = wp.tid() + first
     if counts[1] == 0:
         return
+    pair = wp.int32(-1)
+    k = wp.int32(-1)
+    shift = wp.int32(0)
     for m in range(batch * t, wp.min(batch * (t + 1), old.count)):
         c = old.items[m]
-        k = old.number[c[0]]
+        if c[0] != pair:
+            pair = c[0]
+            k = old.number[pair]
+            if k >= 0:
+                shift = segment[k] - old.segment[pair]
         if k >= 0:
-            candidates[segment[k] + m - old.segment[c[0]]] = wp.vec4i(k, c[1], c[2], c[3])
+            candidates[m + shift] = wp.vec4i(k, c[1], c[2], c[3])

@@ -8,9 +8,10 @@ built once, serves every instance and every step.
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
+from cuda_kernels.affine import ZERO, Path
 from cuda_kernels.broad_phase import absolute
 from cuda_kernels.ccd import corners, relative_speed
+from cuda_kernels.relative_frames import Frames
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -26,99 +27,6 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 SLOTS = 16
 """Candidates an item keeps on its first visit: as many as the edges around the ends of an edge."""
-
-
-@wp.struct
-class Frames:
-    """Per body pair: maps of i's rest points into j's rest frame at alpha = 0 and 1, the reverse, and growths [m]."""
-
-    R0: wp.array(dtype=wp.mat33d)
-    t0: wp.array(dtype=wp.vec3d)
-    R1: wp.array(dtype=wp.mat33d)
-    t1: wp.array(dtype=wp.vec3d)
-    grow: wp.array(dtype=wp.float64)
-
-
-@wp.func
-def mesh_radius(s: Surfaces, m: wp.int32) -> wp.float64:
-    """Largest distance of a mesh's box corner from the body's origin [m]."""
-    lo = s.lower[m]
-    hi = s.upper[m]
-    return wp.length(
-        wp.vec3d(
-            wp.max(wp.abs(lo[0]), wp.abs(hi[0])),
-            wp.max(wp.abs(lo[1]), wp.abs(hi[1])),
-            wp.max(wp.abs(lo[2]), wp.abs(hi[2])),
-        )
-    )
-
-
-@wp.kernel
-def relative_frames(
-    first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
-    s: Surfaces,
-    path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    kept: wp.array(dtype=wp.int32),
-    reach: wp.float64,
-    minimum: wp.float64,
-    island: wp.array(dtype=wp.int32),
-    limit: wp.array(dtype=wp.float64),
-    frames: Frames,
-):
-    """Relative maps of every body pair that is searched, both ways (entries 2k and 2k + 1), at alpha = 0 and at the limit
-    of the emitting body's island. Afterwards bodies of a pair that both move are of one island, whose limit is the smaller
-    one of theirs, and a body that does not move has the same map at any alpha: no path leads further.
-
-    Up to the limit ``|alpha S| <= 1/2``, so that ``A' A^-1 = W + S (1 + alpha S)^-1`` stays below W + S / (1 - S).
-
-    With r = x_i - p_j and y = A_j^-1 r: ``y'' = A_j^-1 (r'' - A_j'' y - 2 A_j' y')``, each factor bounded over the step.
-    """
-    k = wp.tid() + first
-    if k >= counts[0]:
-        return
-    i0 = pairs[k][0]
-    j0 = pairs[k][1]
-    if s.mesh[j0] < 0 or kept[k] >= 0:
-        return
-    xi = separation(s, i0, j0, minimum)
-    end = limit[island[i0]]
-    for side in range(2):
-        i = i0
-        j = j0
-        if side == 1:
-            i = j0
-            j = i0
-        Aj0 = path.A[j]
-        Aj1 = arc(path, j, end)
-        B0 = wp.inverse(Aj0)
-        B1 = wp.inverse(Aj1)
-        Ai1 = arc(path, i, end)
-        d0 = path.p[i] - path.p[j]
-        d1 = d0 + end * (path.dp[i] - path.dp[j])
-        e = 2 * k + side
-        frames.R0[e] = B0 * path.A[i]
-        frames.t0[e] = B0 * d0
-        frames.R1[e] = B1 * Ai1
-        frames.t1[e] = B1 * d1
-        S = end * spectral_bound(path.S[j])
-        W = end * wp.length(path.w[j])
-        inverse = spectral_bound(B0) / wp.max(ONE - S, wp.float64(0.25))
-        stretch = S / wp.max(ONE - S, wp.float64(0.25))
-        rate = W + stretch
-        ri = mesh_radius(s, s.mesh[i])
-        extent0 = spectral_bound(path.A[i]) * ri
-        extent1 = spectral_bound(Ai1) * ri
-        bend_i = end * end * path.bend[i]
-        distance = wp.max(wp.length(d0) + extent0, wp.length(d1) + extent1) + bend_i / wp.float64(8.0)
-        curve = W * W + TWO * W * stretch
-        travel = end * (wp.length(path.dp[i] - path.dp[j]) + path.reach[i])
-        slope = inverse * (travel + rate * distance)
-        second = inverse * (bend_i + curve * distance + TWO * rate * slope)
-        if W == ZERO and S == ZERO:
-            second = inverse * bend_i
-        frames.grow[e] = inverse * (reach + xi) + second / wp.float64(8.0)
 
 
 @wp.struct
@@ -241,9 +149,15 @@ def collect(
     return found
 
 
+KINDS = 3
+"""Kinds of items of two meshes: VERTEX_TARGET, TARGET_VERTEX and EDGE_EDGE, numbered from 0."""
+
+
 @wp.kernel
 def collect_items(
     first: wp.int32,
+    extent: wp.int32,
+    kinds: wp.int32,
     counts: wp.array(dtype=wp.int32),
     s: Surfaces,
     pairs: wp.array(dtype=wp.vec2i),
@@ -251,47 +165,73 @@ def collect_items(
     frames: Frames,
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
-    count: wp.array(dtype=wp.int32),
+    count: wp.array2d(dtype=wp.int32),
     items: wp.array(dtype=wp.vec3i),
 ):
-    """Items (pair, kind, index) of every body pair that is searched: counted where ``write == 0``, written behind its
-    offset otherwise, if there is room for counts[2] > 0 of them.
+    """Items (pair, kind, index) of every body pair that is searched: counted by kind where ``write == 0``, written behind
+    its offset otherwise, if there is room for counts[2] > 0 of them.
 
-    Frame 2k carries i into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the
-    primitives of i.
+    A thread takes `kinds` kinds of one of `extent` pairs; threads of the same kinds stand side by side. Frame 2k carries i
+    into j's rest space and 2k + 1 the reverse, so the box of j is carried by 2k + 1 to find the primitives of i.
     """
-    k = wp.tid() + first
+    t = wp.tid() + first
+    k = t % extent
     if k >= counts[0]:
         return
+    begin = kinds * (t // extent)
+    if kept[k] >= 0:
+        for kind in range(begin, begin + kinds):
+            count[k, kind] = 0
+        return
+    base = wp.int32(0)
     if write != 0:
         if counts[2] == 0:
             return
+        base = offset[k]
+        for earlier in range(begin):
+            base = base + count[k, earlier]
     i = pairs[k][0]
     j = pairs[k][1]
-    mi = s.mesh[i]
-    mj = s.mesh[j]
-    base = wp.int32(0)
-    if write != 0:
-        base = offset[k]
-    found = wp.int32(0)
-    if kept[k] >= 0:
-        found = 0
-    elif mj < 0:
-        found = s.vertex_start[mi + 1] - s.vertex_start[mi]
-        if write != 0:
-            for a in range(found):
-                items[base + a] = wp.vec3i(k, VERTEX_PLANE, a)
-    else:
-        e = 2 * k
-        found = collect(s, frames, i, j, k, VERTEX_TARGET, s.vertex_bvh[mi], mi, mj, e + 1, base, write, items)
-        found = found + collect(
-            s, frames, i, j, k, TARGET_VERTEX, s.vertex_bvh[mj], mj, mi, e, base + found, write, items
-        )
-        found = found + collect(
-            s, frames, i, j, k, EDGE_EDGE, s.edge_bvh[mi], mi, mj, e + 1, base + found, write, items
-        )
-    if write == 0:
-        count[k] = found
+    for kind in range(begin, begin + kinds):
+        found = wp.int32(0)
+        own = s.mesh[i]
+        other = s.mesh[j]
+        if other < 0:
+            if kind == VERTEX_TARGET:
+                found = s.vertex_start[own + 1] - s.vertex_start[own]
+                if write != 0:
+                    for a in range(found):
+                        items[base + a] = wp.vec3i(k, VERTEX_PLANE, a)
+        else:
+            e = 2 * k + 1
+            tree = s.vertex_bvh[own]
+            if kind == EDGE_EDGE:
+                tree = s.edge_bvh[own]
+            if kind == TARGET_VERTEX:
+                e = 2 * k
+                own = s.mesh[j]
+                other = s.mesh[i]
+                tree = s.vertex_bvh[own]
+            found = collect(s, frames, i, j, k, kind, tree, own, other, e, base, write, items)
+        base = base + found
+        if write == 0:
+            count[k, kind] = found
+
+
+@wp.kernel
+def add_kinds(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    count: wp.array2d(dtype=wp.int32),
+    sizes: wp.array(dtype=wp.int32),
+):
+    """Items of every pair, all kinds together."""
+    k = wp.tid() + first
+    if k >= counts[0]:
+        return
+    sizes[k] = 0
+    for kind in range(KINDS):
+        sizes[k] = sizes[k] + count[k, kind]
 
 
 @wp.func

@@ -18,6 +18,7 @@ from abd.backends.upload import upload_filters, upload_surfaces
 from abd.model import Kind, Model
 from cuda_kernels import broad_phase, counting, kept_pairs, narrow_phase, scans
 from cuda_kernels.affine import Path
+from cuda_kernels.relative_frames import relative_frames
 
 MARGIN = 0.05
 """How much further than d_hat the list reaches at most, in typical edge lengths: it survives most Newton steps, and on
@@ -93,7 +94,7 @@ class Candidates(ListRooms):
         self.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
-        self.batch = BATCH if device.is_cpu else 1
+        self.batch, self.kinds = (BATCH, narrow_phase.KINDS) if device.is_cpu else (1, 1)
         self.sorted_alone = SORTED_ALONE if device.resident else self.n
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
@@ -227,14 +228,16 @@ class Candidates(ListRooms):
             pairs, counts, self.pairs, path, island, limit, self.old, slack, self.kept, self.left, grain=1024,
         )  # fmt: skip
         launch(
-            narrow_phase.relative_frames,
-            pairs, counts, self.surfaces, path, self.pairs, self.kept, reach, self.minimum, island, limit, self.frames,
-            grain=256,
+            relative_frames,
+            2 * pairs, counts, self.surfaces, path, self.pairs, self.kept, reach, self.minimum, island, limit, self.frames,
+            grain=512,
         )  # fmt: skip
-        query = self.found, self.surfaces, self.pairs, self.kept, self.frames, self.start
-        launch(narrow_phase.collect_items, pairs, *query, 0, self.sizes, self.carried, grain=64)
+        threads = narrow_phase.KINDS // self.kinds * pairs
+        query = pairs, self.kinds, self.found, self.surfaces, self.pairs, self.kept, self.frames, self.start
+        launch(narrow_phase.collect_items, threads, *query, 0, self.of_kind, self.carried, grain=64)
+        launch(narrow_phase.add_kinds, pairs, counts, self.of_kind, self.sizes, grain=16384)
         carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start, wanted)
-        launch(narrow_phase.collect_items, pairs, *query, 1, self.sizes, self.carried, grain=64)
+        launch(narrow_phase.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
         query = (
             self.found, self.surfaces, path, self.pairs, self.frames, self.carried, reach, self.minimum, self.slots
         )  # fmt: skip

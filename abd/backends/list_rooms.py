@@ -7,6 +7,7 @@ import warp as wp
 from abd.backends.device import GROWTH, Device, Pool
 from abd.errors import StepFailure
 from cuda_kernels import narrow_phase
+from cuda_kernels.relative_frames import Frames
 
 PAIRS, CANDIDATES, PRIMITIVES = range(3)
 """What is counted: body pairs, candidates, and between them primitives of one body near the other one of a pair."""
@@ -16,7 +17,7 @@ NAMES = ("body pairs", "candidate contacts", "primitives near other bodies")
 
 MOST_BYTES = 8 << 30
 """What the list of a step may take on the device."""
-PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + 5 * 4
+PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + (4 + narrow_phase.KINDS) * 4
 """Of a body pair: itself, thrice, its margin and its offset, twice, its `Frames`, counts, offsets and place in the old list."""
 PRIMITIVE_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
 """Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
@@ -31,7 +32,8 @@ class ListRooms:
     Attributes:
         pairs: (pair_room,) vec2i; unordered: pairs as the tree gave them; left: approach [m] that the candidates of every
             pair still cover; kept: its number in the list before, -1 where it was searched; segment: (pair_room + 1,) its
-            first candidate; frames: (2 pair_room,) relative maps; sizes, start: numbers and offsets of what is found for it.
+            first candidate; frames: (2 pair_room,) relative maps; of_kind: (pair_room, KINDS) primitives of a kind
+            found for it; sizes, start: numbers and offsets of what is found for it.
         carried: (primitive room,) vec3i pair, kind and index; slots: its first candidates; hits, offset: number of them all
             and offset.
         items: (room,) vec4i candidates.
@@ -41,7 +43,7 @@ class ListRooms:
     def __init__(self, device: Device):
         self.device, self.pool = device, Pool(device)
         self.most_bytes = MOST_BYTES
-        self.frames = narrow_phase.Frames()
+        self.frames = Frames()
         self.rooms = [0, 0, 0]
         for kind in ORDER:
             self._grow(kind, 0)
@@ -86,6 +88,7 @@ class ListRooms:
         self.pairs, self.unordered = get("pairs", count, wp.vec2i), get("unordered", count, wp.vec2i)
         self.left, self.kept = get("left", count, wp.float64), get("kept", count, wp.int32)
         self.segment, self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("segment", "sizes", "start"))
+        self.of_kind = get("of kind", count, wp.int32, (narrow_phase.KINDS,))
         frames.R0, frames.R1 = get("R0", 2 * count, wp.mat33d), get("R1", 2 * count, wp.mat33d)
         frames.t0, frames.t1 = get("t0", 2 * count, wp.vec3d), get("t1", 2 * count, wp.vec3d)
         frames.grow = get("grow", 2 * count, wp.float64)
