@@ -53,11 +53,14 @@ class ConjugateGradients:
 
     def prepare(self, factor: Cholesky) -> None:
         """Invert the blocks of a preconditioner that has no others: `inverse` (n, 12, 12)."""
-        if not factor.is_diagonal:
-            return
-        if self.inverse is None:
+        self.reserve(factor)
+        if factor.is_diagonal:
+            factor.invert(self._room, self.inverse)
+
+    def reserve(self, factor: Cholesky) -> None:
+        """Allocate what such a preconditioner takes."""
+        if factor.is_diagonal and self.inverse is None:
             self.inverse, self._room = (self.device.zeros((self.n, 12, 12), wp.float64) for _ in range(2))
-        factor.invert(self._room, self.inverse)
 
     def resume(self, tolerance: float) -> int:
         """Go on where the last call ended, down to a smaller tolerance; returns the number of further iterations.

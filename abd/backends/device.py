@@ -163,6 +163,11 @@ class Device:
             record[2] = count
         return command
 
+    def _refuse(self, what: str) -> None:
+        """What a record cannot hold: the host would do it once, when it is recorded, and never again."""
+        if self.recording:
+            raise RuntimeError(f"nothing can be {what} while launches are recorded")
+
     def extent(self, count: int, room: int) -> int:
         """Items of a launch on the first `count` entries of arrays with `room` for more: all of the room where launches are
         recorded, whose kernels then look up the count on the device."""
@@ -170,16 +175,19 @@ class Device:
 
     def empty(self, shape, dtype) -> wp.array:
         """Uninitialised array."""
+        self._refuse("allocated")
         self.generation += 1
         return wp.empty(shape, dtype=dtype, device=self.warp)
 
     def zeros(self, shape, dtype) -> wp.array:
         """Array of zeros."""
+        self._refuse("allocated")
         self.generation += 1
         return wp.zeros(shape, dtype=dtype, device=self.warp)
 
     def upload(self, values, dtype) -> wp.array:
         """Copy of host values."""
+        self._refuse("allocated")
         self.generation += 1
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
 
@@ -202,7 +210,7 @@ class Device:
 
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""
-        assert not self.recording, "a recorded iteration reads nothing back"
+        self._refuse("read")
         with self._seen("read", array, count):
             if self.is_cpu:
                 view = array.numpy()
@@ -211,6 +219,7 @@ class Device:
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
+        self._refuse("written")
         with self._seen("write", array, len(values)):
             if self.is_cpu:
                 array.numpy()[: len(values)] = values

@@ -1,7 +1,7 @@
 """Recorded work: launches that a device repeats without the host, with loops and branches that it decides itself.
 
-A body of launches runs directly the first time, which allocates what it needs, is recorded the second time and replayed
-from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
+A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
+replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
 `generation` and the caller's key stay the same. Warp replays on the processor too, an order of magnitude faster than
 launch by launch, but on one thread.
 """
@@ -16,6 +16,8 @@ from abd.backends.device import Device
 
 MOST = 32
 """Records that are kept."""
+PATIENCE = 12
+"""Runs before a body is recorded on the processor, where that takes as long as some ten of them; on CUDA it is one."""
 
 
 class Graphs:
@@ -29,7 +31,8 @@ class Graphs:
         self.device = device
         self.recorded = self.replayed = 0
         self._generation = -1
-        self._kept: dict[Hashable, wp.Graph | None] = {}
+        self._patience = PATIENCE if device.is_cpu else 1
+        self._kept: dict[Hashable, wp.Graph | int] = {}
 
     def run(self, key: Hashable, body: Callable[[], None]) -> None:
         """Run a body of launches; under the same key it has to make the same ones."""
@@ -41,15 +44,14 @@ class Graphs:
         if device.generation != self._generation or len(self._kept) > MOST:
             self._kept.clear()
             self._generation = device.generation
-        if key not in self._kept:
+        kept = self._kept.get(key, 0)
+        if isinstance(kept, int) and kept < self._patience:
             body()
-            # what it allocated on the way makes it run directly once more
+            # what it allocated on the way begins a new generation
             if device.generation == self._generation:
-                self._kept[key] = None
+                self._kept[key] = kept + 1
             return
-        graph = self._kept[key]
-        if graph is None:
-            graph = self._kept[key] = self._record(body)
+        graph = self._kept[key] = self._record(body) if isinstance(kept, int) else kept
         self.replayed += 1
         wp.capture_launch(graph)
 

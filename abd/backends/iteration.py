@@ -207,6 +207,7 @@ class Iteration:
             candidates.pair_count + friction.pair_count,
             lambda: [candidates.pair_list(), friction.pair_list()],
         )
+        self.linear.reserve(b.system.has_exact)
 
     def _carry(self) -> None:
         """Numbers of the islands to those that they have become."""

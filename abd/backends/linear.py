@@ -9,7 +9,6 @@ blocks are positive semidefinite as a whole, leaves the rest positive definite.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -57,6 +56,7 @@ class LinearSolver:
         self._pool = Pool(device)
         self._gradients: ConjugateGradients | None = None
         self._joints: wp.array | None = None
+        self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
         self._start_anew()
 
@@ -148,6 +148,7 @@ class LinearSolver:
 
     def correct(self, gradient) -> None:
         """Add the solution for another gradient (n, 12) to `direction`, with the matrix of the last `solve`."""
+        self.reserve_step()
         if self.choice.direct:
             self.factor.solve(-1.0, gradient, self.step, self.dots)
         else:
@@ -155,10 +156,10 @@ class LinearSolver:
         rows = self.device.rows
         self.device.launch(krylov.add, self.n, self.islands.done, rows(self.step), rows(self.direction))
 
-    @cached_property
-    def step(self) -> wp.array:
-        """(n, 12) room for a correction."""
-        return self.device.zeros((self.n, 12), wp.float64)
+    def reserve_step(self) -> None:
+        """Make room (n, 12) for a correction."""
+        if self.step is None:
+            self.step = self.device.zeros((self.n, 12), wp.float64)
 
     def describe(self) -> dict:
         """What was picked at the last solve, and why; empty before the first one."""

@@ -27,6 +27,17 @@ class ResidentLinear:
         self.gradients: ConjugateGradients | None = None
         self.running = numbers.flags[control.RUNNING : control.RUNNING + 1]
 
+    def reserve(self, has_exact: bool) -> None:
+        """Allocate what a branch may need that has not run when launches are recorded: to be called when the solver has
+        chosen."""
+        linear = self.linear
+        if not linear.choice.direct:
+            if self.gradients is None:
+                self.gradients = ConjugateGradients(self.device, linear.n, linear.islands)
+            self.gradients.reserve(linear.static)
+        if has_exact:
+            linear.reserve_step()
+
     def launch_solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]]) -> None:
         """Fill the solver's direction; conjugate gradients down to the forcing tolerance.
 
@@ -70,8 +81,6 @@ class ResidentLinear:
     def _begin(self, gradient, x, tolerance: int) -> None:
         linear, device, c = self.linear, self.device, self.control
         launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
-        if self.gradients is None:
-            self.gradients = ConjugateGradients(device, n, islands)
         g, factor = self.gradients, linear.static
         launch(krylov.begin, n, islands.done, rows(gradient), rows(x), rows(g.r), grain=1024)
         g.prepare(factor)
