@@ -97,7 +97,7 @@ def _factorization(simulation: Simulation, kernels: Sequence[Mapping]) -> dict |
     from abd.backends.operations import FACTORING, factor_operations
 
     facts = simulation.backend.linear.describe()
-    at_work = [kernel for kernel in kernels if kernel["name"].removeprefix("factor.") in FACTORING]
+    at_work = [kernel for kernel in kernels if kernel["name"].rpartition(".")[2] in FACTORING]
     calls = max((kernel["calls"] for kernel in at_work if kernel["name"].endswith("ranges")), default=0.0)
     if not facts or not calls:
         return None

@@ -123,20 +123,28 @@ def find_tree(
 def find_postorder(
     first: wp.int32,
     parent: wp.array(dtype=wp.int32),
+    rights: wp.array(dtype=wp.int32),
     child: wp.array(dtype=wp.int32),
     sibling: wp.array(dtype=wp.int32),
     stack: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
 ):
-    """Rows (N,) with every subtree in one piece and children before their parent; the three in between are room."""
+    """Rows (N,) with every subtree in one piece and children before their parent; the three in between are room.
+
+    A child with the same blocks right of it as its parent, by their numbers `rights` (N,), comes just before it.
+    """
     n = parent.shape[0]
     for i in range(first, n):
         child[i] = -1
-    for k in range(n):
-        i = n - 1 - k
-        if parent[i] >= 0:
-            sibling[i] = child[parent[i]]
-            child[parent[i]] = i
+    for turn in range(2):
+        for k in range(n):
+            i = n - 1 - k
+            above = parent[i]
+            if above >= 0:
+                # what is put in first is visited last
+                if (turn == 0) == (rights[i] == rights[above] + 1):
+                    sibling[i] = child[above]
+                    child[above] = i
     count = wp.int32(0)
     for root in range(n):
         if parent[root] == -1:
@@ -178,20 +186,17 @@ def count_fill(
     columns: wp.array(dtype=wp.int32),
     parent: wp.array(dtype=wp.int32),
     mark: wp.array(dtype=wp.int32),
-    ups: wp.array(dtype=wp.int32),
     rights: wp.array(dtype=wp.int32),
 ):
-    """Blocks off the diagonal per column of U above it (`ups`, N) and per row right of it (`rights`, N)."""
+    """Blocks right of the diagonal per row (N,) of U."""
     n = parent.shape[0]
     for i in range(first, n):
         mark[i] = i
-        ups[i] = 0
         rights[i] = 0
         for e in range(starts[i], starts[i + 1]):
             k = columns[e]
             while k < i and mark[k] != i:
                 mark[k] = i
-                ups[i] = ups[i] + 1
                 rights[k] = rights[k] + 1
                 k = parent[k]
 
@@ -225,7 +230,7 @@ def fill_rows(
 
 
 @wp.kernel
-def list_updates(
+def list_row_updates(
     first: wp.int32,
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
@@ -240,3 +245,50 @@ def list_updates(
             up_row[places[i]] = row[s]
             up_slot[places[i]] = s
             places[i] = places[i] + 1
+
+
+@wp.kernel
+def count_updates(
+    first: wp.int32,
+    panels: wp.array(dtype=wp.int32),
+    panel: wp.array(dtype=wp.int32),
+    starts: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+):
+    """Panels before every panel (P,) with a block in the columns of its rows."""
+    for k in range(first, counts.shape[0]):
+        counts[k] = 0
+    for k in range(counts.shape[0]):
+        last = panels[k + 1] - 1
+        seen = k
+        for s in range(starts[last] + 1, starts[last + 1]):
+            other = panel[column[s]]
+            if other != seen:
+                counts[other] = counts[other] + 1
+                seen = other
+
+
+@wp.kernel
+def list_updates(
+    first: wp.int32,
+    panels: wp.array(dtype=wp.int32),
+    panel: wp.array(dtype=wp.int32),
+    starts: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    places: wp.array(dtype=wp.int32),
+    up_panel: wp.array(dtype=wp.int32),
+    up_reach: wp.array(dtype=wp.int32),
+):
+    """These panels, and how many slots from the end of their rows the first such block is; `places` (P,) comes in as the
+    first entry of every panel."""
+    for k in range(first, places.shape[0]):
+        last = panels[k + 1] - 1
+        seen = k
+        for s in range(starts[last] + 1, starts[last + 1]):
+            other = panel[column[s]]
+            if other != seen:
+                up_panel[places[other]] = k
+                up_reach[places[other]] = starts[last + 1] - s
+                places[other] = places[other] + 1
+                seen = other

@@ -1,9 +1,9 @@
-"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it; stored as `factor_rows` says.
+"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it, level by level of independent rows;
+stored as `factor_rows` says.
 
-Every block gathers ``A_ji - sum_k U_kj^T U_ki`` by growing k, whether one item works through a range of rows
-(`factor_ranges`) or one item per slot does a level of independent rows (`gather_slots`, `factor_pivots`,
-`divide_slots`): the order of the rows alone decides the values. Rows of bodies that are done stay as they are; no row
-of another island depends on them.
+One item does one slot or row of a level. Every block gathers ``A_ji - sum_k U_kj^T U_ki`` by growing k: the order of
+the rows alone decides the values. Rows of bodies that are done stay as they are; no row of another island depends on
+them.
 """
 
 import warp as wp
@@ -14,7 +14,6 @@ from cuda_kernels.factor_rows import (
     Pattern,
     Sources,
     divide_slot,
-    factor_row,
     finish_row,
     forward_row,
     load_slot,
@@ -24,68 +23,6 @@ from cuda_kernels.factor_rows import (
 from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-
-
-@wp.kernel
-def factor_ranges(first: wp.int32, p: Pattern, a: Sources, f: Factor):
-    """Rows of one range, one after another."""
-    t = wp.tid() + first
-    for j in range(p.ranges[t], p.ranges[t + 1]):
-        if f.done[p.body[j]] == 0:
-            factor_row(p, a, f, j)
-
-
-@wp.kernel
-def factor_and_forward_ranges(
-    first: wp.int32,
-    p: Pattern,
-    a: Sources,
-    f: Factor,
-    scale: wp.float64,
-    rhs: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-):
-    """The same, with x = U^-T (scale rhs) of its bodies while the blocks are near."""
-    t = wp.tid() + first
-    for j in range(p.ranges[t], p.ranges[t + 1]):
-        if f.done[p.body[j]] == 0:
-            factor_row(p, a, f, j)
-            forward_row(p, f, j, scale * rhs[p.body[j]], x)
-
-
-@wp.kernel
-def forward_ranges(
-    first: wp.int32,
-    p: Pattern,
-    f: Factor,
-    scale: wp.float64,
-    rhs: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-):
-    """x = U^-T (scale rhs) of one range of rows."""
-    t = wp.tid() + first
-    for j in range(p.ranges[t], p.ranges[t + 1]):
-        if f.done[p.body[j]] == 0:
-            forward_row(p, f, j, scale * rhs[p.body[j]], x)
-
-
-@wp.kernel
-def backward_ranges(
-    first: wp.int32,
-    p: Pattern,
-    f: Factor,
-    rhs: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-    dots: wp.array(dtype=wp.float64),
-):
-    """x = U^-1 x of one range of rows, and rhs . x of its bodies."""
-    t = wp.tid() + first
-    begin = p.ranges[t]
-    end = p.ranges[t + 1]
-    for q in range(end - begin):
-        j = end - 1 - q
-        if f.done[p.body[j]] == 0:
-            finish_row(p, f, j, rhs, x, dots)
 
 
 @wp.kernel

@@ -2,8 +2,9 @@
 
 Rows of U stand in the order of elimination, position j belongs to `Pattern.body[j]`. Row j holds the slots
 ``starts[j] .. starts[j + 1]``: its diagonal block, with the reciprocals of its pivots on the diagonal and its upper
-triangle mirrored below, then the blocks right of it by growing column. The rows k < j with a block in column j are its
-*updates*, ``ups[j] .. ups[j + 1]``, by growing k.
+triangle mirrored below, then the blocks right of it by growing column. Where rows stand in levels, the rows k < j with
+a block in column j are the *updates* of row j, ``ups[j] .. ups[j + 1]``, by growing k; otherwise these lists are empty,
+and `factor_panels` has its own.
 """
 
 import warp as wp
@@ -19,7 +20,7 @@ class Pattern:
     """Where the blocks of U are: N rows, K slots.
 
     body (N,); starts (N + 1,); row, column (K,) positions; ups (N + 1,), up_row and up_slot (K - N,): row k and the
-    slot of U_kj; ranges (t + 1,) of rows.
+    slot of U_kj; ranges (t + 1,) of panels.
     """
 
     body: wp.array(dtype=wp.int32)
@@ -153,6 +154,17 @@ def divide_slot(f: Factor, pivot: wp.int32, slot: wp.int32):
 
 
 @wp.func
+def solve_transposed(f: Factor, slot: wp.int32, v: vec12) -> vec12:
+    """U_jj^-T v."""
+    out = vec12()
+    for r in range(12):
+        row = f.rows[slot, r]
+        out[r] = v[r] * row[r]
+        v = v - out[r] * row
+    return out
+
+
+@wp.func
 def forward_row(p: Pattern, f: Factor, j: wp.int32, v: vec12, x: wp.array(dtype=vec12)):
     """x of row j = U_jj^-T (v - sum_k U_kj^T x_k)."""
     for e in range(p.ups[j], p.ups[j + 1]):
@@ -161,13 +173,7 @@ def forward_row(p: Pattern, f: Factor, j: wp.int32, v: vec12, x: wp.array(dtype=
             y = x[other]
             for m in range(12):
                 v = v - y[m] * f.rows[p.up_slot[e], m]
-    out = vec12()
-    slot = p.starts[j]
-    for r in range(12):
-        row = f.rows[slot, r]
-        out[r] = v[r] * row[r]
-        v = v - out[r] * row
-    x[p.body[j]] = out
+    x[p.body[j]] = solve_transposed(f, p.starts[j], v)
 
 
 @wp.func
@@ -186,27 +192,6 @@ def backward_row(p: Pattern, f: Factor, j: wp.int32, x: wp.array(dtype=vec12)):
         out[r] = v[r] * row[r]
         v = v - out[r] * row
     x[p.body[j]] = out
-
-
-@wp.func
-def factor_row(p: Pattern, a: Sources, f: Factor, j: wp.int32):
-    """Row j of U from the rows before it."""
-    begin = p.starts[j]
-    end = p.starts[j + 1]
-    for s in range(begin, end):
-        load_slot(p, a, f, s)
-    for e in range(p.ups[j], p.ups[j + 1]):
-        k = p.up_row[e]
-        if f.done[p.body[k]] == 0:
-            left = p.up_slot[e]
-            target = begin
-            for right in range(left, p.starts[k + 1]):
-                while p.column[target] < p.column[right]:
-                    target = target + 1
-                subtract_product(f, left, right, target)
-    pivot_row(f, j, begin)
-    for s in range(begin + 1, end):
-        divide_slot(f, begin, s)
 
 
 @wp.func

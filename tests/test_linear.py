@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import warp as wp
@@ -112,7 +114,7 @@ def test_levels_are_few_where_items_run_side_by_side():
 def test_fill_is_the_pattern_of_the_dense_factor(in_ranges):
     n, pairs = GRAPHS["two nets and a chain"]
     e = Elimination(n, *pairs.T, in_ranges=in_ranges)
-    arrays = e.fill()
+    arrays, panels = e.fill()
     A = np.zeros((n, n))
     A[pairs[:, 0], pairs[:, 1]] = A[pairs[:, 1], pairs[:, 0]] = -1.0
     A += n * np.eye(n)
@@ -122,6 +124,36 @@ def test_fill_is_the_pattern_of_the_dense_factor(in_ranges):
     np.testing.assert_array_equal(arrays["column"], columns)
     off = np.count_nonzero(U, axis=1) - 1
     assert e.slots == len(rows) and e.products == (off * (off + 1) // 2).sum()
+    assert bool(panels) == in_ranges and len(arrays["up_row"]) == (0 if in_ranges else len(rows) - n)
+
+
+def test_rows_of_a_panel_have_the_same_blocks_right_of_them():
+    n, pairs = 400, net(20, 20)
+    e = Elimination(n, *pairs.T)
+    pattern, panels = e.fill()
+    columns = [pattern["column"][a:b] for a, b in zip(pattern["starts"][:-1], pattern["starts"][1:], strict=True)]
+    bounds, updates = panels["panels"], {}
+    assert np.diff(bounds).max() == elimination.PANEL and (bounds[0], bounds[-1]) == (0, n)
+    for k, (first, last) in enumerate(pairwise(bounds)):
+        for row in range(first, last):
+            np.testing.assert_array_equal(columns[row], [*range(row, last), *columns[last - 1][1:]])
+        shared = columns[last - 1][1:]
+        for reach, column in zip(range(len(shared), 0, -1), shared, strict=True):
+            updates.setdefault((panels["panel"][column], k), reach)
+    listed = zip(np.repeat(np.arange(len(bounds) - 1), np.diff(panels["ups"])), panels["up_panel"], strict=True)
+    assert sorted(updates) == [(int(target), int(source)) for target, source in listed]
+    assert [updates[key] for key in sorted(updates)] == panels["up_reach"].tolist()
+
+
+@pytest.mark.parametrize("graph", ["ladder of four-bars", "net", "two nets and a chain", "full"])
+def test_values_do_not_depend_on_panels(monkeypatch, device, graph):
+    """The order of the rows alone decides the bits, however many of them are worked on together."""
+    n, pairs = GRAPHS[graph]
+    system, solutions = System(device, n, pairs), []
+    for most in (1, 2, 8):
+        monkeypatch.setattr(elimination, "PANEL", most)
+        solutions.append(system.solve(system.solver("direct")))
+        np.testing.assert_array_equal(solutions[-1], solutions[0])
 
 
 def contact_system(device, seed=5, contacts=40) -> System:

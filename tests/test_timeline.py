@@ -1,16 +1,32 @@
 """What the timeline of a device counts."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 import warp as wp
 from on_device import NAME
 
 import abd
 from abd import profile
+from abd.backends import on_warp
 from abd.backends.device import Device
+from abd.backends.graphs import Graphs
+from abd.backends.launches import Launches
 from abd.backends.timeline import Timeline
 from cuda_kernels import sums
 
 pytestmark = pytest.mark.device
+
+
+@wp.kernel(enable_backward=False)
+def add_one(first: wp.int32, values: wp.array(dtype=wp.int32)):
+    values[first + wp.tid()] += wp.int32(1)
+
+
+@wp.kernel(enable_backward=False)
+def take_one(first: wp.int32, values: wp.array(dtype=wp.int32)):
+    values[first + wp.tid()] -= wp.int32(1)
 
 
 def test_launches_replays_and_reads_are_counted():
@@ -31,6 +47,44 @@ def test_launches_replays_and_reads_are_counted():
     assert device.observer is None and not watch.inside_graphs
     assert (watch.launches, watch.replays, watch.transfers) == (1, 3, {"read": 2, "write": 1})
     assert watch.busy == watch.busy > 0.0
+
+
+@pytest.mark.parametrize("watching", [Timeline, Launches])
+def test_graphs_stay_whole_unless_somebody_wants_to_see_inside(watching):
+    device = Device(NAME)
+    graphs, x = Graphs(device), device.upload(np.ones((9, 12)), wp.float64)
+    out, watch = device.zeros(9, wp.float64), watching(device)
+    with watch:
+        for _ in range(5):
+            graphs.run("dot", lambda: device.launch(sums.dot_rows, 9, x, x, out))
+    assert device.read(out).tolist() == [12.0] * 9
+    if watching is Timeline:
+        assert (watch.launches, watch.replays, graphs.recorded, graphs.replayed) == (1, 4, 1, 4)
+    else:
+        assert graphs.recorded == 0 and watch.works()[0].calls == 5
+
+
+def test_without_conditions_in_graphs_nothing_is_recorded():
+    device = Device(NAME)
+    graphs, count, left = Graphs(device), device.zeros(1, wp.int32), device.upload([3], wp.int32)
+    graphs.whole = False
+
+    def body():
+        device.launch(add_one, 1, count)
+        graphs.repeat(left, lambda: device.launch(take_one, 1, left))
+
+    for _ in range(3):
+        graphs.run("count", body)
+    assert graphs.recorded == 0 and device.read(count).tolist() == [3] and device.read(left).tolist() == [0]
+
+
+def test_a_recorded_simulation_is_seen_from_outside(monkeypatch):
+    monkeypatch.setattr(on_warp, "WarpBackend", partial(on_warp.WarpBackend, resident=True))
+    simulation = abd.Simulation("box_stack", device=NAME)
+    for _ in range(6):
+        simulation.step()
+    found = profile.timeline_of(simulation, 4)
+    assert found["replays"] >= 1.0 and found["reads"] >= found["newton"]
 
 
 def test_a_step_is_summed_up():

@@ -1,4 +1,4 @@
-"""Block Cholesky factor on a device: memory, launches of the schedule, and where the blocks of the matrix come from."""
+"""Block Cholesky factor on a device: memory, and where the blocks of the matrix come from."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import warp as wp
 
 from abd.backends.device import Device, Pool
 from abd.backends.elimination import Elimination
+from abd.backends.factor_schedules import LevelsOfRows, RangesOfPanels
 from cuda_kernels import factor as kernels
+from cuda_kernels.factor_panels import Panels
+from cuda_kernels.factor_rows import Factor, Pattern, Sources
 from cuda_kernels.krylov import Coupling
 
-WORTH_A_THREAD = 400.0
-"""Products of two blocks in the smallest slice of a launch that is worth a thread."""
 SLOTS = ("slot_a", "slot_b", "slot_c")
 
 
@@ -26,21 +27,26 @@ class Cholesky:
 
     def __init__(self, device: Device, bodies: np.ndarray, n: int):
         self.device, self.bodies, self.n = device, bodies, n
-        self.pattern, self.sources, self.factor = kernels.Pattern(), kernels.Sources(), kernels.Factor()
+        self.pattern, self.panels, self.sources, self.factor = Pattern(), Panels(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self._pool, self._room = Pool(device), 0
         self._empty = device.rows(device.zeros((0, 12, 12), wp.float64))
 
     def adopt(self, elimination: Elimination) -> None:
-        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards."""
+        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards.
+
+        What was recorded before is not to be replayed: launches and members of structs are recorded by value.
+        """
         self.elimination = elimination
-        arrays, get, write = elimination.fill(), self._pool.get, self.device.write
-        self.body = arrays["body"] = self.bodies[elimination.order].astype(np.int32)
-        for name, values in arrays.items():
-            array = get(name, len(values), wp.int32)
-            write(array, values)
-            setattr(self.pattern, name, array)
+        get, write = self._pool.get, self.device.write
+        pattern, panels = elimination.fill()
+        self.body = pattern["body"] = self.bodies[elimination.order].astype(np.int32)
+        for struct, prefix, arrays in ((self.pattern, "", pattern), (self.panels, "panels.", panels)):
+            for name, values in arrays.items():
+                array = get(prefix + name, len(values), wp.int32)
+                write(array, values)
+                setattr(struct, name, array)
         place = np.full(self.n, -1, dtype=np.int32)
         place[self.body] = np.arange(elimination.size)
         write(self.place, place)
@@ -56,21 +62,18 @@ class Cholesky:
             found.fill_(-1)
             setattr(self.sources, name, found)
         self._filled = [False] * len(SLOTS)
-        self._plan(arrays["starts"], arrays["ups"])
-
-    def _plan(self, starts: np.ndarray, ups: np.ndarray) -> None:
-        """Slots, rows and grain of every level."""
-        levels = self.elimination.levels
-        self.levels = []
-        for begin, end in zip(levels[:-1].tolist(), levels[1:].tolist(), strict=True):
-            slots = int(starts[end] - starts[begin])
-            work = float((ups[begin + 1 : end + 1] - ups[begin:end]).sum()) * slots / (end - begin)
-            grain = max(1, int(WORTH_A_THREAD * slots / (work + slots)))
-            self.levels.append((int(starts[begin]), slots, grain, begin, end - begin))
-        self.ranges = len(self.elimination.ranges) - 1
+        if elimination.in_ranges:
+            self._schedule = RangesOfPanels(self.device, elimination, pattern, panels)
+        else:
+            self._schedule = LevelsOfRows(self.device, elimination, pattern)
+        self.ranges, self.levels = self._schedule.ranges, self._schedule.levels
+        self.device.generation += 1
 
     def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
-        """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their pair counts."""
+        """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their pair counts.
+
+        Where launches are recorded, they keep these arrays: others have to be recorded anew.
+        """
         rows = self.device.rows
         s, self.factor.done = self.sources, done
         self.factor.any_failed.zero_()
@@ -98,26 +101,19 @@ class Cholesky:
 
     def compute(self) -> None:
         """Factor the matrix."""
-        self.device.launch(kernels.factor_ranges, self.ranges, self.pattern, self.sources, self.factor, grain=1)
-        self._compute_levels()
+        self._schedule.factor(self.pattern, self.panels, self.sources, self.factor)
 
     def compute_and_solve(self, scale: float, rhs, x, dots) -> None:
         """Factor the matrix and solve for (n, 12) x = scale H^-1 rhs; dots (n,) the bodies' rhs . x."""
         rows = self.device.rows
-        self.device.launch(
-            kernels.factor_and_forward_ranges, self.ranges, self.pattern, self.sources, self.factor, scale,
-            rows(rhs), rows(x), grain=1,
-        )  # fmt: skip
-        self._compute_levels()
-        self._solve_above(scale, rows(rhs), rows(x), dots)
+        self._schedule.factor_and_solve(
+            self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots
+        )
 
     def solve(self, scale: float, rhs, x, dots) -> None:
         """The same with the last factor."""
         rows = self.device.rows
-        self.device.launch(
-            kernels.forward_ranges, self.ranges, self.pattern, self.factor, scale, rows(rhs), rows(x), grain=1
-        )
-        self._solve_above(scale, rows(rhs), rows(x), dots)
+        self._schedule.solve(self.pattern, self.panels, self.factor, scale, rows(rhs), rows(x), dots)
 
     @property
     def is_diagonal(self) -> bool:
@@ -136,22 +132,6 @@ class Cholesky:
             rows(inverse),
             grain=256,
         )
-
-    def _compute_levels(self) -> None:
-        launch, p, f = self.device.launch, self.pattern, self.factor
-        for slot, slots, grain, row, rows in self.levels:
-            launch(kernels.gather_slots, slots, p, self.sources, f, begin=slot, grain=grain)
-            launch(kernels.factor_pivots, rows, p, f, begin=row, grain=512)
-            launch(kernels.divide_slots, slots, p, f, begin=slot, grain=1024)
-
-    def _solve_above(self, scale: float, rhs, x, dots) -> None:
-        """Forward and backward through the levels, then backward through the ranges."""
-        launch, p, f = self.device.launch, self.pattern, self.factor
-        for _, _, _, row, rows in self.levels:
-            launch(kernels.forward_rows, rows, p, f, scale, rhs, x, begin=row, grain=256)
-        for _, _, _, row, rows in reversed(self.levels):
-            launch(kernels.backward_rows, rows, p, f, rhs, x, dots, begin=row, grain=256)
-        launch(kernels.backward_ranges, self.ranges, p, f, rhs, x, dots, grain=1)
 
     def failed_body(self) -> int | None:
         """The first body, in the order of elimination, with a pivot that was not positive in the last factorisation."""

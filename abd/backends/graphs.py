@@ -9,9 +9,11 @@ launch by launch, but on one thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 
 import warp as wp
 
+from abd.backends.cuda_support import graph_problem
 from abd.backends.device import Device
 
 MOST = 32
@@ -25,11 +27,14 @@ class Graphs:
 
     Attributes:
         recorded, replayed: how often, for reports.
+        whole: whether loops and branches can be recorded (`abd.backends.cuda_support.graph_problem`); without, the host
+            decides them each time, and nothing is recorded.
     """
 
     def __init__(self, device: Device):
         self.device = device
         self.recorded = self.replayed = 0
+        self.whole = device.is_cpu or not graph_problem()
         self._generation = -1
         self._patience = PATIENCE if device.is_cpu else 1
         self._kept: dict[Hashable, wp.Graph | int] = {}
@@ -37,8 +42,8 @@ class Graphs:
     def run(self, key: Hashable, body: Callable[[], None]) -> None:
         """Run a body of launches; under the same key it has to make the same ones."""
         device = self.device
-        if device.observer is not None:
-            # whoever watches wants to see every launch
+        observer = device.observer
+        if not self.whole or (observer is not None and observer.inside_graphs):
             body()
             return
         if device.generation != self._generation or len(self._kept) > MOST:
@@ -53,7 +58,8 @@ class Graphs:
             return
         graph = self._kept[key] = self._record(body) if isinstance(kept, int) else kept
         self.replayed += 1
-        wp.capture_launch(graph)
+        with nullcontext() if observer is None else observer.replay():
+            wp.capture_launch(graph)
 
     def _record(self, body: Callable[[], None]) -> wp.Graph:
         self.recorded += 1

@@ -22,10 +22,15 @@ PER_ITEM: dict[str, float] = {
 }
 """Operations of one item."""
 
-WALKING = frozenset({"multiply", "factor_ranges", "factor_and_forward_ranges", "forward_ranges", "backward_ranges"})
+WALKING = frozenset({"multiply", "factor_ranges", "forward_ranges", "backward_ranges"})
 """Kernels whose items walk through many rows each, together through most: all rows of their arrays count as moved."""
 
-FACTORING = frozenset({"factor_ranges", "factor_and_forward_ranges", "gather_slots", "factor_pivots", "divide_slots"})
+FACTORING = frozenset(
+    {
+        "factor_ranges", "gather_pieces", "factor_corners", "divide_pieces",
+        "gather_slots", "factor_pivots", "divide_slots",
+    }
+)  # fmt: skip
 """Kernels that together factor a matrix."""
 
 

@@ -65,6 +65,8 @@ RESISTANCES = (1e5, 1e13)
 BISECTIONS = 8
 """They leave the stiffness within 7 %."""
 SETTLING = 80
+COMPILING = 600.0
+"""Seconds that the driver may take for libuipc's kernels."""
 
 
 def built(scene: str, size: float, tolerance: float | None = None):
@@ -193,16 +195,24 @@ def quality(model: Model, mechanism, seconds: list[float], transforms: np.ndarra
 
 
 def apart(
-    program: str, options, scene: str, size: float, steps: int, resistance: float, d_hat: float | None = None
+    program: str,
+    options,
+    scene: str,
+    size: float,
+    steps: int,
+    resistance: float,
+    d_hat: float | None = None,
+    patience: float | None = None,
 ) -> dict:
-    """A run in a process of its own."""
+    """A run in a process of its own, ended after `patience` seconds [four times the limit]."""
+    patience = patience or 4.0 * options.limit
     asked = {"program": program, "scene": scene, "size": size, "steps": steps, "resistance": resistance, "d_hat": d_hat}
     command = [sys.executable, str(HERE / "peer_libuipc.py"), "--one", json.dumps(asked)]
     command += ["--device", options.device, "--backend", options.backend, "--limit", str(options.limit)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=4.0 * options.limit)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience)
     except subprocess.TimeoutExpired:
-        return {"failure": f"not done after {4.0 * options.limit:g} s", "seconds": []}
+        return {"failure": f"not done after {patience:g} s", "seconds": []}
     try:
         return json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
@@ -245,6 +255,14 @@ def matched_resistance(options, scene: str, size: float, known: dict) -> float:
         low, high = (middle, high) if gap < goal else (low, middle)
     known[mass, d_hat] = float(np.sqrt(low * high))
     return known[mass, d_hat]
+
+
+def warm(options) -> str:
+    """Have the driver compile libuipc's kernels, which takes minutes where they are not built for the GPU, and keep them.
+
+    Returns what went wrong, empty if nothing did.
+    """
+    return apart("libuipc converged", options, "cube", 1.0, 2, RESISTANCES[0], 1e-3, COMPILING)["failure"]
 
 
 def measure(options, scene: str, size: float, known: dict) -> list[dict]:
@@ -310,6 +328,7 @@ def main() -> int:
     parser.add_argument("--backend", default="cuda", choices=("cuda", "none"), help="of libuipc; none moves nothing")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a run begins no further step")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds after which no further scene is begun")
+    parser.add_argument("--only-warm", action="store_true", help="let the driver compile libuipc's kernels, and end")
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -323,6 +342,10 @@ def main() -> int:
     if missing:
         print(missing, file=sys.stderr)
         return 2
+    failure = warm(options)
+    if failure or options.only_warm:
+        print(failure or "libuipc's kernels are compiled", file=sys.stderr)
+        return 1 if failure else 0
     cases = QUICK if options.quick else CASES
     if options.scenes:
         cases = [(scene, size) for scene, sizes in options.scenes for size in sizes or FAMILIES[scene].quick]
