@@ -104,33 +104,105 @@ def subtract_product(f: Factor, left: wp.int32, right: wp.int32, target: wp.int3
 
 
 @wp.func
+def mirror(f: Factor, slot: wp.int32):
+    """Write the upper triangle of a block below its diagonal, the columns of four rows at a time."""
+    for h in range(3):
+        i = 4 * h
+        a = f.rows[slot, i]
+        b = f.rows[slot, i + 1]
+        c = f.rows[slot, i + 2]
+        f.entries[slot, i + 1, i] = a[i + 1]
+        f.entries[slot, i + 2, i] = a[i + 2]
+        f.entries[slot, i + 2, i + 1] = b[i + 2]
+        f.entries[slot, i + 3, i] = a[i + 3]
+        f.entries[slot, i + 3, i + 1] = b[i + 3]
+        f.entries[slot, i + 3, i + 2] = c[i + 3]
+        if h < 2:
+            d = f.rows[slot, i + 3]
+            for r in range(4):
+                f.entries[slot, i + 4 + r, i] = a[i + 4 + r]
+                f.entries[slot, i + 4 + r, i + 1] = b[i + 4 + r]
+                f.entries[slot, i + 4 + r, i + 2] = c[i + 4 + r]
+                f.entries[slot, i + 4 + r, i + 3] = d[i + 4 + r]
+            if h == 0:
+                for r in range(4):
+                    f.entries[slot, 8 + r, 0] = a[8 + r]
+                    f.entries[slot, 8 + r, 1] = b[8 + r]
+                    f.entries[slot, 8 + r, 2] = c[8 + r]
+                    f.entries[slot, 8 + r, 3] = d[8 + r]
+
+
+@wp.func
+def usable(pivot: wp.float64, largest: wp.float64) -> wp.float64:
+    """The pivot if it is positive, else what replaces it."""
+    if pivot > ZERO:
+        return pivot
+    return largest
+
+
+@wp.func
 def factor_pivot(f: Factor, slot: wp.int32) -> wp.int32:
-    """Factor of a diagonal block in place; 1 if a pivot was not positive, which the largest entry then replaces."""
+    """Factor of a diagonal block in place; 1 if a pivot was not positive, which the largest entry then replaces.
+
+    Four rows at a time stay in registers. They are scaled at their end: square roots would lengthen the chain of
+    operations from one pivot to the next.
+    """
     bad = wp.int32(0)
     largest = ZERO
     for r in range(12):
         largest = wp.max(largest, wp.abs(f.entries[slot, r, r]))
     if not largest > ZERO:
         largest = ONE
-    # rows are scaled at the end: square roots would lengthen the chain of operations from one pivot to the next
-    inverse = vec12()
-    for r in range(12):
-        pivot = f.entries[slot, r, r]
-        if not pivot > ZERO:
+    for h in range(3):
+        i = 4 * h
+        a = f.rows[slot, i]
+        b = f.rows[slot, i + 1]
+        c = f.rows[slot, i + 2]
+        d = f.rows[slot, i + 3]
+        for m in range(i):
+            row = f.rows[slot, m]
+            a = a - row[i] * row
+            b = b - row[i + 1] * row
+            c = c - row[i + 2] * row
+            d = d - row[i + 3] * row
+        pivot = usable(a[i], largest)
+        if pivot != a[i]:
             bad = wp.int32(1)
-            pivot = largest
-        reciprocal = ONE / pivot
-        inverse[r] = reciprocal
-        row = f.rows[slot, r]
-        for i in range(r + 1, 12):
-            f.rows[slot, i] = f.rows[slot, i] - (reciprocal * f.entries[slot, r, i]) * row
-    for r in range(12):
-        scale = wp.sqrt(inverse[r])
-        f.rows[slot, r] = scale * f.rows[slot, r]
-        f.entries[slot, r, r] = scale
-    for r in range(1, 12):
-        for m in range(r):
-            f.entries[slot, r, m] = f.entries[slot, m, r]
+        over_a = ONE / pivot
+        b = b - (over_a * a[i + 1]) * a
+        c = c - (over_a * a[i + 2]) * a
+        d = d - (over_a * a[i + 3]) * a
+        pivot = usable(b[i + 1], largest)
+        if pivot != b[i + 1]:
+            bad = wp.int32(1)
+        over_b = ONE / pivot
+        c = c - (over_b * b[i + 2]) * b
+        d = d - (over_b * b[i + 3]) * b
+        pivot = usable(c[i + 2], largest)
+        if pivot != c[i + 2]:
+            bad = wp.int32(1)
+        over_c = ONE / pivot
+        d = d - (over_c * c[i + 3]) * c
+        pivot = usable(d[i + 3], largest)
+        if pivot != d[i + 3]:
+            bad = wp.int32(1)
+        over_a = wp.sqrt(over_a)
+        over_b = wp.sqrt(over_b)
+        over_c = wp.sqrt(over_c)
+        over_d = wp.sqrt(ONE / pivot)
+        a = over_a * a
+        b = over_b * b
+        c = over_c * c
+        d = over_d * d
+        a[i] = over_a
+        b[i + 1] = over_b
+        c[i + 2] = over_c
+        d[i + 3] = over_d
+        f.rows[slot, i] = a
+        f.rows[slot, i + 1] = b
+        f.rows[slot, i + 2] = c
+        f.rows[slot, i + 3] = d
+    mirror(f, slot)
     return bad
 
 
@@ -145,12 +217,30 @@ def pivot_row(f: Factor, j: wp.int32, slot: wp.int32):
 
 @wp.func
 def divide_slot(f: Factor, pivot: wp.int32, slot: wp.int32):
-    """U_ji = U_jj^-T A_ji in place."""
-    for r in range(12):
-        v = f.rows[slot, r]
-        for m in range(r):
-            v = v - f.entries[pivot, m, r] * f.rows[slot, m]
-        f.rows[slot, r] = f.entries[pivot, r, r] * v
+    """U_ji = U_jj^-T A_ji in place, four rows at a time."""
+    for h in range(3):
+        i = 4 * h
+        a = f.rows[slot, i]
+        b = f.rows[slot, i + 1]
+        c = f.rows[slot, i + 2]
+        d = f.rows[slot, i + 3]
+        for m in range(i):
+            row = f.rows[slot, m]
+            a = a - f.entries[pivot, m, i] * row
+            b = b - f.entries[pivot, m, i + 1] * row
+            c = c - f.entries[pivot, m, i + 2] * row
+            d = d - f.entries[pivot, m, i + 3] * row
+        a = f.entries[pivot, i, i] * a
+        b = f.entries[pivot, i + 1, i + 1] * (b - f.entries[pivot, i, i + 1] * a)
+        c = c - f.entries[pivot, i, i + 2] * a
+        c = f.entries[pivot, i + 2, i + 2] * (c - f.entries[pivot, i + 1, i + 2] * b)
+        d = d - f.entries[pivot, i, i + 3] * a
+        d = d - f.entries[pivot, i + 1, i + 3] * b
+        d = f.entries[pivot, i + 3, i + 3] * (d - f.entries[pivot, i + 2, i + 3] * c)
+        f.rows[slot, i] = a
+        f.rows[slot, i + 1] = b
+        f.rows[slot, i + 2] = c
+        f.rows[slot, i + 3] = d
 
 
 @wp.func

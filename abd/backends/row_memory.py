@@ -6,10 +6,13 @@ memories where something other than a step changes them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import warp as wp
 
-from abd.backends.device import Device
+from abd.backends.device import Device, Pool
 from abd.backends.joints import Joints
 from abd.backends.totals import Totals
 from abd.joints.forces import DOING, LIMITS, SPRINGS, Applied
@@ -21,6 +24,17 @@ from cuda_kernels import figures, measures, row_memory
 _COLUMNS = (
     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """Rows `row` (k,) whose entries of `out` the functions give, by way of `values`; row i has function which[i]."""
+
+    row: wp.array
+    values: wp.array
+    out: wp.array
+    functions: list[Callable[[float], float]]
+    which: np.ndarray
 
 
 class RowMemory:
@@ -43,12 +57,13 @@ class RowMemory:
             device.zeros((rows, SLOTS), wp.float64),
         )
         self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
-        self.memory.target, self.memory.rate = self.acting.target, self.acting.rate
+        self.memory.target, self.memory.rate = device.zeros(rows, wp.float64), device.zeros(rows, wp.float64)
         self.code = device.upload(codes(system, active), wp.int32)
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
         self.closed = device.zeros(1, wp.int32)
-        self.functions: list[tuple[wp.array, wp.array, wp.array, list, np.ndarray]] = []
+        self.functions: list[_Timed] = []
+        self._pool = Pool(device)
         self.revision = -1
         self.ch2 = self.ch2_now = 1.0
 
@@ -110,23 +125,26 @@ class RowMemory:
         """Targets and rates of the present time."""
         acting = self.system.acting
         if self.revision != acting.revision:
-            self.revision, self.functions = acting.revision, []
+            self.revision = acting.revision
+            self.functions = []
             for name, found in (("target", acting.target_of), ("rate", acting.rate_of)):
-                own = getattr(self.acting, name)
-                self.device.write(own, getattr(acting, name))
-                present = own
+                for array in (getattr(self.acting, name), getattr(self.memory, name)):
+                    self.device.write(array, getattr(acting, name))
                 if found:
-                    present = self.device.upload(getattr(acting, name), wp.float64)
-                    row, values = np.array(list(found), dtype=np.int32), np.zeros(len(found))
-                    entry = (self.device.upload(row, wp.int32), self.device.upload(values, wp.float64), present)
-                    several = {id(function): function for function in found.values()}
-                    place = {key: k for k, key in enumerate(several)}
-                    which = np.array([place[id(function)] for function in found.values()])
-                    self.functions.append((*entry, list(several.values()), which))
-                setattr(self.memory, name, present)
-        for row, values, present, several, which in self.functions:
-            self.device.write(values, np.array([function(time) for function in several])[which])
-            self.device.launch(row_memory.place_targets, len(which), row, values, present)
+                    self.functions.append(self._timed(name, found))
+        for one in self.functions:
+            self.device.write(one.values, np.array([function(time) for function in one.functions])[one.which])
+            self.device.launch(row_memory.place_targets, len(one.which), one.row, one.values, one.out)
+
+    def _timed(self, name: str, found: dict[int, Callable[[float], float]]) -> _Timed:
+        """Rows (k,) that functions of time rule; the arrays are as long as they can ever become."""
+        rows, several = self.joints.row_count, {id(function): function for function in found.values()}
+        place = {key: k for k, key in enumerate(several)}
+        row = self._pool.get(f"{name}_row", rows, wp.int32)
+        self.device.write(row, np.array(list(found), dtype=np.int32))
+        which = np.array([place[id(function)] for function in found.values()])
+        values = self._pool.get(f"{name}_values", rows, wp.float64)
+        return _Timed(row, values, getattr(self.memory, name), list(several.values()), which)
 
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
