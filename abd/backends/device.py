@@ -163,6 +163,11 @@ class Device:
             record[2] = count
         return command
 
+    def _allocate(self) -> None:
+        """Something gets a new place: what was recorded is outdated."""
+        self._refuse("allocated")
+        self.generation += 1
+
     def _refuse(self, what: str) -> None:
         """What a record cannot hold: the host would do it once, when it is recorded, and never again."""
         if self.recording:
@@ -175,20 +180,17 @@ class Device:
 
     def empty(self, shape, dtype) -> wp.array:
         """Uninitialised array."""
-        self._refuse("allocated")
-        self.generation += 1
+        self._allocate()
         return wp.empty(shape, dtype=dtype, device=self.warp)
 
     def zeros(self, shape, dtype) -> wp.array:
         """Array of zeros."""
-        self._refuse("allocated")
-        self.generation += 1
+        self._allocate()
         return wp.zeros(shape, dtype=dtype, device=self.warp)
 
     def upload(self, values, dtype) -> wp.array:
         """Copy of host values."""
-        self._refuse("allocated")
-        self.generation += 1
+        self._allocate()
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=True)
 
     def rows(self, values: wp.array) -> wp.array:
