@@ -59,6 +59,70 @@ def test_the_state_arrives_on_the_host():
     assert found[0].tobytes() == q.tobytes() and found[1].tobytes() == qd.tobytes()
 
 
+class LateStream:
+    """A CUDA stream whose copies are made when its last event is waited for, not before."""
+
+    def __init__(self, log):
+        self.log, self.waiting = log, []
+
+    def record_event(self):
+        self.log.append("record")
+        return self
+
+    def wait_event(self, event):
+        self.log.append("wait for the main stream")
+
+    def run(self):
+        for dest, source in self.waiting:
+            dest.numpy()[:] = source.numpy()
+        self.waiting.clear()
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A device that copies late, as CUDA may, and what was done."""
+    log, plain_empty = [], wp.empty
+
+    def copy(dest, source, stream=None):
+        log.append("snapshot" if stream is None else "to the host")
+        if stream is None:
+            dest.numpy()[:] = source.numpy()
+        else:
+            stream.waiting.append((dest, source))
+
+    def empty(shape, dtype, device, pinned=False):
+        assert pinned == (device == "cpu"), "only pinned memory is copied to beside"
+        return plain_empty(shape, dtype=dtype, device="cpu")
+
+    monkeypatch.setattr(wp, "Stream", lambda device: LateStream(log))
+    monkeypatch.setattr(wp, "copy", copy)
+    monkeypatch.setattr(wp, "empty", empty)
+    monkeypatch.setattr(wp, "synchronize_event", lambda event: (log.append("synchronize"), event.run()))
+    return SimpleNamespace(is_cpu=False, warp=SimpleNamespace(stream=LateStream(log))), log
+
+
+def test_on_cuda_the_copy_waits_for_what_was_launched_and_nobody_waits_for_the_copy(gpu):
+    device, log = gpu
+    read, array = ReadBack(device), wp.array(np.zeros((4, 12)), dtype=wp.float64, device="cpu")
+    log.clear()
+    arriving = read.begin(array)
+    assert log == ["snapshot", "record", "wait for the main stream", "to the host", "record"]
+    array.fill_(5.0)
+    assert (arriving.wait()[0] == 0.0).all() and log[-1] == "synchronize"
+
+
+def test_on_cuda_no_copy_gets_into_another(gpu):
+    device, log = gpu
+    read, array = ReadBack(device), wp.array(np.zeros((4, 12)), dtype=wp.float64, device="cpu")
+    under_way = []
+    for k in range(3 * SLOTS):
+        array.fill_(float(k))
+        under_way.append(read.begin(array))
+        assert log.count("synchronize") == max(0, k + 1 - SLOTS), "the oldest is waited for, and no other"
+    array.fill_(-1.0)
+    assert [float(one.wait()[0].max()) for one in under_way] == list(range(3 * SLOTS))
+
+
 # the queue ------------------------------------------------------------------------------------------------------------
 
 
