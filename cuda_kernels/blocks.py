@@ -13,9 +13,8 @@ from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-RUN, SHORT_RUN = 64, 16
-"""Candidates that one thread adds up, on a processor and on CUDA. More would leave threads idle where few bodies with fine
-meshes meet, and have one wait for every sum; fewer cost rows of sums, which are joined afterwards."""
+RUN = 64
+"""Candidates that one thread adds up. More would leave a device idle on few bodies with fine meshes; fewer cost sums."""
 
 
 @wp.struct

@@ -7,6 +7,7 @@ from cuda_kernels.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
+from cuda_kernels.elements import PLAIN, Elements
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -118,6 +119,40 @@ def friction_energies(
     energy[e] = l.load[e] * f
 
 
+@wp.struct
+class Rub:
+    """Force f on body i and stiffness K of a lagged contact."""
+
+    f: wp.vec3d
+    K: wp.mat33d
+
+
+@wp.func
+def rubbing_term(
+    l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
+) -> Rub:
+    """The force along the slip, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
+    `caution` of its second term, which is negative."""
+    u = slip(l, e, pose, rest)
+    y = wp.length(u)
+    n = l.n[e]
+    w = l.load[e]
+    true = ONE - caution[l.pair[e][0]]  # a dynamic body
+    f1 = TWO / eps
+    out = Rub()
+    T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
+    if y >= eps:
+        f1 = ONE / y
+        out.K = w * f1 * (T - true / (y * y) * wp.outer(u, u))
+    else:
+        f1 = (TWO - y / eps) / eps
+        out.K = w * f1 * T
+        if y > ZERO:
+            out.K = out.K - true * w / (eps * eps * y) * wp.outer(u, u)
+    out.f = w * f1 * u
+    return out
+
+
 @wp.kernel
 def friction_blocks(
     first: wp.int32,
@@ -131,9 +166,7 @@ def friction_blocks(
     counts: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the lagged contacts of every run whose bodies are not both done: the force along the slip, and the block
-    ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share `caution` of its second term, which is
-    negative. counts = [pairs, runs]."""
+    """Sums over the lagged contacts of every run whose bodies are not both done; counts = [pairs, runs]."""
     t = wp.tid() + first
     if t >= counts[1]:
         return
@@ -142,24 +175,38 @@ def friction_blocks(
     if done[pair[0]] != 0 and done[pair[1]] != 0:
         return
     clear_sums(out, t)
-    true = ONE - caution[pair[0]]  # a dynamic body
     for e in range(begin, runs.end[t]):
-        u = slip(l, e, pose, rest)
-        y = wp.length(u)
-        n = l.n[e]
-        w = l.load[e]
-        f1 = TWO / eps
-        K = wp.mat33d()
-        T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
-        if y >= eps:
-            f1 = ONE / y
-            K = w * f1 * (T - true / (y * y) * wp.outer(u, u))
-        else:
-            f1 = (TWO - y / eps) / eps
-            K = w * f1 * T
-            if y > ZERO:
-                K = K - true * w / (eps * eps * y) * wp.outer(u, u)
-        add_between(out, t, w * f1 * u, K, l.Y_i[e], l.Y_j[e])
+        rub = rubbing_term(l, e, eps, pose, rest, caution)
+        add_between(out, t, rub.f, rub.K, l.Y_i[e], l.Y_j[e])
+
+
+@wp.kernel
+def friction_elements(
+    first: wp.int32,
+    l: Lagged,
+    eps: wp.float64,
+    pose: Pose,
+    rest: Pose,
+    caution: wp.array(dtype=wp.float64),
+    runs: Runs,
+    counts: wp.array(dtype=wp.int32),
+    run: wp.int32,
+    out: Elements,
+):
+    """One lagged contact of a run, in its place; counts = [pairs, runs]."""
+    place = wp.tid() + first
+    t = place // run
+    if t >= counts[1]:
+        return
+    if place >= runs.end[t]:
+        return
+    e = out.item[place]
+    rub = rubbing_term(l, e, eps, pose, rest, caution)
+    out.f[place] = rub.f
+    out.K[place] = rub.K
+    out.Y_i[place] = l.Y_i[e]
+    out.Y_j[place] = l.Y_j[e]
+    out.kind[place] = wp.vec3i(PLAIN, 0, 0)
 
 
 @wp.kernel

@@ -11,12 +11,13 @@ from on_device import DEVICE, pose_of
 
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
+from abd.backends.reduction import Reduction
 from abd.backends.upload import new_path
 from abd.contact.candidates import Candidates, contacts
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path
 from abd.contact.surfaces import Surfaces
-from abd.model import Model
+from abd.model import Kind, Model
 from abd.potentials import contact
 
 KAPPA = 1e6
@@ -33,13 +34,18 @@ def upload_path(path: Path):
 
 
 class Kernels:
-    """The contact kernels of one model, with its candidates for one path."""
+    """The contact kernels of one model, with its candidates for one path.
 
-    def __init__(self, model: Model, path: Path, device: Device = DEVICE):
+    `one_by_one` says whether sums go item by item, as on CUDA.
+    """
+
+    def __init__(self, model: Model, path: Path, device: Device = DEVICE, one_by_one: bool | None = None):
         self.model, self.n = model, len(model.bodies)
         self.contacts = Contacts(model, device)
         self.contacts.set_stiffness(KAPPA)
         self.friction = Friction(model, device, self.contacts)
+        for part in (self.contacts, self.friction):
+            part.reduction = Reduction(device, model.bodies.kind == Kind.STATIC, one_by_one)
         self.path = upload_path(path)
         unlimited = DEVICE.upload(np.ones(1), wp.float64)
         self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)

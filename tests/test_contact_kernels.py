@@ -47,15 +47,19 @@ SCENES |= {f"crowd, {kind}": clear_of_the_plane(3, barrier=kind) for kind in BAR
 SCENES |= {"crowd with separation": clear_of_the_plane(4, minimum_separation=0.005)}
 
 
+ONE_BY_ONE = pytest.mark.parametrize("one_by_one", [False, True], ids=["by runs", "one by one"])
+
+
 def law(model: Model) -> contact.ContactParameters:
     return contact.ContactParameters(KAPPA, model.settings.d_hat, model.settings.barrier)
 
 
+@ONE_BY_ONE
 @pytest.mark.parametrize("name", SCENES)
-def test_energies_gradients_and_blocks_equal_the_definition(name):
+def test_energies_gradients_and_blocks_equal_the_definition(name, one_by_one):
     """Bodies so heavy that the curvature of the distance does not count."""
     model, q = heavy(SCENES[name]), SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q))
+    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
     listed = kernels.listed()
     x = listed.positions(q)
     energy, gap = kernels.energies(q)
@@ -75,10 +79,11 @@ def heavy(model: Model) -> Model:
 
 
 # points exactly over an edge belong to the edge or to the face by rounding, which changes the bound
+@ONE_BY_ONE
 @pytest.mark.parametrize("name", [name for name in SCENES if name != "boxes shifted along an edge, slanted"])
-def test_curvature_equals_its_definition(name):
+def test_curvature_equals_its_definition(name, one_by_one):
     model, q = SCENES[name], SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q))
+    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
     listed, moments = kernels.listed(), smallest_moments(model)
     inertia = np.minimum(moments[listed.first], moments[listed.second])
     for caution in (np.ones(len(q)), np.linspace(0.0, 0.9, len(q))):
@@ -158,11 +163,12 @@ def net_torque(q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return np.cross(q[:, :3], gradient[:, :3]).sum(axis=0) + spin
 
 
+@ONE_BY_ONE
 @pytest.mark.parametrize("slide", [0.3 * EPS, 3.0 * EPS])
 @pytest.mark.parametrize("name", [*list(SCENES)[:4], "boxes turned by 0.0001", "rods and points", "crowd 0"])
-def test_friction_equals_its_definition(name, slide):
+def test_friction_equals_its_definition(name, slide, one_by_one):
     model, q = SCENES[name], SCENES[name].bodies.q
-    kernels = Kernels(model, standing(q))
+    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
     listed = kernels.listed()
     kernels.energies(q)
     kernels.friction.lag(pose_of(q))

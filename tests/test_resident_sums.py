@@ -18,7 +18,7 @@ import abd
 from abd.backends import reduction
 from abd.backends.device import Device
 from abd.model import Model
-from cuda_kernels import blocks, integrators
+from cuda_kernels import integrators
 
 pytestmark = pytest.mark.device
 
@@ -59,10 +59,10 @@ def path_from(q: np.ndarray, seed: int, motion: float):
 class Sums:
     """Contact and friction of the pile on one device, with the arrays that they read and add to."""
 
-    def __init__(self, resident: bool):
+    def __init__(self, resident: bool, one_by_one: bool | None = None):
         self.device = Device(NAME, resident)
         # the list serves all poses
-        self.kernels = Kernels(MODEL, path_from(CROWDED, 0, 0.2 * D_HAT), self.device)
+        self.kernels = Kernels(MODEL, path_from(CROWDED, 0, 0.2 * D_HAT), self.device, one_by_one)
         self.contacts, self.friction, n = self.kernels.contacts, self.kernels.friction, len(MODEL.bodies)
         self.n, self.pose, self.rest = n, pose_of(CROWDED), pose_of(spread(1.0005))
         self.gradient, self.diagonal = DEVICE.zeros((n, 12), wp.float64), DEVICE.zeros((n, 12, 12), wp.float64)
@@ -201,13 +201,21 @@ def test_too_little_room_is_told_and_made(expected, monkeypatch):
     assert_same(sums.results(), expected[0])
 
 
-def test_short_runs_give_the_same_sums(expected):
-    sums = Sums(True)
-    sums.contacts.reduction.run = blocks.SHORT_RUN
-    found = computed(sums, CROWDED)
-    assert found["contact counts"][1] > expected[0]["contact counts"][1]
-    for name in ("gradient", "diagonal", "contact blocks"):
-        assert_close(found[name], expected[0][name], 1e-13)
+@pytest.mark.parametrize("resident", [False, True])
+def test_item_by_item_the_sums_are_the_same(expected, resident):
+    """As on CUDA, without and with a record."""
+    sums = Sums(resident, one_by_one=True)
+    graph = recorded(sums, sums.compute) if resident else None
+    for q, results in zip((CROWDED, HALF, WIDE), (expected[0], expected[2], expected[1]), strict=True):
+        found = computed(sums, q)
+        if resident:
+            sums.clear()
+            wp.capture_launch(graph)
+            assert_same(sums.results(), found)
+        for name in ("gradient", "diagonal", "contact blocks", "friction blocks"):
+            assert_close(found[name], results[name], 1e-12)
+        for name in ("row", "column", "entries"):
+            np.testing.assert_array_equal(found[f"contact {name}"], results[f"contact {name}"])
 
 
 def test_times_of_impact_and_trials_can_be_recorded():

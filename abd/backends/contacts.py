@@ -14,7 +14,7 @@ from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
-from cuda_kernels.contact_blocks import contact_blocks
+from cuda_kernels.contact_blocks import contact_blocks, contact_elements
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64
@@ -165,11 +165,14 @@ class Contacts:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
         r.prepare(self._listed(), self.done, gap, self.law.d_hat)
-        self.device.launch(
-            contact_blocks,
-            self.device.extent(r.run_count, r.run_room), self.surfaces, self.law, pose, c.pairs, c.items, gap, r.runs,
-            r.counts, r.sums, grain=4,
-        )  # fmt: skip
+        runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
+        if r.elements:
+            self.device.launch(
+                contact_elements, r.run * runs, self.surfaces, self.law, pose, *items, r.run, r.elements, grain=64
+            )
+            r.sum_elements()
+        else:
+            self.device.launch(contact_blocks, runs, self.surfaces, self.law, pose, *items, r.sums, grain=4)
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
@@ -290,12 +293,20 @@ class Friction:
 
     def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
         """Sums over the lagged contacts."""
-        r = self.reduction
-        self.device.launch(
-            friction.friction_blocks,
-            self.device.extent(r.run_count, r.run_room), self.lagged, eps, pose, rest, self.contacts.done,
-            self.contacts.law.caution, r.runs, r.counts, r.sums, grain=8,
-        )  # fmt: skip
+        r, contacts = self.reduction, self.contacts
+        runs, slips, items = (
+            self.device.extent(r.run_count, r.run_room),
+            (self.lagged, eps, pose, rest),
+            (r.runs, r.counts),
+        )
+        caution = contacts.law.caution
+        if r.elements:
+            self.device.launch(
+                friction.friction_elements, r.run * runs, *slips, caution, *items, r.run, r.elements, grain=128
+            )
+            r.sum_elements()
+        else:
+            self.device.launch(friction.friction_blocks, runs, *slips, contacts.done, caution, *items, r.sums, grain=8)
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""

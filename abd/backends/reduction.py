@@ -9,12 +9,12 @@ import warp as wp
 
 from abd.backends.device import Device, Pool
 from abd.backends.scan import Scan
-from cuda_kernels import active_pairs, blocks
+from cuda_kernels import active_pairs, blocks, elements
 from cuda_kernels.krylov import Coupling
 from cuda_kernels.vector12 import vec12
 
-RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4
-"""Of a run: two gradients, three blocks, its pair and its items."""
+RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 4 + 4 + 12 + 2) + 4 * (1 + 3))
+"""Of a run: two gradients, three blocks, its pair and its items, one by one."""
 RESERVED = (256 << 20) // RUN_BYTES
 """Runs that room is set aside for before they are met, where the list could come to as many."""
 
@@ -50,24 +50,30 @@ class Reduction:
     A launch on the pairs is one on ``device.extent(pairs, pair_room)`` items, one on the runs on
     ``device.extent(run_count, run_room)``; its kernel returns where it meets `counts`.
 
+    On CUDA there are `elements`: a kernel fills them item by item, ``run`` places for every run, and `sum_elements` fills
+    `sums`.
+
     Args:
+        one_by_one: whether there are elements; on CUDA by default.
         fixed: (n,) bool, bodies that never move and are in no pair's row: nobody asks for their sums, and the ground may be
             in more pairs than a thread should walk along.
 
     Attributes:
         coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
-        runs, sums: what the kernel takes; run: items of a run, at most.
+        runs, sums, elements: what the kernel takes; run: items of a run, at most.
         counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
             that there is no room for.
         pairs, run_count: counts on the host, as of the last `prepare` or `make_room` outside of a record.
         pair_room, run_room: what there is room for.
     """
 
-    def __init__(self, device: Device, fixed: np.ndarray):
+    def __init__(self, device: Device, fixed: np.ndarray, one_by_one: bool | None = None):
         n = len(fixed)
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
         self.pairs = self.run_count = self.pair_room = self.run_room = 0
-        self.run = blocks.RUN if device.is_cpu else blocks.SHORT_RUN
+        one_by_one = not device.is_cpu if one_by_one is None else one_by_one
+        self.elements = elements.Elements() if one_by_one else None
+        self.run = elements.SHORT_RUN if one_by_one else blocks.RUN
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
@@ -111,7 +117,7 @@ class Reduction:
         recording, size = device.warp.is_capturing, device.extent(listed.count, listed.room)
         active, further, slot, behind = self._places(size)
         device.launch(
-            active_pairs.count_runs,
+            elements.count_short_runs if self.elements else active_pairs.count_runs,
             size, listed.pairs, listed.counts, done, listed.segment, values, within, self.run, active, further,
             grain=512,
         )  # fmt: skip
@@ -126,6 +132,17 @@ class Reduction:
             self.pairs, self.run_count = (int(number) for number in device.read(self.needed))
             self._reserve(self.pairs, self.run_count)
         self._list(listed, size, slot, behind)
+        if self.elements:
+            device.launch(
+                elements.list_items,
+                size, listed.counts, listed.segment, values, within, slot, self.counts, self.run, self.rest, self.runs,
+                self.elements, grain=512,
+            )  # fmt: skip
+
+    def sum_elements(self) -> None:
+        """Add up what was filled in item by item."""
+        runs = self.device.extent(self.run_count, self.run_room)
+        self.device.launch(elements.sum_elements, 12 * runs, self.elements, self.runs, self.counts, self.sums)
 
     def _places(self, size: int) -> list[wp.array]:
         """Counts and offsets of the pairs and of their further runs."""
@@ -179,7 +196,16 @@ class Reduction:
         sums.g_i, sums.g_j = get("g_i", runs, vec12), get("g_j", runs, vec12)
         sums.H_ii, sums.H_jj = get("H_ii", runs, vec12, (12,)), get("H_jj", runs, vec12, (12,))
         sums.H_ij = self.device.rows(c.blocks)
+        if self.elements:
+            self._reserve_elements(self.run * self.run_room)
         return True
+
+    def _reserve_elements(self, places: int) -> None:
+        get, one = self.pool.get, self.elements
+        one.item, one.kind = get("item", places, wp.int32), get("kind", places, wp.vec3i)
+        one.f, one.K = get("f", places, wp.vec3d), get("K", places, wp.mat33d)
+        one.Y_i, one.Y_j = get("Y_i", places, wp.vec4d), get("Y_j", places, wp.vec4d)
+        one.vectors, one.numbers = get("vectors", places, vec12), get("numbers", places, wp.vec2d)
 
     def reduce(self, done, gradient, diagonal) -> None:
         """Join the runs, and add the shares of bodies that are not done to gradient (n, 12), diagonal (n, 12, 12)."""

@@ -1,0 +1,196 @@
+"""Active items one by one, and their sums by rows, for devices with more threads than runs.
+
+A run's items stand side by side in `run` places of their own. First every place is filled by a thread, then every row of
+a run's blocks is summed by one, in registers, in the order of the items. Alone, a thread would go through the memory of
+its whole blocks for every item.
+"""
+
+import warp as wp
+
+from cuda_kernels.affine import ONE, TWO, ZERO, identity3
+from cuda_kernels.blocks import PairSums, Runs, spread
+from cuda_kernels.contact import PARALLEL, homogeneous
+from cuda_kernels.surfaces import EDGE_OF_I, EDGES, FACE_OF_I
+from cuda_kernels.vector12 import vec12
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+SHORT_RUN = 16
+"""Active items of a run: more would have threads wait for one another's sums, fewer cost blocks, which are joined."""
+
+PLAIN, TURNING, MOLLIFIED = 0, 1, 2
+"""What an item adds beside the term between its points."""
+
+
+@wp.struct
+class Elements:
+    """Items (s,) by place: its number; force f on body i and stiffness K between the points Y_i, Y_j; what it adds beside
+    that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of `Mollifier`) and numbers
+    (normal and cosine of `Turning`, or the mollifier's slope)."""
+
+    item: wp.array(dtype=wp.int32)
+    f: wp.array(dtype=wp.vec3d)
+    K: wp.array(dtype=wp.mat33d)
+    Y_i: wp.array(dtype=wp.vec4d)
+    Y_j: wp.array(dtype=wp.vec4d)
+    kind: wp.array(dtype=wp.vec3i)
+    vectors: wp.array(dtype=vec12)
+    numbers: wp.array(dtype=wp.vec2d)
+
+
+@wp.kernel
+def count_short_runs(
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    listed: wp.array(dtype=wp.int32),
+    done: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    within: wp.float64,
+    run: wp.int32,
+    active: wp.array(dtype=wp.int32),
+    further: wp.array(dtype=wp.int32),
+):
+    """As `active_pairs.count_runs`, with runs of active items alone."""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    further[k] = 0
+    active[k] = 0
+    if done[pairs[k][0]] != 0 and done[pairs[k][1]] != 0:
+        return
+    count = wp.int32(0)
+    for e in range(segment[k], segment[k + 1]):
+        if values[e] < within:
+            count = count + 1
+    if count > 0:
+        active[k] = 1
+        further[k] = (count - 1) // run
+
+
+@wp.kernel
+def list_items(
+    first: wp.int32,
+    listed: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    within: wp.float64,
+    slot: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+    run: wp.int32,
+    rest: wp.array(dtype=wp.int32),
+    runs: Runs,
+    elements: Elements,
+):
+    """Put the active items of every listed pair into the places of its runs, after `active_pairs.list_runs`; the runs'
+    beginnings and ends become those of their places."""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    n = slot[k]
+    if slot[k + 1] == n or n >= counts[0]:
+        return
+    t = n
+    further = rest[n]
+    place = t * run
+    runs.begin[t] = place
+    for e in range(segment[k], segment[k + 1]):
+        if values[e] < within:
+            if place == (t + 1) * run:
+                if further == rest[n + 1]:
+                    break
+                runs.end[t] = place
+                t = counts[0] + further
+                further = further + 1
+                place = t * run
+                runs.begin[t] = place
+            elements.item[place] = e
+            place = place + 1
+    runs.end[t] = place
+
+
+@wp.func
+def row_of(c: wp.int32, m: wp.int32, K: wp.mat33d, Ya: wp.vec4d, Yb: wp.vec4d) -> vec12:
+    """The row of K (x) Ya Yb^T that belongs to coordinate c and entry m of the homogeneous point."""
+    return Ya[m] * spread(wp.vec3d(K[c, 0], K[c, 1], K[c, 2]), Yb)
+
+
+@wp.func
+def vector_at(v: vec12, k: wp.int32) -> wp.vec3d:
+    """The k-th of four vectors."""
+    return wp.vec3d(v[3 * k], v[3 * k + 1], v[3 * k + 2])
+
+
+@wp.kernel
+def sum_elements(first: wp.int32, elements: Elements, runs: Runs, counts: wp.array(dtype=wp.int32), out: PairSums):
+    """Sum one row of the blocks of a run, the first one the gradients too; counts = [pairs, runs]."""
+    tid = wp.tid() + first
+    t = tid // 12
+    r = tid % 12
+    if t >= counts[1]:
+        return
+    c = r
+    p = wp.int32(0)
+    if r >= 3:
+        c = (r - 3) // 3
+        p = 1 + (r - 3) % 3
+    ii = vec12()
+    ij = vec12()
+    jj = vec12()
+    g_i = vec12()
+    g_j = vec12()
+    for e in range(runs.begin[t], runs.end[t]):
+        K = elements.K[e]
+        Y_i = elements.Y_i[e]
+        Y_j = elements.Y_j[e]
+        ii = ii + row_of(c, p, K, Y_i, Y_i)
+        ij = ij - row_of(c, p, K, Y_i, Y_j)
+        jj = jj + row_of(c, p, K, Y_j, Y_j)
+        if r == 0:
+            f = elements.f[e]
+            g_i = g_i + spread(f, Y_i)
+            g_j = g_j - spread(f, Y_j)
+        kind = elements.kind[e]
+        if kind[0] == TURNING:
+            v = elements.vectors[e]
+            numbers = elements.numbers[e]
+            n = vector_at(v, 0)
+            N = numbers[0] * wp.outer(n, n)
+            Y0 = homogeneous(vector_at(v, 1), ZERO)
+            Y1 = homogeneous(vector_at(v, 2), ZERO)
+            if kind[1] == EDGES:
+                cosine = numbers[1]
+                N = N / wp.max(ONE - cosine * cosine, wp.float64(PARALLEL))
+                ii = ii + row_of(c, p, N, Y0, Y0)
+                ij = ij - cosine * row_of(c, p, N, Y0, Y1)
+                jj = jj + row_of(c, p, N, Y1, Y1)
+            else:
+                both = row_of(c, p, N, Y0, Y0)
+                if kind[2] == 2:
+                    both = both + row_of(c, p, N, Y1, Y1)
+                if kind[1] == EDGE_OF_I or kind[1] == FACE_OF_I:
+                    ii = ii + both
+                else:
+                    jj = jj + both
+        elif kind[0] == MOLLIFIED:
+            v = elements.vectors[e]
+            ea = vector_at(v, 0)
+            eb = vector_at(v, 1)
+            Ya = homogeneous(vector_at(v, 2), ZERO)
+            Yb = homogeneous(vector_at(v, 3), ZERO)
+            q = TWO * elements.numbers[e][0]
+            aa = wp.dot(ea, ea)
+            ab = wp.dot(ea, eb)
+            bb = wp.dot(eb, eb)
+            ii = ii + row_of(c, p, q * (bb * identity3() - wp.outer(eb, eb)), Ya, Ya)
+            ij = ij + row_of(c, p, q * (wp.outer(ea, eb) - ab * identity3()), Ya, Yb)
+            jj = jj + row_of(c, p, q * (aa * identity3() - wp.outer(ea, ea)), Yb, Yb)
+            if r == 0:
+                g_i = g_i + spread(q * (bb * ea - ab * eb), Ya)
+                g_j = g_j + spread(q * (aa * eb - ab * ea), Yb)
+    out.H_ii[t, r] = ii
+    out.H_ij[t, r] = ij
+    out.H_jj[t, r] = jj
+    if r == 0:
+        out.g_i[t] = g_i
+        out.g_j[t] = g_j
