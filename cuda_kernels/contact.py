@@ -144,6 +144,17 @@ def turning(
 
 
 @wp.func
+def radial(law: ContactLaw, kappa: wp.float64, m: Mollifier, D: wp.float64, d: wp.float64, xi: wp.float64) -> wp.vec3d:
+    """Along the normal, of a contact with distance d, D = d^2: force, stiffness (no less than 0), and the slope of the
+    energy with the mollifier's c, kappa b dm/dc."""
+    b = barrier(law.kind, D, law.d_hat, xi)
+    g = kappa * m.m * TWO * d * b[1]
+    return wp.vec3d(
+        g, wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1])), kappa * b[0] * m.dm
+    )  # fmt: skip
+
+
+@wp.func
 def homogeneous(x: wp.vec3d, w: wp.float64) -> wp.vec4d:
     return wp.vec4d(w, x[0], x[1], x[2])
 

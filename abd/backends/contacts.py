@@ -14,7 +14,8 @@ from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
-from cuda_kernels.contact_blocks import contact_blocks, contact_elements
+from cuda_kernels.contact_blocks import contact_blocks
+from cuda_kernels.contact_elements import contact_elements
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64
@@ -294,12 +295,8 @@ class Friction:
     def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
         """Sums over the lagged contacts."""
         r, contacts = self.reduction, self.contacts
-        runs, slips, items = (
-            self.device.extent(r.run_count, r.run_room),
-            (self.lagged, eps, pose, rest),
-            (r.runs, r.counts),
-        )
-        caution = contacts.law.caution
+        runs, items = self.device.extent(r.run_count, r.run_room), (r.runs, r.counts)
+        slips, caution = (self.lagged, eps, pose, rest), contacts.law.caution
         if r.elements:
             self.device.launch(
                 friction.friction_elements, r.run * runs, *slips, caution, *items, r.run, r.elements, grain=128

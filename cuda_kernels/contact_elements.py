@@ -1,0 +1,75 @@
+"""Contacts one by one, for `cuda_kernels.elements`; the same terms as in `cuda_kernels.contact_blocks`."""
+
+import warp as wp
+
+from cuda_kernels.affine import ONE, ZERO, Pose
+from cuda_kernels.blocks import Runs
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, turning
+from cuda_kernels.elements import MOLLIFIED, PLAIN, TURNING, Elements
+from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.vector12 import vec12
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.kernel
+def contact_elements(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    gap: wp.array(dtype=wp.float64),
+    runs: Runs,
+    counts: wp.array(dtype=wp.int32),
+    run: wp.int32,
+    out: Elements,
+):
+    """One candidate of a run, in its place; counts = [pairs, runs]."""
+    place = wp.tid() + first
+    t = place // run
+    if t >= counts[1]:
+        return
+    if place >= runs.end[t]:
+        return
+    e = out.item[place]
+    c = candidates[e]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    Ai = pose.A[i]
+    Aj = pose.A[j]
+    xi = separation(s, i, j, law.minimum)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+    D = wp.dot(near.r, near.r)
+    d = wp.sqrt(D)
+    m = mollifier(c[1], prim, Ai, Aj)
+    n = wp.vec3d()
+    along = wp.vec3d()
+    if gap[e] > ZERO:
+        n = near.r / d
+        along = radial(law, law.kappa[0] * law.stiffness[s.material[i], s.material[j]], m, D, d, xi)
+    out.f[place] = along[0] * n
+    out.Y_i[place] = homogeneous(near.Xi, ONE)
+    out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
+    K = along[1] * wp.outer(n, n)
+    kind = wp.vec3i(PLAIN, 0, 0)
+    if m.active != 0:
+        kind = wp.vec3i(MOLLIFIED, 0, 0)
+        out.vectors[place] = vec12(
+            m.ea[0], m.ea[1], m.ea[2], m.eb[0], m.eb[1], m.eb[2], m.Ea[0], m.Ea[1], m.Ea[2], m.Eb[0], m.Eb[1], m.Eb[2]
+        )  # fmt: skip
+        out.numbers[place] = wp.vec2d(along[2], ZERO)
+    else:
+        turn = turning(near, -along[0], wp.min(law.inertia[i], law.inertia[j]), n, Ai, Aj)
+        if turn.count > 0:
+            share = law.caution[i]
+            kind = wp.vec3i(TURNING, near.feature, turn.count)
+            K = K + share * turn.tangential
+            out.vectors[place] = vec12(
+                n[0], n[1], n[2], turn.E0[0], turn.E0[1], turn.E0[2], turn.E1[0], turn.E1[1], turn.E1[2], ZERO, ZERO, ZERO
+            )  # fmt: skip
+            out.numbers[place] = wp.vec2d(share * turn.normal, turn.cosine)
+    out.K[place] = K
+    out.kind[place] = kind
