@@ -33,7 +33,7 @@ contact=(wrecking_ball chain_net:16,32 pile:1000,10000,100000)
 chains=(chain:1000,10000,100000,1000000)
 profiled=(wrecking_ball pile:10000 chain:100000)
 peers=(wrecking_ball pile:1000,10000)
-backend=cuda rounds=3 workers=6 sanitized=(falling_box box_stack chain) selected=() twins=(1000 30000)
+backend=cuda rounds=3 workers=12 sanitized=(falling_box box_stack chain) selected=() twins=(1000 30000)
 own=() few=(--steps 10) some=(--steps 30)  # steps: each family's own, and fewer
 if [ "$device" = cpu ]; then
     contact=(chain_net:4 pile:10) chains=(chain:10,20) profiled=(pile:10) peers=(pile:10)
@@ -79,7 +79,7 @@ if [ "$device" != cpu ]; then
 fi
 parallel=()
 [ "$workers" -gt 1 ] && "$python" -c 'import xdist' 2>/dev/null && parallel=(-n "$workers")
-part tests 140 "$python" -m pytest -q --device "$device" "${parallel[@]}" "${selected[@]}"
+part tests 170 "$python" -m pytest -q --device "$device" "${parallel[@]}" "${selected[@]}"
 wait
 
 bench=("$python" tools/bench/run.py --devices "$device" --repeats 1 --limit 25 --warm)

@@ -29,6 +29,7 @@ class FrameQueue:
         """Frames so far, those on their way included."""
         self._last: Frame | None = None
         self._work: deque[Future] = deque()
+        self._flush: Future | None = None
         self._thread = ThreadPoolExecutor(1, "abd-writer") if beside else None
 
     def add(self, frame: Frame) -> None:
@@ -41,14 +42,14 @@ class FrameQueue:
 
     @property
     def due(self) -> bool:
-        """Whether a flush would stay below its share of the wall time."""
+        """Whether a flush would stay below its share of the wall time, and none is under way."""
         self._raise_failures()
-        return not self._work and self.writer.due
+        return (self._flush is None or self._flush.done()) and self.writer.due
 
     def flush(self, checkpoint: dict) -> None:
         """Bring all frames, and the checkpoint of the present state, to the file."""
         self._hand_over()
-        self._do(self.writer.flush, checkpoint)
+        self._flush = self._do(self.writer.flush, checkpoint)
 
     def close(self) -> None:
         """Return when everything is on the disk."""
@@ -64,14 +65,16 @@ class FrameQueue:
             frame.arrive()
             self._do(lambda: self.writer.append(frame.values()))
 
-    def _do(self, work, *arguments) -> None:
+    def _do(self, work, *arguments) -> Future | None:
+        """Do it now, or in the thread after all that waits there."""
         if self._thread is None:
             work(*arguments)
-            return
+            return None
         self._raise_failures()
         while len(self._work) >= DEPTH:
             self._work.popleft().result()
         self._work.append(self._thread.submit(work, *arguments))
+        return self._work[-1]
 
     def _raise_failures(self) -> None:
         while self._work and self._work[0].done():
