@@ -29,6 +29,12 @@ def take_one(first: wp.int32, values: wp.array(dtype=wp.int32)):
     values[first + wp.tid()] -= wp.int32(1)
 
 
+@pytest.fixture
+def eager(monkeypatch):
+    """The second run of a body is recorded, as on CUDA."""
+    monkeypatch.setattr("abd.backends.graphs.PATIENCE", 1)
+
+
 def test_launches_replays_and_reads_are_counted():
     device = Device(NAME)
     x, y, out = (device.zeros((9, 12), wp.float64) for _ in range(3))
@@ -50,7 +56,7 @@ def test_launches_replays_and_reads_are_counted():
 
 
 @pytest.mark.parametrize("watching", [Timeline, Launches])
-def test_graphs_stay_whole_unless_somebody_wants_to_see_inside(watching):
+def test_graphs_stay_whole_unless_somebody_wants_to_see_inside(eager, watching):
     device = Device(NAME)
     graphs, x = Graphs(device), device.upload(np.ones((9, 12)), wp.float64)
     out, watch = device.zeros(9, wp.float64), watching(device)
@@ -64,7 +70,7 @@ def test_graphs_stay_whole_unless_somebody_wants_to_see_inside(watching):
         assert graphs.recorded == 0 and watch.works()[0].calls == 5
 
 
-def test_without_conditions_in_graphs_nothing_is_recorded():
+def test_without_conditions_in_graphs_nothing_is_recorded(eager):
     device = Device(NAME)
     graphs, count, left = Graphs(device), device.zeros(1, wp.int32), device.upload([3], wp.int32)
     graphs.whole = False
@@ -78,7 +84,7 @@ def test_without_conditions_in_graphs_nothing_is_recorded():
     assert graphs.recorded == 0 and device.read(count).tolist() == [3] and device.read(left).tolist() == [0]
 
 
-def test_a_recorded_simulation_is_seen_from_outside(monkeypatch):
+def test_a_recorded_simulation_is_seen_from_outside(eager, monkeypatch):
     monkeypatch.setattr(on_warp, "WarpBackend", partial(on_warp.WarpBackend, resident=True))
     simulation = abd.Simulation("box_stack", device=NAME)
     for _ in range(6):
