@@ -9,17 +9,11 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <functional>
-#include <memory>
-#include <numeric>
-#include <random>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,7 +47,7 @@ constexpr size_t STACK = 64 * 1024;
 struct Thread {
     ucontext_t context;  // enters the kernel; from then on `left` is where it goes on: no system call, unlike contexts
     jmp_buf left;
-    std::unique_ptr<char[]> stack{new char[STACK]};
+    std::vector<char> stack = std::vector<char>(STACK);
     bool started = false, finished = false, waits = false;
     int place = 0;       // line of the meeting point
     unsigned mask = 0;   // lanes that meet; of no use in a meeting of the block
@@ -66,14 +60,15 @@ struct Block {
     std::vector<Thread> threads;
     jmp_buf scheduler;
     int current = 0;
-    std::function<void()> body;
+    void (*body)(void*);
+    void* arguments;
 };
 
 inline Block* block = nullptr;
 inline dim3 thread_index, block_index, block_size, grid_size;
 
 inline void enter() {
-    block->body();
+    block->body(block->arguments);
     block->threads[block->current].finished = true;
     _longjmp(block->scheduler, 1);
 }
@@ -168,15 +163,26 @@ inline bool release_block(std::string& problem) {
     return place >= 0;
 }
 
-// Run a grid; order 0: threads by number, 1: backwards, others: shuffled. Returns what is wrong, empty if nothing.
-inline std::string run(int blocks, int threads, int order, const std::function<void()>& body) {
-    std::mt19937 generator(order);
+// Who runs when; order 0: threads by number, 1: backwards, others: shuffled, in every round anew.
+inline void deal(std::vector<int>& turns, int order, uint64_t& dice) {
+    const int count = int(turns.size());
+    for (int k = 0; k < count; ++k) turns[k] = order == 1 ? count - 1 - k : k;
+    for (int k = count - 1; order > 1 && k > 0; --k) {
+        dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+        std::swap(turns[k], turns[(dice >> 33) % (k + 1)]);
+    }
+}
+
+// Run a grid. Returns what is wrong, empty if nothing.
+inline std::string run(int blocks, int threads, int order, void (*body)(void*), void* arguments) {
+    uint64_t dice = order;
     std::vector<int> turns(threads);
     grid_size = {unsigned(blocks), 1, 1};
     block_size = {unsigned(threads), 1, 1};
-    Block own;
+    static Block own;  // stacks are used again: fresh memory costs more than most runs
     own.body = body;
-    own.threads = std::vector<Thread>(threads);
+    own.arguments = arguments;
+    if (int(own.threads.size()) != threads) own.threads = std::vector<Thread>(threads);
     block = &own;
     for (int b = 0; b < blocks; ++b) {
         block_index = {unsigned(order == 1 ? blocks - 1 - b : b), 0, 0};
@@ -186,15 +192,13 @@ inline std::string run(int blocks, int threads, int order, const std::function<v
         for (Thread& t : own.threads) {
             t.started = t.finished = t.waits = false;
             getcontext(&t.context);
-            t.context.uc_stack.ss_sp = t.stack.get();
+            t.context.uc_stack.ss_sp = t.stack.data();
             t.context.uc_stack.ss_size = STACK;
             t.context.uc_link = nullptr;
             makecontext(&t.context, enter, 0);
         }
         for (bool alive = true; alive;) {
-            std::iota(turns.begin(), turns.end(), 0);
-            if (order == 1) std::reverse(turns.begin(), turns.end());
-            if (order > 1) std::shuffle(turns.begin(), turns.end(), generator);
+            deal(turns, order, dice);
             bool moved = false;
             for (int k : turns) {
                 Thread& t = own.threads[k];
@@ -242,7 +246,8 @@ inline int lane() { return thread_index.x & 31; }
 template <class... Arguments, size_t... k>
 std::string launch(void (*kernel)(Arguments...), void** values, int blocks, int threads, int order,
                    std::index_sequence<k...>) {
-    return run(blocks, threads, order, [&] { kernel(*static_cast<std::decay_t<Arguments>*>(values[k])...); });
+    auto call = [&] { kernel(*static_cast<Arguments*>(values[k])...); };
+    return run(blocks, threads, order, [](void* it) { (*static_cast<decltype(call)*>(it))(); }, &call);
 }
 
 template <class... Arguments>

@@ -16,6 +16,7 @@ from on_device import NAME
 from tool import load_tool
 from twins import Held
 
+import abd
 from abd.backends import raw_kernels
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
@@ -209,10 +210,10 @@ def test_islands_that_are_done_keep_their_rows(twinned, in_levels):
     np.testing.assert_allclose(after[16:], 2.0 * before[16:], rtol=0, atol=1e-12 * np.abs(before).max())
 
 
-@pytest.mark.parametrize("wanted", ["direct", "pcg"])
-def test_bodies_that_are_done_update_no_others(twinned, in_levels, wanted):
+@pytest.mark.parametrize(("wanted", "joined"), [("direct", True), ("pcg", True), ("pcg", False)])
+def test_bodies_that_are_done_update_no_others(twinned, in_levels, wanted, joined):
     """Within an island no solver asks for it, but the Warp kernels define what comes of it."""
-    system = System(twinned, 25, net(5, 5))
+    system = System(twinned, 25, net(5, 5)) if joined else System(twinned, 25, NOTHING, net(5, 5), stiffness=1.0)
     solver = system.solver(wanted)
     system.solve(solver)
     twinned.write(solver.islands.done, (np.arange(25) % 4 == 1).astype(np.int32))
@@ -237,6 +238,16 @@ def test_conjugate_gradients(twinned, in_levels, joined):
     exact = system.dense()
     assert np.abs(system.solve(system.solver("pcg", tolerance=1e-6)) - exact).max() <= 1e-4 * np.abs(exact).max()
     assert {"multiply", "turn", "descend" if joined else "descend_and_divide"} <= set(twinned.raw.launches)
+
+
+def test_a_step_of_a_scene():
+    """Contact and friction of a stack, by conjugate gradients: blocks of a real matrix, which cancel in products."""
+    simulation = abd.Simulation(abd.load("box_stack", ["solver.linear_solver=pcg"]), device=NAME)
+    held = simulation.backend.device.raw = Held(simulation.backend.device, relative=1e-10)
+    simulation.step()
+    assert {"join_runs", "gather_bodies", "invert_pivots", "multiply", "descend_and_divide", "turn"} == set(
+        held.launches
+    )
 
 
 # what the twins promise -------------------------------------------------------------------------------------------------
