@@ -1,7 +1,8 @@
 """What the iterations of a step decide by, on the device, so that they can be recorded.
 
-Numbers per island are float64, flags 0 or 1 among them; who has converged is int32, as kernels ask it of bodies. `Control.at` holds the numbers
-of the whole step (indices below), `Control.flags` what loops and branches ask, both shared by all islands.
+Numbers per island are float64, flags 0 or 1 among them; who has converged is int32, as kernels ask it of bodies.
+`Control.at` holds the numbers of the whole step (indices below), `Control.flags` what loops and branches ask, both shared
+by all islands.
 """
 
 import warp as wp
@@ -74,8 +75,10 @@ NO_CONVERGENCE = 3
 NO_CURVATURE = 4
 NO_CUT = 5
 NOT_FINITE_GRADIENT = 6
-NO_ROOM = 7
-"""Not a failure of the step: arrays have to grow, and the iteration is repeated."""
+NOT_POSITIVE = 7
+"""A pivot of the factor."""
+NO_ROOM = 8
+"""Not a failure of the step: arrays have to grow, and what they were too short for is repeated."""
 
 
 @wp.struct
@@ -165,6 +168,13 @@ def check_room(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), pa
 
 
 @wp.kernel
+def check_pivots(first: wp.int32, c: Control, any_failed: wp.array(dtype=wp.int32)):
+    """Whether the matrix was positive definite; one item."""
+    if any_failed[0] != 0:
+        fail(c, NOT_POSITIVE)
+
+
+@wp.kernel
 def go_round(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
     """Count a round of a loop, which goes on while it is asked for; `failure` where it is still asked for at the end."""
     c.flags[ROUND] = c.flags[ROUND] + 1
@@ -178,15 +188,9 @@ def go_round(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
 
 
 @wp.kernel
-def gather_status(
-    first: wp.int32,
-    c: Control,
-    any_failed: wp.array(dtype=wp.int32),
-    out: wp.array(dtype=wp.float64),
-):
-    """All that the host asks of an iteration, in one array: numbers, flags, whether a pivot failed; one item."""
+def gather_status(first: wp.int32, c: Control, out: wp.array(dtype=wp.float64)):
+    """All that the host asks of an iteration, in one array: numbers, then flags; one item."""
     for k in range(NUMBERS):
         out[k] = c.at[k]
     for k in range(FLAGS):
         out[NUMBERS + k] = wp.float64(c.flags[k])
-    out[NUMBERS + FLAGS] = wp.float64(any_failed[0])

@@ -4,7 +4,21 @@ what they mean, and of `WarpBackend._within_limits`."""
 import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO
-from cuda_kernels.control import AGAIN, ASKED, CLEAR, EXHAUSTED, NO_DECREASE, STALE, TOLERANCE, TRIALS, Control, H, fail
+from cuda_kernels.control import (
+    AGAIN,
+    ASKED,
+    CLEAR,
+    EXHAUSTED,
+    FAILURE,
+    NO_DECREASE,
+    SOUND,
+    STALE,
+    TOLERANCE,
+    TRIALS,
+    Control,
+    H,
+    fail,
+)
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -40,6 +54,15 @@ def begin_search(first: wp.int32, c: Control):
         return
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
     c.small[w] = wp.where(speed <= c.at[TOLERANCE] and c.settled[w] != ZERO, ONE, ZERO)
+
+
+@wp.kernel
+def begin_again(first: wp.int32, c: Control):
+    """The search begins once more; one item."""
+    c.flags[FAILURE] = 0
+    c.flags[SOUND] = 1
+    c.flags[TRIALS] = 0
+    c.flags[EXHAUSTED] = 0
 
 
 @wp.kernel
@@ -80,8 +103,10 @@ def count_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def take_doubtful(first: wp.int32, c: Control):
-    """No slope is steeper: the trial is taken, and linearised already; one item."""
-    if c.flags[AGAIN] == 0:
+    """No slope is steeper: the trial is taken, and linearised already, unless there was no room for that; one item."""
+    if c.flags[SOUND] == 0:
+        c.flags[AGAIN] = 0
+    elif c.flags[AGAIN] == 0:
         c.flags[STALE] = 0
     c.flags[ASKED] = c.flags[AGAIN]
 

@@ -44,6 +44,8 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
+    # until `judge_efforts` says otherwise
+    c.settled[w] = ONE
     c.each[w] = ZERO
     if c.converged[w] != 0:
         return

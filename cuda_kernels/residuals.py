@@ -56,11 +56,11 @@ def resume_residuals(
 
 
 @wp.kernel
-def count_product(first: wp.int32, c: Control):
-    """An iteration of conjugate gradients begins; one item."""
+def count_product(first: wp.int32, c: Control, counts: wp.int32):
+    """An iteration of conjugate gradients begins, which counts as one of the Newton iteration or not; one item."""
     c.flags[RUNNING] = 0
     c.flags[PASSED] = c.flags[PASSED] + 1
-    c.flags[LINEAR] = c.flags[LINEAR] + 1
+    c.flags[LINEAR] = c.flags[LINEAR] + counts
 
 
 @wp.kernel

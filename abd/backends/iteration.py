@@ -7,6 +7,7 @@ stiffness; nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +16,10 @@ import warp as wp
 from abd.backends.graphs import Graphs
 from abd.backends.linear import CORRECTION
 from abd.backends.resident_linear import ResidentLinear
+from abd.backends.resident_search import HALVINGS, ResidentSearch
 from abd.errors import StepFailure
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from cuda_kernels import affine, bodies, control, integrators, line_search, newton, paths, sums
-
-HALVINGS = 40
-"""Of the line search, as in `abd.solver.line_search`."""
+from cuda_kernels import bodies, control, integrators, line_search, newton, paths, sums
 
 FAILURES = {
     control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
@@ -40,11 +39,15 @@ FAILURES = {
 class Status:
     """What an iteration came to.
 
-    moving: whether an island has not converged; worst: largest speed with which islands converged [m/s]; gap: smallest one
-    of the moving islands [m], least: their smallest accepted step; open: largest residual of the exact joints of islands
-    that would have converged but for them, over its tolerance; trials, linear: energy evaluations, iterations of pcg.
+    failure: one of `cuda_kernels.control`, 0 without; covered: whether the candidate list is complete for the path, so that
+    a step was searched for; moving: whether an island has not converged; worst: largest speed with which islands converged
+    [m/s]; gap: smallest one of the moving islands [m], least: their smallest accepted step; open: largest residual of the
+    exact joints of islands that would have converged but for them, over its tolerance; trials, linear: energy evaluations,
+    iterations of pcg.
     """
 
+    failure: int
+    covered: bool
     moving: bool
     worst: float
     gap: float
@@ -72,13 +75,17 @@ class Iteration:
         c.counts = backend.islands.counts
         c.at, c.flags = d.zeros(control.NUMBERS, wp.float64), d.zeros(control.FLAGS, wp.int32)
         self.linear = ResidentLinear(backend.linear, self.graphs, c)
-        self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
-        self.scratch, self.settled, self.largest = *(d.zeros(room, wp.float64) for _ in range(2)), d.zeros(1, wp.float64)
+        self.search = ResidentSearch(backend, self.graphs, c)
+        self.status = d.zeros(control.NUMBERS + control.FLAGS, wp.float64)
+        self.scratch, self.settled, self.largest = (
+            *(d.zeros(room, wp.float64) for _ in range(2)),
+            d.zeros(1, wp.float64),
+        )
         self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
         self.reads = 0
         self._flag = {
             name: c.flags[getattr(control, name) : getattr(control, name) + 1]
-            for name in ("STALE", "SOUND", "COVERED", "AGAIN", "ASKED", "TIGHTEN")
+            for name in ("STALE", "SOUND", "COVERED", "AGAIN", "TIGHTEN")
         }
 
     # from the host --------------------------------------------------------------------------------------------------
@@ -109,6 +116,7 @@ class Iteration:
             write(self.all, asleep.astype(np.int32))
             if stale:
                 # once with all bodies: those that sleep keep blocks that can be factorised
+                b.set_caution(np.zeros(b.islands.count))
                 b.linearize()
                 stale = False
         flags[control.STALE] = stale
@@ -117,29 +125,47 @@ class Iteration:
         self._follow_pairs()
         return True
 
-    def run(self) -> Status:
-        """One iteration.
+    def run(self, progress) -> Status:
+        """One iteration, counted in `progress` (`abd.solver.progress`) as far as it comes.
 
         Raises:
             StepFailure: it could not be done.
         """
         b = self.backend
         b.know_contacts()
-        self.graphs.run(("iteration", *self._key()), self._iterate)
-        failure, covered, status = self._look()
-        while failure == control.NO_ROOM:
-            for reduction in (b.contacts.reduction, b.friction.reduction):
-                reduction.make_room(*map(int, self.device.read(reduction.needed)))
+        status = self._replay("iteration", self._iterate)
+        while status.failure == control.NO_ROOM and not status.covered:
+            self._make_room()
             self._raise(control.STALE)
-            self.graphs.run(("iteration", *self._key()), self._iterate)
-            failure, covered, status = self._look()
-        if failure == 0 and not covered:
+            status = self._replay("iteration", self._iterate)
+        progress.newton += 1
+        progress.linear += status.linear
+        b.linear.took(status.linear)
+        if not (status.failure or status.covered):
             self._renew()
-            self.graphs.run(("end", *self._key()), self._end_renewed)
-            failure, _, status = self._look()
-        if failure:
-            raise StepFailure(*FAILURES[failure])
+            status = self._replay("end", self._end_renewed)
+        while status.failure == control.NO_ROOM:
+            self._make_room()
+            status = self._replay("search", self._search_again)
+        if status.failure == control.NOT_POSITIVE:
+            b.linear.check()
+        if status.failure:
+            raise StepFailure(*FAILURES[status.failure])
+        progress.trials += status.trials
+        progress.tolerance = max(progress.tolerance, status.worst)
+        if not status.moving:
+            b.islands.unsettle()
         return status
+
+    def _replay(self, name: str, body: Callable[[], None]) -> Status:
+        """What the record of this name comes to."""
+        self.graphs.run((name, *self._key()), body)
+        return self._look()
+
+    def _make_room(self) -> None:
+        """Make room for the sums of contacts that the last record found no room for."""
+        for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
+            reduction.make_room(*map(int, self.device.read(reduction.needed)))
 
     def speeds(self, h: float) -> np.ndarray:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
@@ -168,17 +194,13 @@ class Iteration:
     def _raise(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
-    def _look(self) -> tuple[int, bool, Status]:
-        """Failure (`cuda_kernels.control`), whether the candidate list covers the path, and what the iteration came to."""
+    def _look(self) -> Status:
         values = self.device.read(self.status)
         self.reads += 1
         at, flags = values[: control.NUMBERS], values[control.NUMBERS :].astype(int)
-        linear = self.backend.linear
-        if flags[control.FLAGS]:
-            linear.check()
-        if flags[control.LINEAR]:
-            linear.took(int(flags[control.LINEAR]))
-        status = Status(
+        return Status(
+            failure=int(flags[control.FAILURE]),
+            covered=bool(flags[control.COVERED]),
             moving=bool(flags[control.MOVING]),
             worst=float(at[control.WORST]),
             gap=float(at[control.GAP]),
@@ -187,7 +209,6 @@ class Iteration:
             trials=int(flags[control.TRIALS]),
             linear=int(flags[control.LINEAR]),
         )
-        return int(flags[control.FAILURE]), bool(flags[control.COVERED]), status
 
     def _key(self) -> tuple:
         """Plain numbers that are recorded by value, and what decides on the launches."""
@@ -246,8 +267,7 @@ class Iteration:
         self._gather()
 
     def _gather(self) -> None:
-        b = self.backend
-        self.device.launch(control.gather_status, 1, self.control, b.linear.factor.factor.any_failed, self.status)
+        self.device.launch(control.gather_status, 1, self.control, self.status)
 
     def _spread_caution(self) -> None:
         b = self.backend
@@ -258,8 +278,7 @@ class Iteration:
         self._spread_caution()
         b.linearize()
         launch(control.set_flag, 1, c, control.STALE, 0)
-        for reduction in (b.contacts.reduction, b.friction.reduction):
-            launch(control.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
+        self.search.check_room()
 
     def _find_direction(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
@@ -310,7 +329,7 @@ class Iteration:
                 launch(bodies.project_vectors, n, b.body, b.step, direction)
             launch(integrators.add_rows, n, missing, b.gradient)
             look()
-            launch(control.go_round, 1, c, CLOSINGS, 0)
+            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
 
         def look() -> None:
             a = b.values["a"]
@@ -349,67 +368,14 @@ class Iteration:
         b.islands.fold(c.each, sums.MAX, self.largest)
 
     def _search(self) -> None:
-        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(line_search.begin_alpha, n, c)
-        if b.system.has_barriers:
-            self._keep_limits()
-        launch(line_search.begin_search, n, c)
-        self._measure_slope(c.slope)
-        launch(control.begin_loop, 1, c)
-        self._raise(control.AGAIN)
-        self._raise(control.STALE)
-        self.graphs.repeat(self._flag["AGAIN"], self._try)
-        self._finish()
+        self.search.launch()
+        self.graphs.when(self._flag["SOUND"], self._finish)
 
-    def _keep_limits(self) -> None:
-        """As `WarpBackend._within_limits`."""
-        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        shares = b.values["a"]
-        b.joints.measure_gaps(b.pose)
-
-        def cut() -> None:
-            launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
-            shares.fill_(1.0)
-            b.joints.open_shares(b.trial, shares)
-            b.islands.reduce(shares, sums.MIN, self.scratch)
-            launch(line_search.cut, n, c, self.scratch)
-            launch(control.go_round, 1, c, LIMIT_CUTS, control.NO_CUT)
-
-        launch(control.begin_loop, 1, c)
-        self._raise(control.AGAIN)
-        self.graphs.repeat(self._flag["AGAIN"], cut)
-
-    def _measure_slope(self, out: wp.array) -> None:
-        b = self.backend
-        row = b.values["row"]
-        self.device.launch(sums.dot_rows, b.n, b.gradient, b.linear.direction, row)
-        b.islands.reduce(row, sums.SUM, out)
-
-    def _try(self) -> None:
-        """A trial of the line search: taken, halved, or taken to look at its slope."""
-        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
-        b.launch_trial(c.alpha, c.change, c.size)
-        launch(control.begin_loop, 1, c)
-        launch(line_search.judge_trial, n, c)
-        launch(line_search.count_trial, 1, c)
-        self.graphs.when(self._flag["ASKED"], self._compare_slopes)
-        self.graphs.when(self._flag["AGAIN"], self._halve)
-
-    def _halve(self) -> None:
-        b, c, launch = self.backend, self.control, self.device.launch
-        launch(line_search.halve, b.n, c, HALVINGS)
-        launch(line_search.end_halvings, 1, c, HALVINGS)
-
-    def _compare_slopes(self) -> None:
-        b, c, launch = self.backend, self.control, self.device.launch
-        b.exchange()
-        b.linearize()
-        self._measure_slope(c.steepness)
-        launch(line_search.judge_slopes, b.n, c)
-        launch(line_search.take_doubtful, 1, c)
-        # `exchange` again takes the trial back; the end of the search then takes it for good
-        b.exchange()
+    def _search_again(self) -> None:
+        """The search once more, after one that found no room to compare slopes."""
+        self.search.launch_again()
+        self.graphs.when(self._flag["SOUND"], self._finish)
+        self._gather()
 
     def _finish(self) -> None:
         """Take the last trial, learn from it, and see who has converged."""

@@ -85,9 +85,10 @@ class LinearSolver:
         self.static.take(diagonal, couplings, self.islands.done)
         self.static.compute()
         self._matrix = self.gathered(diagonal, couplings)
-        taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
-        self._expected = (3 * self._expected + taken) // 4
-        return taken
+        self._before = self._expected
+        self._taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
+        self.took(self._taken)
+        return self._taken
 
     def tighten(self) -> int:
         """Bring the last solve to the solver's own tolerance; returns the number of further iterations.
@@ -97,7 +98,8 @@ class LinearSolver:
         if self.is_exact:
             return 0
         more = self._gradients.resume(self.tolerance)
-        self._expected += more // 4
+        self._expected = self._before
+        self.took(self._taken + more)
         return more
 
     def begin(self) -> None:
@@ -249,7 +251,7 @@ class LinearSolver:
         self.choice, self.factor = self._whole_choice, self._whole
 
     def took(self, iterations: int) -> None:
-        """Learn how many iterations of pcg a recorded solve took."""
+        """Learn how many iterations of pcg a solve took."""
         if not self.choice.direct:
             self._expected = (3 * self._expected + iterations) // 4
 

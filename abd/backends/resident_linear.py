@@ -54,6 +54,7 @@ class ResidentLinear:
         if linear.choice.direct:
             linear.factor.take(diagonal, couplings, done)
             linear.factor.compute_and_solve(-1.0, gradient, linear.direction, linear.dots)
+            self.device.launch(control.check_pivots, 1, self.control, linear.factor.factor.any_failed)
             return
         linear.static.take(diagonal, couplings, done)
         linear.static.compute()
@@ -90,16 +91,17 @@ class ResidentLinear:
         wp.copy(self.left, self.start)
         launch(control.set_flag, 1, c, control.PASSED, 0)
         launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance)
-        self._iterate(x)
+        # what closes exact joints is no part of the system that the choice of the solver is about
+        self._iterate(x, counts=tolerance == control.FORCING)
 
-    def _iterate(self, x) -> None:
+    def _iterate(self, x, counts: bool = True) -> None:
         linear, device, c, g = self.linear, self.device, self.control, self.gradients
         launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
         island, done = islands.island, islands.done
         r, z, p, q, product = rows(g.r), rows(g.z), rows(g.p), rows(g.q), g.product
 
         def iterate() -> None:
-            launch(residuals.count_product, 1, c)
+            launch(residuals.count_product, 1, c, int(counts))
             launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)
             islands.reduce(product, sums.SUM, self.curvature)
             if linear.static.is_diagonal:
@@ -118,4 +120,3 @@ class ResidentLinear:
             )  # fmt: skip
 
         self.graphs.repeat(self.running, iterate)
-

@@ -88,9 +88,10 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         caution.advance(change, slope, alpha, free)
         progress.trials += trials
         # where energies differ only by rounding the search may shorten a step that is within the tolerance already
-        reached = ~converged & small & (free == 1.0) & caution.decides
+        near = ~converged & small & (free == 1.0)
+        reached = near & caution.decides
         if exact:
-            error = backend.joint_errors() if reached.any() else np.full(islands.count, np.inf)
+            error = backend.joint_errors() if near.any() else np.full(islands.count, np.inf)
             reached &= error <= 1.0
         moving = ~converged & ~reached
         progress.tolerance = max(progress.tolerance, float(speed[reached].max(initial=0.0)))
@@ -105,7 +106,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
         if stiffness.after_iteration(backend, alpha, moving):
             converged &= ~islands.paired
             linearized = False
-    still_open = error[moving].max() if exact and (small & (free == 1.0) & moving).any() else 0.0
+    still_open = error[near & moving].max(initial=0.0) if exact else 0.0
     where = island_of(backend, np.where(moving, speed, -1.0))
     raise not_converged(settings.max_newton, still_open, speed[moving].max(), tolerance, where)
 
@@ -113,12 +114,12 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
 def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:
     """A direction as exact as the progress asks for, and as can be where one of a `moving` island seems to end it; the
     largest displacements (islands,) of the full step [m]."""
+    progress.newton += 1
     moved, iterations = backend.solve(forcing.tolerance)
     if iterations and not forcing.decides((moving & (moved <= tolerance * h)).any()):
         moved, more = backend.tighten()
         iterations += more
     forcing.advance(float(np.where(moving, moved, 0.0).max(initial=0.0)) / h)
-    progress.newton += 1
     progress.linear += iterations
     return moved
 

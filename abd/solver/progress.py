@@ -40,10 +40,11 @@ def not_converged(iterations: int, still_open: float, speed: float, tolerance: f
     """That the iterations did not suffice.
 
     Args:
-        still_open: largest residual of the exact joints over its tolerance, where they alone are not reached, else 0.
+        still_open: largest residual of the exact joints over its tolerance, of islands that would have converged but for
+            them; 0 without such.
         speed: largest vertex speed that the next step would give; tolerance: both [m/s]; where: in which island.
     """
-    if still_open > 0.0:
+    if still_open > 1.0:
         return StepFailure(
             "joints", f"exact joints stay {still_open:.3g} times above their tolerance after {iterations} steps"
         )

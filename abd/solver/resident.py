@@ -23,11 +23,7 @@ def minimise_resident(
         if not iteration.begin(tolerance, h, tightest, max(LOOSEST, tightest), not linearized):
             return
         for _ in range(settings.max_newton):
-            status = iteration.run()
-            progress.newton += 1
-            progress.linear += status.linear
-            progress.trials += status.trials
-            progress.tolerance = max(progress.tolerance, status.worst)
+            status = iteration.run(progress)
             if not status.moving:
                 return
             if stiffness.adapt(backend, status.gap, status.least):

@@ -1,0 +1,71 @@
+"""A scene on the host's Newton loop and on the resident iteration, side by side."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+
+import abd
+from abd import backends
+from abd.backends import graphs
+from abd.backends.on_warp import WarpBackend
+from abd.errors import StepFailure
+
+COUNTS = ("newton_iterations", "line_search_trials", "linear_iterations", "substeps", "contacts")
+
+
+def simulation(scene, resident: bool) -> abd.Simulation:
+    """On the processor, by the host's loop or by the resident iteration."""
+    create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", resident))
+    # records from the second time on, also where that does not pay
+    with create, patch.object(graphs, "PATIENCE", 1):
+        return abd.Simulation(scene, device="cpu")
+
+
+def pair(scene) -> tuple[abd.Simulation, abd.Simulation]:
+    """By the host's loop, and by the resident iteration."""
+    return simulation(scene, False), simulation(scene, True)
+
+
+def step_both(host: abd.Simulation, resident: abd.Simulation, within: float = 0.0, counts=COUNTS):
+    """A step of each, with the same state to `within` of its largest entry, and the same counts; or with the same failure.
+
+    Returns:
+        the reports of both, or the failures.
+    """
+    outcome = [_step(each) for each in (host, resident)]
+    if isinstance(outcome[0], StepFailure):
+        assert isinstance(outcome[1], StepFailure), f"only the host failed: {outcome[0]}"
+        assert outcome[1].reason == outcome[0].reason
+        assert outcome[1].bodies == outcome[0].bodies
+    else:
+        if isinstance(outcome[1], StepFailure):
+            raise outcome[1]
+        for name in counts:
+            assert getattr(outcome[1], name) == getattr(outcome[0], name), (name, host.frame)
+    assert_same_state(host, resident, within)
+    return outcome
+
+
+def _step(simulation: abd.Simulation):
+    try:
+        return simulation.step()
+    except StepFailure as failure:
+        return failure
+
+
+def assert_same_state(host: abd.Simulation, resident: abd.Simulation, within: float = 0.0) -> None:
+    """Positions and velocities, to `within` of the largest entry of each."""
+    for name in ("q", "qd"):
+        expected, found = getattr(host.stepper, name), getattr(resident.stepper, name)
+        difference = np.abs(found - expected).max(initial=0.0)
+        assert difference <= within * np.abs(expected).max(initial=1e-300), (name, host.frame, difference)
+
+
+def follow(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.Simulation, abd.Simulation]:
+    """Both after so many steps that were the same."""
+    host, resident = pair(scene)
+    for _ in range(steps):
+        step_both(host, resident, within, counts)
+    return host, resident
