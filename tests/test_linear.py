@@ -11,9 +11,10 @@ from block_systems import System, chain, cube, net, random_pairs, random_tree, s
 from on_device import NAME
 
 import cuda_kernels
-from abd.backends import elimination
+from abd.backends import elimination, factor_schedules
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
+from abd.backends.factor_schedules import LevelsOfRows
 from abd.backends.linear import LinearSolver
 from abd.backends.numbering import Division
 from abd.errors import StepFailure
@@ -82,10 +83,12 @@ def test_schedules_agree_and_threads_do_not_matter(monkeypatch, device, graph):
     monkeypatch.setattr(
         LinearSolver, "_elimination", lambda self, keys: Elimination(n, keys // n, keys % n, in_ranges=False)
     )
-    system = System(device, n, pairs)
-    solver = system.solver("direct")
-    assert largest_error(system.solve(solver), exact) <= 1e-12
-    assert solver.describe()["ranges"] == 0 and solver.describe()["levels"] > 0
+    for most in (0, 16, 128):
+        monkeypatch.setattr(factor_schedules, "TOP_SLOTS", most)
+        system = System(device, n, pairs)
+        solver = system.solver("direct")
+        assert largest_error(system.solve(solver), exact) <= 1e-12
+        assert solver.describe()["ranges"] == 0 and solver.describe()["levels"] > 0
 
 
 def test_trees_have_no_fill_and_chains_are_eliminated_from_both_ends():
@@ -108,6 +111,19 @@ def test_levels_are_few_where_items_run_side_by_side():
         assert len(wide.levels) - 1 <= levels and len(wide.ranges) == 1
         assert wide.products <= 4 * serial.products
         assert sorted(wide.order) == list(range(n))
+
+
+def test_levels_with_little_work_are_one_launch(device, monkeypatch):
+    monkeypatch.setattr(device, "raw", None)
+    for n, alone in ((20, 0), (1000, 4), (20000, 10)):
+        e = Elimination(n, *chain(n).T, in_ranges=False)
+        schedule = LevelsOfRows(device, e, e.fill()[0])
+        slots = [level[1] for level in schedule.levels]
+        assert len(slots) - schedule.top == alone
+        assert max(slots[alone:]) <= factor_schedules.TOP_SLOTS
+    e = Elimination(1024, *net(32, 32).T, in_ranges=False)
+    schedule = LevelsOfRows(device, e, e.fill()[0])
+    assert 0 < schedule.top < len(schedule.levels) // 2  # the last rows of a net have few blocks but many products
 
 
 @pytest.mark.parametrize("in_ranges", [True, False])

@@ -113,7 +113,7 @@ class Cholesky:
     def solve(self, scale: float, rhs, x, dots) -> None:
         """The same with the last factor."""
         rows = self.device.rows
-        self._schedule.solve(self.pattern, self.panels, self.factor, scale, rows(rhs), rows(x), dots)
+        self._schedule.solve(self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots)
 
     @property
     def is_diagonal(self) -> bool:
