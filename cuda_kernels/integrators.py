@@ -67,6 +67,18 @@ def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
 
 
 @wp.kernel
+def unpack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), q: wp.array2d(dtype=wp.float64), pose: Pose):
+    """Poses of chosen bodies (k,) from their states q (k, 12)."""
+    k = wp.tid() + first
+    A = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            A[r, c] = q[k, 3 + 3 * r + c]
+    pose.p[chosen[k]] = wp.vec3d(q[k, 0], q[k, 1], q[k, 2])
+    pose.A[chosen[k]] = A
+
+
+@wp.kernel
 def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), out: Pose):
     """out = pose + d, a straight step (n, 12)."""
     b = wp.tid() + first
@@ -98,6 +110,18 @@ def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
         q[b, r] = p[r]
         for c in range(3):
             q[b, 3 + 3 * r + c] = A[r, c]
+
+
+@wp.kernel
+def pack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), pose: Pose, q: wp.array2d(dtype=wp.float64)):
+    """States q (k, 12) of the poses of chosen bodies (k,)."""
+    k = wp.tid() + first
+    p = pose.p[chosen[k]]
+    A = pose.A[chosen[k]]
+    for r in range(3):
+        q[k, r] = p[r]
+        for c in range(3):
+            q[k, 3 + 3 * r + c] = A[r, c]
 
 
 @wp.kernel

@@ -62,6 +62,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.corners = np.where(choice, upper[:, None], lower[:, None])
         self.everybody = np.arange(n)
         self.immobile = model.bodies.kind == Kind.STATIC
+        self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
         self.eps = self.kappa = 0.0
         self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
@@ -97,6 +98,10 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """(n, 12) of the current iterate."""
         return self.q.copy()
 
+    def read_prescribed(self) -> np.ndarray:
+        """(k, 12) of the prescribed bodies at the current iterate."""
+        return self.q[self.prescribed]
+
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""
         self.q, self.trial = self.now.copy(), self.now.copy()
@@ -114,9 +119,10 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         return self.q
 
     def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) of prescribed bodies if there are
+        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
         any, contact stiffness kappa_c."""
-        goals = self.now if goals is None else goals
+        prescribed = self.now.copy()
+        prescribed[self.prescribed] = self.now[self.prescribed] if goals is None else goals
         w, now, before = weights, self.now, self.before
         target = w[0] * now + w[1] * before + w[2] * self.velocity + w[3] * self.earlier
         self.rest = w[4] * now + w[5] * before
@@ -124,8 +130,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.step = StepData(
             pt=positions(target),
             At=maps(target),
-            pk=positions(goals),
-            Ak=maps(goals),
+            pk=positions(prescribed),
+            Ak=maps(prescribed),
             lp=np.zeros((self.n, 3)),
             lA=np.zeros((self.n, 3, 3)),
             held=self.immobile,

@@ -60,6 +60,9 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.target, self.goal = target, goal
         self.step.pt, self.step.At, self.step.pk, self.step.Ak = target.p, target.A, goal.p, goal.A
         self.step.lp, self.step.lA = d.zeros(n, wp.vec3d), d.zeros(n, wp.mat33d)
+        prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
+        self.prescribed_count, self.prescribed = len(prescribed), d.upload(prescribed, wp.int32)
+        self.prescribed_q = d.zeros((len(prescribed), 12), wp.float64)
         self.immobile = (model.bodies.kind == Kind.STATIC).astype(np.int32)
         self.mobile = self.immobile == 0
         self.sleeping = np.zeros(n, dtype=bool)
@@ -162,6 +165,11 @@ class WarpBackend(NewtonSystem, ReadOuts):
         """(n, 12) of the current iterate."""
         return self.device.read(self._packed(self.pose, self.q))
 
+    def read_prescribed(self) -> np.ndarray:
+        """(k, 12) of the prescribed bodies at the current iterate."""
+        self.device.launch(integrators.pack_some, self.prescribed_count, self.prescribed, self.pose, self.prescribed_q)
+        return self.device.read(self.prescribed_q)
+
     def read_state(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 12) of the last finished step."""
         return self.device.read(self._packed(self.now, self.q)), self.device.read(self.velocity)
@@ -177,7 +185,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         return out
 
     def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (n, 12) of prescribed bodies if there are
+        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
         any, contact stiffness kappa_c."""
         launch, n = self.device.launch, self.n
         self.device.write(self.weights, weights)
@@ -193,8 +201,8 @@ class WarpBackend(NewtonSystem, ReadOuts):
             self.rest,
         )
         if goals is not None:
-            self.device.write(self.q, goals)
-            launch(integrators.unpack, n, self.q, self.goal)
+            self.device.write(self.prescribed_q, goals)
+            launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
         launch(integrators.copy_pose, n, self.now, self.pose)
         self.forget_contacts()

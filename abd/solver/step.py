@@ -264,29 +264,31 @@ class Stepper:
         backend, settings = self.backend, self.settings
         rule = scheme(settings.integrator, h, self.previous_h)
         ch2 = rule.c * h * h
-        goals = self.prescribed.goals(self.time + h, self.q) if self.prescribed.any else None
+        prescribed = self.prescribed
+        goals = prescribed.goals(self.time + h) if prescribed.any else None
         kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
         with progress.time("start"):
             backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)
+            began = backend.read_prescribed() if prescribed.any else None
             self._begin_joints(ch2, h)
             start(backend, h, self.touching, self.sleep.ripe(self.joints))
-            linearized = self.stiffness.balance(backend) and not self.prescribed.any
+            linearized = self.stiffness.balance(backend) and not prescribed.any
+
+        def minimise_step() -> None:
+            solve_step(backend, settings, h, self.stiffness, progress, linearized)
+
         try:
-            self._minimise(h, goals, lambda: solve_step(backend, settings, h, self.stiffness, progress, linearized))
+            if prescribed.any:
+                nominal = prescribed.nominal(self.time, h)
+                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, minimise_step)
+            else:
+                minimise_step()
         except StepFailure as failure:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
         with progress.time("end"):
             self._finish(h)
-
-    def _minimise(self, h: float, goals: np.ndarray | None, minimise_step) -> None:
-        """Run `minimise_step`, again and again where bodies are prescribed."""
-        if goals is None:
-            minimise_step()
-            return
-        nominal = self.prescribed.nominal(self.time, h, self.q)
-        self.prescribed.minimise(self.backend, self.q, goals, nominal, self.settings.tolerance * h, minimise_step)
 
     def _finish(self, h: float) -> None:
         """Make the iterate the new state."""
