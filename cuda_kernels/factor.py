@@ -1,14 +1,15 @@
 """Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it, level by level of independent rows;
 stored as `factor_rows` says.
 
-One item does one slot or row of a level. Every block gathers ``A_ji - sum_k U_kj^T U_ki`` by growing k: the order of
-the rows alone decides the values. Rows of bodies that are done stay as they are; no row of another island depends on
-them.
+One item does one slot or row of a level, or one row or column of a slot's block. Every block gathers
+``A_ji - sum_k U_kj^T U_ki`` by growing k: the order of the rows alone decides the values. Rows of bodies that are done
+stay as they are; no row of another island depends on them.
 """
 
 import warp as wp
 
 from cuda_kernels.affine import ONE
+from cuda_kernels.factor_parts import divide_in_column, gather_row
 from cuda_kernels.factor_rows import (
     Factor,
     Pattern,
@@ -51,6 +52,15 @@ def gather_slots(first: wp.int32, p: Pattern, a: Sources, f: Factor):
 
 
 @wp.kernel
+def gather_rows(first: wp.int32, p: Pattern, a: Sources, f: Factor):
+    """The same of one of the twelve rows of a slot's block each."""
+    q = wp.tid() + first
+    slot = q // 12
+    if f.done[p.body[p.row[slot]]] == 0:
+        gather_row(p, a, f, slot, q % 12)
+
+
+@wp.kernel
 def factor_pivots(first: wp.int32, p: Pattern, f: Factor):
     """Diagonal block of one row of a level."""
     j = wp.tid() + first
@@ -65,6 +75,16 @@ def divide_slots(first: wp.int32, p: Pattern, f: Factor):
     j = p.row[s]
     if p.column[s] > j and f.done[p.body[j]] == 0:
         divide_slot(f, p.starts[j], s)
+
+
+@wp.kernel
+def divide_columns(first: wp.int32, p: Pattern, f: Factor):
+    """The same, one of the twelve columns of a slot's block each."""
+    q = wp.tid() + first
+    slot = q // 12
+    j = p.row[slot]
+    if p.column[slot] > j and f.done[p.body[j]] == 0:
+        divide_in_column(f, p.starts[j], slot, q % 12)
 
 
 @wp.kernel

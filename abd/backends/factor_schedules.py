@@ -88,8 +88,8 @@ class RangesOfPanels:
 
 
 class LevelsOfRows:
-    """Levels of rows that do not depend on each other, an item per slot or row; the last ones, with little work each, in
-    one launch.
+    """Levels of rows that do not depend on each other, an item per row of U or of a block; the last ones, with little
+    work each, in one launch.
 
     Attributes:
         ranges: none of them; levels: (slot, slots, grain, row, rows) of each; top: number of levels in one launch.
@@ -129,11 +129,17 @@ class LevelsOfRows:
         self._solve(0, p, a, f, scale, rhs, x, dots)
 
     def _factor_wide(self, p: Pattern, a: Sources, f: Factor) -> None:
+        """Levels below the top: rows and columns of blocks side by side, or blocks for hand-written kernels."""
         launch = self.device.launch
         for slot, slots, grain, row, rows in self._wide:
-            launch(row_kernels.gather_slots, slots, p, a, f, begin=slot, grain=grain)
-            launch(row_kernels.factor_pivots, rows, p, f, begin=row, grain=512)
-            launch(row_kernels.divide_slots, slots, p, f, begin=slot, grain=1024)
+            if self.device.raw is None:
+                launch(row_kernels.gather_rows, 12 * slots, p, a, f, begin=12 * slot, grain=12 * grain)
+                launch(row_kernels.factor_pivots, rows, p, f, begin=row, grain=512)
+                launch(row_kernels.divide_columns, 12 * slots, p, f, begin=12 * slot, grain=12288)
+            else:
+                launch(row_kernels.gather_slots, slots, p, a, f, begin=slot, grain=grain)
+                launch(row_kernels.factor_pivots, rows, p, f, begin=row, grain=512)
+                launch(row_kernels.divide_slots, slots, p, f, begin=slot, grain=1024)
 
     def _solve(self, factoring: int, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
         """Forward through the wide levels, all that is left of the top, backward through the wide levels."""

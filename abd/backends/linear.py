@@ -53,6 +53,7 @@ class LinearSolver:
         self.direction = device.zeros((self.n, 12), wp.float64)
         self.dots = device.zeros(self.n, wp.float64)
         self.static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
+        self.choice, self.factor = Choice(True, "not looked at yet"), self.static
         self._pool = Pool(device)
         self._gradients: ConjugateGradients | None = None
         self._joints: wp.array | None = None
@@ -237,6 +238,8 @@ class LinearSolver:
             joints, pairs: coupling of the joints and its number of pairs; loose: number of the others; near: gives those,
                 arrays (k, 2) of bodies.
         """
+        if len(self.bodies) == 0:
+            return
         self._follow_joints(joints, pairs)
         if loose == 0:
             self.choice, self.factor = self._static_choice, self.static

@@ -74,7 +74,8 @@ class NewtonSystem:
 
         `forcing` is the relative tolerance where the solver iterates, None for the one of the settings.
         """
-        couplings = self.couplings()
+        read = self.device.read
+        couplings = [(coupling, int(read(coupling.count, 1)[0])) for coupling, _ in self.couplings()]
         if self.has_constraints:
             self.project(couplings)
         iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing)

@@ -19,6 +19,7 @@ PER_ITEM: dict[str, float] = {
     "add": 12.0,
     "factor_pivots": SOLVE / 3.0,
     "divide_slots": SOLVE,
+    "divide_columns": SOLVE / 12.0,
 }
 """Operations of one item."""
 
@@ -28,7 +29,7 @@ WALKING = frozenset({"multiply", "factor_ranges", "forward_ranges", "backward_ra
 FACTORING = frozenset(
     {
         "factor_ranges", "gather_pieces", "factor_corners", "divide_pieces",
-        "gather_slots", "factor_pivots", "divide_slots",
+        "gather_rows", "gather_slots", "factor_pivots", "divide_columns", "divide_slots", "work_on_top",
     }
 )  # fmt: skip
 """Kernels that together factor a matrix."""
