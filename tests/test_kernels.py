@@ -279,13 +279,8 @@ def test_projection_equals_its_definition():
         blocks, scratch = DEVICE.upload(B, wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
         DEVICE.launch(
             bodies.project_blocks,
-<<<<<<< HEAD
-            *(N, DEVICE.upload([N], wp.int32), kernels.data, kernels.step(step), DEVICE.upload(row, wp.int32), DEVICE.upload(other, wp.int32)),
-            *(scratch, blocks, diagonal),
-=======
             *(N, DEVICE.upload(np.array([N]), wp.int32), kernels.data, kernels.step(step)),
             *(DEVICE.upload(row, wp.int32), DEVICE.upload(other, wp.int32), scratch, blocks, diagonal),
->>>>>>> origin/main
         )
         assert_close(DEVICE.read(blocks), P @ B @ P[other] + diagonal * (np.eye(12) - P))
 
