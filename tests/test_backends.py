@@ -93,7 +93,7 @@ def started(backend, model: Model, simulation: abd.Simulation):
     """The backend in the middle of a step from a simulation's state: on its path, friction lagged, linearised; all its
     bodies in one island, because the candidates of one backend reach further than those of the other."""
     state, n = simulation.stepper.state(), len(model.bodies)
-    backend.islands.ties = np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2)
+    backend.islands.join(np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2))
     rule = scheme(model.settings.integrator, DT, state.previous_h)
     backend.load_state(state.q, state.qd, state.previous_q, state.previous_qd)
     goals = simulation.stepper.prescribed.goals(state.time + DT)

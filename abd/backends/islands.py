@@ -15,7 +15,6 @@ import warp as wp
 from abd.backends.device import Device
 from abd.backends.numbering import Division, Numbering
 from abd.backends.scan import Scan
-from abd.joints.system import JointSystem
 from cuda_kernels import islands as kernels
 from cuda_kernels import sums
 
@@ -42,7 +41,7 @@ class Islands(Numbering):
         paired_islands: (n,) int32 device array, 1 for the islands of which a body may touch anything.
         done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
             skip them and leave their results as they are.
-        settled: (count,) bool, the islands whose bodies are done; known to the host only where it settles them itself.
+        settled: (count,) bool, the islands whose bodies are done.
         before: (n,) int32 device array, `island` when `keep_numbering` was called last.
     """
 
@@ -69,15 +68,15 @@ class Islands(Numbering):
 
     # numbering ---------------------------------------------------------------------------------------------------
 
-    def tie(self, system: JointSystem) -> None:
-        """As `Numbering.tie`, on the device too."""
-        super().tie(system)
+    def join(self, ties: np.ndarray) -> None:
+        """As `Numbering.join`, on the device too."""
+        super().join(ties)
         tied = np.zeros(self.n, dtype=np.int32)
-        tied[self.ties[:, 0]] = 1
+        tied[ties[:, 0]] = 1
         self.device.write(self._tied, tied)
-        if len(self.ties):
-            self._ties = self.device.upload(self.ties, wp.vec2i)
-        self._tie_counts = self.device.upload([len(self.ties)], wp.int32)
+        if len(ties):
+            self._ties = self.device.upload(ties, wp.vec2i)
+        self._tie_counts = self.device.upload([len(ties)], wp.int32)
 
     def _assign(self, division: Division) -> None:
         super()._assign(division)
@@ -95,7 +94,7 @@ class Islands(Numbering):
         write(self.island_start, first.astype(np.int32))
         write(self.counts, np.array([count, self.chunks], dtype=np.int32))
         write(self.paired_islands, division.paired.astype(np.int32))
-        self.settled = np.zeros(count, dtype=bool)
+        self._settled = np.zeros(count, dtype=bool)
         self.done.zero_()
         self.device.share = 1.0
 
@@ -150,13 +149,20 @@ class Islands(Numbering):
     def settle(self, islands: np.ndarray) -> bool:
         """Mark the bodies of these islands (count,) bool as done, and no others; returns whether others were done before,
         or may have been."""
-        if np.array_equal(islands, self.settled) and not self.device.resident:
+        if np.array_equal(islands, self._settled) and not self.device.resident:
             return False
-        self.settled = islands.copy()
+        self._settled = islands.copy()
         done = islands[self.host]
         self.device.write(self.done, done.astype(np.int32))
         self.device.share = 1.0 - float(done.mean())
         return True
+
+    @property
+    def settled(self) -> np.ndarray:
+        """See above; read from the device where it settles islands."""
+        if self.device.resident:
+            return self.whole(self.device.read(self.done, self.n) != 0)
+        return self._settled
 
     def settle_resident(self, converged: wp.array) -> None:
         """Mark the bodies of the islands whose flag (islands,) int32 is 1 as done, and no others."""

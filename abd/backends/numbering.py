@@ -74,8 +74,11 @@ class Numbering:
         ties = np.concatenate(pairs).astype(np.int64)
         ties = ties[(ties[:, 1] >= 0) & (ties[:, 0] != ties[:, 1])]
         keys = np.unique(ties[:, 0] * self.n + ties[:, 1])
-        self.ties = np.stack([keys // self.n, keys % self.n], axis=1)
-        self._known = None
+        self.join(np.stack([keys // self.n, keys % self.n], axis=1))
+
+    def join(self, ties: np.ndarray) -> None:
+        """Pairs of bodies (k, 2) that are always in one island, first the one that counts the energy between them."""
+        self.ties, self._known = ties, None
 
     def renumber(self, mobile: np.ndarray, pairs: np.ndarray) -> bool:
         """Form the islands anew.
