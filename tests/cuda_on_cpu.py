@@ -16,7 +16,7 @@ import numpy as np
 from abd.backends.raw_kernels import BLOCK, FOLDER, RawKernels, Twin
 
 HERE = Path(__file__).resolve().parent
-KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(BLOCK\)\s+(\w+)\(([^)]*)\)')
+KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(BLOCK(?:, \d)?\)\s+(\w+)\(([^)]*)\)')
 ENTRY = """
 extern "C" const char* run_{name}(void** values, int count, int blocks, int threads, int order) {{
     return emulator::launch({name}, values, count, blocks, threads, order);

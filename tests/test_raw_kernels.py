@@ -14,7 +14,7 @@ from block_systems import System, chain, net, random_pairs, random_tree, star_of
 from cuda_on_cpu import COMPILER, Emulated, kernels, run
 from on_device import NAME
 from tool import load_tool
-from twins import Held
+from twins import Held, scalar
 
 import abd
 from abd.backends import raw_kernels
@@ -23,14 +23,19 @@ from abd.backends.elimination import Elimination
 from abd.backends.linear import LinearSolver
 from abd.backends.raw_kernels import FOLDER, TWINS, pack, twin_of
 from abd.errors import StepFailure
-from cuda_kernels import blocks, factor, krylov
+from cuda_kernels import blocks, contact, elements, factor, krylov, surfaces
 from cuda_kernels.vector12 import vec12
 
 pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(COMPILER is None and NAME == "cpu", reason="no C++ compiler is there to emulate CUDA with"),
 ]
-WARP = {f"{k.module.name}.{k.key}": k for m in (krylov, factor, blocks) for k in vars(m).values() if hasattr(k, "key")}
+WARP = {
+    f"{k.module.name}.{k.key}": k
+    for m in (krylov, factor, blocks, elements)
+    for k in vars(m).values()
+    if hasattr(k, "key")
+}
 NOTHING = np.zeros((0, 2), dtype=int)
 SIZES = (1, 3, 45)
 
@@ -115,6 +120,42 @@ def test_updates_of_conjugate_gradients(twinned, n, begin):
     before = p.numpy().copy()
     twinned.launch(krylov.turn, n, done, island, rz, pq, z, p, begin=begin)
     np.testing.assert_allclose(p.numpy(), np.where(works[:, None], z.numpy() + step * before, before), atol=1e-14)
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_elements_are_summed(twinned, runs):
+    """Items of all kinds between all features; runs of none, one and many; room for runs that are not there."""
+    numbers, run = Numbers(twinned, runs), elements.SHORT_RUN
+    rng, places = numbers.rng, (runs + 2) * elements.SHORT_RUN
+    kinds = np.stack([rng.integers(0, 3, places), rng.integers(0, 6, places), rng.integers(1, 3, places)], axis=1)
+    one, listed, upload = elements.Elements(), blocks.Runs(), twinned.upload
+    one.item, one.kind = numbers.integers(np.arange(places)), upload(kinds, wp.vec3i)
+    for name, shape, dtype in (("f", (3,), wp.vec3d), ("K", (3, 3), wp.mat33d), ("numbers", (2,), wp.vec2d)):
+        setattr(one, name, upload(rng.uniform(-1.0, 1.0, size=(places, *shape)), dtype))
+    for name in ("Y_i", "Y_j"):
+        setattr(one, name, upload(np.insert(rng.normal(size=(places, 3)), 0, 1.0, axis=1), wp.vec4d))
+    one.vectors = numbers.rows(places)
+    lengths = np.minimum(np.arange(runs + 2) % 7, run) if runs > 1 else np.full(3, run)
+    begins = run * np.arange(runs + 2)
+    listed.pair, listed.begin, listed.end = (numbers.integers(v) for v in (begins, begins, begins + lengths))
+    sums = _sums(numbers, runs + 2)
+    twinned.launch(elements.sum_elements, 12 * (runs + 2), one, listed, numbers.integers([runs, runs]), sums)
+    plain, place = kinds[:, 0] == elements.PLAIN, np.repeat(np.arange(runs + 2), run)
+    used = (np.arange(places) - begins[place] < lengths[place]) & (place < runs)
+    only = [t for t in range(runs) if plain[used & (place == t)].all()]
+    f, Y = one.f.numpy(), one.Y_i.numpy()
+    for t in only:
+        chosen = used & (place == t)
+        gradient = np.einsum("ec,em->cm", f[chosen], Y[chosen])
+        np.testing.assert_allclose(sums.g_i.numpy()[t], np.concatenate([gradient[:, 0], gradient[:, 1:].ravel()]))
+    assert only or runs == 1
+
+
+def test_kinds_of_elements_have_the_same_numbers():
+    text = (FOLDER / "elements.cu").read_text()
+    for name in ("TURNING", "MOLLIFIED", "EDGE_OF_I", "EDGES", "FACE_OF_I", "PARALLEL"):
+        module = next(m for m in (elements, surfaces, contact) if hasattr(m, name))
+        assert float(re.search(rf"\b{name} = ([-.e0-9]+)", text)[1]) == float(getattr(module, name))
 
 
 @pytest.mark.parametrize("pairs", SIZES)
@@ -290,7 +331,7 @@ def _declared(text: str) -> tuple[str, str]:
 
 def _in_c(kind) -> str:
     if isinstance(kind, wp.array):
-        return "int*" if kind.dtype == wp.int32 else "double*"
+        return "int*" if scalar(kind.dtype) is wp.int32 else "double*"
     return kind.key if _is_struct(kind) else {wp.int32: "int", wp.float64: "double"}[kind]
 
 

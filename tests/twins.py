@@ -69,8 +69,13 @@ def _bytes(array: wp.array) -> int:
     return array.size * wp.types.type_size_in_bytes(array.dtype)
 
 
+def scalar(dtype):
+    """What the entries of a vector or matrix are, and of anything else itself."""
+    return getattr(dtype, "_wp_scalar_type_", dtype)
+
+
 def _fill(array: wp.array) -> int:
-    return FILL[array.dtype is not wp.int32]
+    return FILL[scalar(array.dtype) is not wp.int32]
 
 
 def _guarded(array: wp.array) -> wp.array:

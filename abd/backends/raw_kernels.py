@@ -56,6 +56,7 @@ TWINS = {
     "cuda_kernels.factor.invert_pivots": Twin("factor", "invert_pivots", threads=16),
     "cuda_kernels.factor.forward_rows": Twin("solves", "forward_rows"),
     "cuda_kernels.factor.backward_rows": Twin("solves", "backward_rows"),
+    "cuda_kernels.elements.sum_elements": Twin("elements", "sum_elements", items=12),
     "cuda_kernels.blocks.join_runs": Twin("reduction", "join_runs", items=12),
     "cuda_kernels.blocks.gather_bodies": Twin("reduction", "gather_bodies", items=12),
 }
