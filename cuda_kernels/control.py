@@ -188,9 +188,10 @@ def go_round(first: wp.int32, c: Control, most: wp.int32, failure: wp.int32):
 
 
 @wp.kernel
-def gather_status(first: wp.int32, c: Control, out: wp.array(dtype=wp.float64)):
-    """All that the host asks of an iteration, in one array: numbers, then flags; one item."""
+def gather_status(first: wp.int32, c: Control, reach: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
+    """All that the host asks of an iteration, in one array: numbers, flags, and reach[0]; one item."""
     for k in range(NUMBERS):
         out[k] = c.at[k]
     for k in range(FLAGS):
         out[NUMBERS + k] = wp.float64(c.flags[k])
+    out[NUMBERS + FLAGS] = reach[0]

@@ -40,14 +40,15 @@ class Status:
     """What an iteration came to.
 
     failure: one of `cuda_kernels.control`, 0 without; covered: whether the candidate list is complete for the path, so that
-    a step was searched for; moving: whether an island has not converged; worst: largest speed with which islands converged
-    [m/s]; gap: smallest one of the moving islands [m], least: their smallest accepted step; open: largest residual of the
-    exact joints of islands that would have converged but for them, over its tolerance; trials, linear: energy evaluations,
-    iterations of pcg.
+    a step was searched for, reach: largest motion along it [m] if not; moving: whether an island has not converged; worst:
+    largest speed with which islands converged [m/s]; gap: smallest one of the moving islands [m], least: their smallest
+    accepted step; open: largest residual of the exact joints of islands that would have converged but for them, over its
+    tolerance; trials, linear: energy evaluations, iterations of pcg.
     """
 
     failure: int
     covered: bool
+    reach: float
     moving: bool
     worst: float
     gap: float
@@ -76,7 +77,7 @@ class Iteration:
         c.at, c.flags = d.zeros(control.NUMBERS, wp.float64), d.zeros(control.FLAGS, wp.int32)
         self.linear = ResidentLinear(backend.linear, self.graphs, c)
         self.search = ResidentSearch(backend, self.graphs, c)
-        self.status = d.zeros(control.NUMBERS + control.FLAGS, wp.float64)
+        self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
         self.scratch, self.settled, self.largest = (
             *(d.zeros(room, wp.float64) for _ in range(2)),
             d.zeros(1, wp.float64),
@@ -142,7 +143,7 @@ class Iteration:
         progress.linear += status.linear
         b.linear.took(status.linear)
         if not (status.failure or status.covered):
-            self._renew()
+            self._renew(status.reach)
             status = self._replay("end", self._end_renewed)
         while status.failure == control.NO_ROOM:
             self._make_room()
@@ -173,10 +174,10 @@ class Iteration:
         moved, converged = read(self.control.moved, count), read(self.control.converged, count)
         return np.where(converged == 0, moved / h, -1.0)
 
-    def _renew(self) -> None:
-        """Renew the candidate list for the path of the last direction."""
+    def _renew(self, reach: float) -> None:
+        """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
         b, c = self.backend, self.control
-        b.contacts.candidates.cover(b.path, float(self.device.read(self.largest)[0]), b.islands.island, c.limit)
+        b.contacts.candidates.renew(b.path, reach, b.islands.island, c.limit)
         b.forget_contacts()
         b.islands.keep_numbering()
         b.renumber_resident()
@@ -197,10 +198,11 @@ class Iteration:
     def _look(self) -> Status:
         values = self.device.read(self.status)
         self.reads += 1
-        at, flags = values[: control.NUMBERS], values[control.NUMBERS :].astype(int)
+        at, flags = values[: control.NUMBERS], values[control.NUMBERS : -1].astype(int)
         return Status(
             failure=int(flags[control.FAILURE]),
             covered=bool(flags[control.COVERED]),
+            reach=float(values[-1]),
             moving=bool(flags[control.MOVING]),
             worst=float(at[control.WORST]),
             gap=float(at[control.GAP]),
@@ -267,7 +269,7 @@ class Iteration:
         self._gather()
 
     def _gather(self) -> None:
-        self.device.launch(control.gather_status, 1, self.control, self.status)
+        self.device.launch(control.gather_status, 1, self.control, self.largest, self.status)
 
     def _spread_caution(self) -> None:
         b = self.backend

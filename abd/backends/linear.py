@@ -27,6 +27,8 @@ CORRECTION = 1e-6
 """Tolerance of pcg in `LinearSolver.correct`, at most."""
 SURPRISED = 3.0
 """Running mean of the iterations of pcg over those that were expected, from which on the choice is made anew."""
+EXPECTED = 2
+"""Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
 KEPT = 1.3
 """Pairs that left contact stay in the pattern while it holds no more than this multiple of those that are there."""
 
@@ -106,10 +108,15 @@ class LinearSolver:
     def begin(self) -> None:
         """Begin a step: what earlier ones say of the iterations of pcg fades."""
         self._expected = max(ITERATIONS, self._expected // 2)
+        if self._recalled is not None:
+            numbers = self._recalled["solver_numbers"]
+            numbers[EXPECTED] = max(ITERATIONS, numbers[EXPECTED] // 2)
 
     def memory(self) -> dict[str, np.ndarray]:
         """What the choices and the rounding of later steps depend on: keys (k,) of the pairs that come and go in the
         pattern, and numbers."""
+        if self._recalled is not None:
+            return {name: values.copy() for name, values in self._recalled.items()}
         keys = np.zeros(0, dtype=np.int64) if self._whole_keys is None else self._whole_keys
         direct = self._whole_keys is not None
         return {
@@ -119,7 +126,8 @@ class LinearSolver:
 
     def recall(self, memory: dict[str, np.ndarray]) -> None:
         """Go on as the solver with that `memory` would; without one as in the beginning."""
-        self._recalled = memory if "solver_numbers" in memory else None
+        names = ("solver_pairs", "solver_numbers")
+        self._recalled = {name: memory[name].copy() for name in names} if names[1] in memory else None
         if self._recalled is None:
             self._start_anew()
 
