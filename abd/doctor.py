@@ -19,7 +19,7 @@ def findings() -> list[tuple[str, str]]:
     problem = cuda.cuda_problem()
     found = [("python", f"{platform.python_version()} on {platform.platform()}")]
     found += [(name, cuda.version_of(name) or "not installed") for name in _PACKAGES]
-    for topic, packages in (("cupy", cuda.CUPY), ("NVRTC", cuda.NVRTC), ("cuDSS", cuda.CUDSS)):
+    for topic, packages in (("cupy", cuda.CUPY), ("NVRTC", cuda.NVRTC)):
         found.append((topic, ", ".join(cuda.installed(packages)) or "not installed"))
     found.append(("without cupy", cuda.cupy_problem()))
     found.append(("processors", f"{os.cpu_count()} of the machine, {threads_available()} used (ABD_THREADS sets it)"))

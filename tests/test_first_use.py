@@ -41,17 +41,19 @@ def test_compiling_is_told_and_loading_is_not(monkeypatch, seconds, patience, to
     """Warp cannot say beforehand whether it will compile; the clock tells."""
     loaded = []
 
-    def load_module(package, **options):
+    def force_load(device, modules, **_):
         time.sleep(seconds)
-        loaded.append((package, options["device"]))
+        loaded.append((device, {module.name for module in modules}))
 
-    monkeypatch.setattr(wp, "load_module", load_module)
+    monkeypatch.setattr(wp, "force_load", force_load)
     monkeypatch.setattr(devices, "_PATIENCE", patience)
     observer = Notes()
     with Messages([observer]):
         DEVICE.load(cuda_kernels)
-    assert loaded == [(cuda_kernels, DEVICE.warp)]
-    assert observer.notes == (["compiling kernels, this once (10 to 20 s)"] if told else [])
+    ((where, names),) = loaded
+    assert where == DEVICE.warp and "cuda_kernels.bodies" in names
+    assert ("cuda_kernels.newton" in names) == (not DEVICE.is_cpu) == ("cuda_kernels.elimination" not in names)
+    assert observer.notes == (["compiling kernels, this once (10 to 30 s)"] if told else [])
 
 
 def test_messages_end_with_the_run():

@@ -15,7 +15,6 @@ CONDITIONAL_NODES = (12, 4)
 """CUDA of the driver, and of the toolkit that Warp was built with, from which graphs may hold loops and branches."""
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
-CUDSS = ("nvidia-cudss-cu13", "nvidia-cudss-cu12")
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -101,15 +102,22 @@ class Device:
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
     def load(self, package: ModuleType) -> None:
-        """Compile, where that was not done before, and load all kernels of a package's imported modules.
+        """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
+        are `LOADED_FOR` the other kind of device, where they wait until somebody launches them.
 
         All at once and side by side: compiling each at its first launch would stop the simulation again and again.
         A log record at level INFO says so if it takes a while.
         """
-        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (10 to 20 s)",))
+        kind = "cpu" if self.is_cpu else "cuda"
+        wanted = [
+            wp.get_module(name)
+            for name, module in sys.modules.items()
+            if name.startswith(f"{package.__name__}.") and getattr(module, "LOADED_FOR", kind) == kind
+        ]
+        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (10 to 30 s)",))
         notice.start()
         try:
-            wp.load_module(package, device=self.warp, recursive=True, max_workers=threads_available())
+            wp.force_load(self.warp, [one for one in wanted if one.kernels], max_workers=threads_available())
         finally:
             notice.cancel()
 
