@@ -117,7 +117,7 @@ class Iteration:
             write(self.all, asleep.astype(np.int32))
             if stale:
                 # once with all bodies: those that sleep keep blocks that can be factorised
-                b.set_caution(np.zeros(b.islands.count))
+                b.contacts.set_caution(np.zeros(b.n))
                 b.linearize()
                 stale = False
         flags[control.STALE] = stale

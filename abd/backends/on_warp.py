@@ -211,7 +211,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.step.lp.zero_()
         self.step.lA.zero_()
         self.set_stiffness(kappa)
-        self.set_caution(np.zeros(self.islands.count))
+        self.contacts.set_caution(np.zeros(self.n))
         self.linear.begin()
         self.contacts.candidates.forget()
 
