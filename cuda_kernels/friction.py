@@ -36,11 +36,14 @@ def lag_contacts(
     pose: Pose,
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     out: Lagged,
 ):
-    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose."""
+    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose; listed = [pairs, candidates]."""
     k = wp.tid() + first
+    if k >= listed[1] or out.counts[1] == 0:
+        return
     e = offset[k]
     if offset[k + 1] == e:
         return
@@ -69,14 +72,18 @@ def rubbing(
     material: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
     surfaces: Surfaces,
     pose: Pose,
     gap: wp.array(dtype=wp.float64),
     d_hat: wp.float64,
     count: wp.array(dtype=wp.int32),
 ):
-    """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk."""
+    """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk.
+    listed = [pairs, candidates]"""
     k = wp.tid() + first
+    if k >= listed[1]:
+        return
     count[k] = 0
     if gap[k] >= d_hat:
         return
@@ -210,15 +217,36 @@ def friction_elements(
 
 
 @wp.kernel
+def count_lagged(
+    first: wp.int32,
+    listed: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    room: wp.int32,
+    wanted: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+):
+    """One thread: how many contacts are to be frozen, and counts = [pairs, contacts] that are, none without room for all.
+    listed = [pairs, candidates]"""
+    total = offset[listed[1]]
+    wanted[0] = total
+    counts[0] = listed[0]
+    counts[1] = wp.where(total <= room, total, 0)
+
+
+@wp.kernel
 def gather_offsets(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.int32),
 ):
-    """First lagged contact of every body pair."""
+    """First lagged contact of every body pair; counts = [pairs, contacts]."""
     k = wp.tid() + first
-    out[k] = offset[segment[k]]
+    if k <= counts[0]:
+        out[k] = 0
+        if counts[1] > 0:
+            out[k] = offset[segment[k]]
 
 
 @wp.kernel

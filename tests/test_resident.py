@@ -2,12 +2,14 @@
 the same sums and factors."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from resident_twins import COUNTS, follow, pair, step_both
 
 import abd
+from abd.backends import iteration, newton_system
 
 SCENES = Path(__file__).parents[1] / "scenes"
 DECISIONS = tuple(name for name in COUNTS if name != "linear_iterations")
@@ -42,6 +44,13 @@ def links(count: int = 4, enforcement: str = "penalty", solver=None, **keys) -> 
             enforcement=enforcement, **compliance, **keys,
         )  # fmt: skip
     return scene
+
+
+@pytest.mark.parametrize("closings", [0, 1, 2])
+def test_solves_that_close_exact_joints(closings):
+    """As many as may be, and no more."""
+    with patch.object(newton_system, "CLOSINGS", closings), patch.object(iteration, "CLOSINGS", closings):
+        follow(links(4, "exact", {"dt": 0.05, "tolerance": 0.1}), 12)
 
 
 PD = {"mode": "pd", "target": 0.5, "stiffness": 200.0, "damping": 5.0, "effort": 3.0}
@@ -193,6 +202,15 @@ def test_islands_that_sleep_are_woken(friction_iterations):
         np.testing.assert_array_equal(resident.backend.sleeping, host.backend.sleeping)
         slept.append(int(host.backend.sleeping.sum()))
     assert max(slept) == 2 and slept[-1] == 1
+
+
+def test_some_sleep_while_others_end_at_different_iterations():
+    """Before each lagging everything is linearised once, those that ended the last one early included."""
+    solver = {"sleep_speed": 2e-3, "sleep_time": 0.03, "friction_iterations": 2}
+    host, resident = pair(apart(**solver))
+    for _ in range(12):
+        step_both(host, resident, ROUNDING)
+    assert host.backend.sleeping.sum() == resident.backend.sleeping.sum() == 1
 
 
 @pytest.mark.parametrize("kind", ["static", "kinematic"])

@@ -196,7 +196,9 @@ class Candidates(ListRooms):
         old.group, old.items = get("old group", self.n + 1, wp.int32), get("old items", old.count, wp.vec4i)
         self.device.launch(kept_pairs.set_aside, pairs, self.pairs, self.left, self.segment, old, grain=16384)
         wp.copy(old.group, self.group, count=self.n + 1)
-        wp.copy(old.items, self.items, count=old.count)
+        if old.count:
+            # a count of 0 stands for all that there is room for
+            wp.copy(old.items, self.items, count=old.count)
 
     def _bound_bodies(self, path: Path, grown: float) -> None:
         """Boxes of the bodies over the path, grown [m], and the tree over them."""

@@ -9,6 +9,7 @@ from abd.backends.body_data import smallest_moments
 from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
+from abd.backends.scan import Scan
 from abd.model import Kind, Model
 from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
@@ -202,54 +203,105 @@ class Friction:
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
+        self.wanted, self.scan = device.zeros(1, wp.int32), Scan(device)
 
     def lag(self, pose: Pose) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded."""
-        self.count = self.pair_count = 0
-        c = self.contacts.candidates
-        if self.enabled and c.count:
-            self._freeze(pose)
-        if self.count == 0:
-            self.group.zero_()
-        self.device.write(self.lagged.counts, np.array([self.pair_count, self.count]))
-        # every lagged contact counts: a load is finite
-        self.laggings += 1
-        listed = PairList(
-            self.laggings, self.pairs, self.segment, self.group, self.lagged.counts, self.pair_count, self.count,
-            self.pool.room("pairs"),
-        )  # fmt: skip
-        self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
+        if not self.enabled:
+            return
+        if not self.device.resident:
+            self.laggings += 1
+            self._freeze(pose, self._mark(pose))
+            return
+        self.follow_list()
+        self.launch_lag(pose)
+        wanted = int(self.device.read(self.wanted)[0])
+        if self.make_room(wanted):
+            self.launch_lag(pose)
+        self.take(wanted)
 
-    def _freeze(self, pose: Pose) -> None:
-        c = self.contacts.candidates
-        device, get, surfaces = self.device, self.pool.get, self.contacts.surfaces
-        marks, offset = get("marks", c.count + 1, wp.int32), get("offset", c.count + 1, wp.int32)
-        gap = self.contacts.arrays("current")[1]
+    def follow_list(self) -> None:
+        """Make room for the pairs of the present list and index them: where launches are recorded, before it is lagged."""
+        c, get = self.contacts.candidates, self.pool.get
+        if not self.enabled:
+            return
+        for name in ("marks", "offset"):
+            get(name, c.room + 1, wp.int32)
+        self.scan.reserve(c.room)
+        self._take_pairs(c.pair_room)
+        # the pairs, but not yet how many of their candidates will be frozen
+        self.reduction.follow(PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, 0, c.pair_room))
+
+    def launch_lag(self, pose: Pose) -> None:
+        """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
+        where there is no room for all."""
+        if self.enabled:
+            self._freeze(pose, self._mark(pose))
+
+    def take(self, wanted: int) -> None:
+        """So many contacts were frozen at the last `launch_lag`."""
+        self.count = wanted
+        self.pair_count = self.contacts.candidates.pair_count if wanted else 0
+
+    @property
+    def room(self) -> int:
+        """Contacts that there is room for."""
+        return self.pool.room("load")
+
+    def make_room(self, count: int) -> bool:
+        """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
+        grows, get, lagged = count > self.room, self.pool.get, self.lagged
+        lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
+        lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
+        for name in ("energy_current", "energy_trial", "work"):
+            get(name, count, wp.float64)
+        lagged.load = get("load", count, wp.float64)
+        return grows
+
+    def _take_pairs(self, room: int) -> None:
+        self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
+
+    def _mark(self, pose: Pose) -> wp.array:
+        """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
+        c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
+        extent, gap = device.extent(c.count, c.room), self.contacts.arrays("current")[1]
+        marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            c.count, self.mu, surfaces.material, c.pairs, c.items, surfaces, pose, gap, self.contacts.law.d_hat, marks,
+            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, gap, self.contacts.law.d_hat,
+            marks,
         )  # fmt: skip
-        self.count = device.scan(marks, offset, c.count)
-        if self.count == 0:
-            return
-        lagged = self.lagged
-        lagged.pair = get("pair", self.count, wp.vec2i)
-        lagged.n = get("n", self.count, wp.vec3d)
-        lagged.Y_i, lagged.Y_j = get("Y_i", self.count, wp.vec4d), get("Y_j", self.count, wp.vec4d)
-        lagged.load = get("load", self.count, wp.float64)
-        for name in ("energy_current", "energy_trial", "work"):
-            get(name, self.count, wp.float64)
-        device.launch(
-            friction.lag_contacts,
-            c.count, surfaces, self.contacts.law, self.mu, pose, c.pairs, c.items, offset, lagged,
+        if device.resident:
+            self.scan.run(marks, offset, c.counts, 1, extent)
+        else:
+            self.take(device.scan(marks, offset, extent))
+            self.make_room(self.count)
+            self._take_pairs(c.pair_count)
+        device.launch(friction.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
+        return offset
+
+    def _freeze(self, pose: Pose, offset: wp.array) -> None:
+        """Freeze what was marked, and find the pairs that it belongs to."""
+        c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
+        extent, pairs = device.extent(c.count, c.room), device.extent(c.pair_count, c.pair_room)
+        if device.resident or self.count:
+            device.launch(
+                friction.lag_contacts,
+                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, c.pairs, c.items, c.counts, offset,
+                self.lagged,
+            )  # fmt: skip
+            # the pair list may be rebuilt while these contacts stay frozen: keep its groups
+            wp.copy(self.pairs, c.pairs, count=pairs)
+            device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
+            wp.copy(self.group, c.group, count=n + 1)
+        else:
+            self.group.zero_()
+        version = c.builds if device.resident else self.laggings
+        listed = PairList(
+            version, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
         )  # fmt: skip
-        # the pair list may be rebuilt while these contacts stay frozen: keep its groups
-        self.pair_count = c.pair_count
-        self.pairs = get("pairs", c.pair_count, wp.vec2i)
-        self.segment = get("segment", c.pair_count + 1, wp.int32)
-        wp.copy(self.pairs, c.pairs, count=c.pair_count)
-        wp.copy(self.group, c.group, count=self.contacts.n + 1)
-        device.launch(friction.gather_offsets, c.pair_count + 1, c.segment, offset, self.segment)
+        # every lagged contact counts: a load is finite
+        self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
 
     @property
     def bytes(self) -> int:
@@ -259,7 +311,7 @@ class Friction:
     @property
     def _extent(self) -> int:
         """Contacts that a launch covers."""
-        return self.device.extent(self.count, self.pool.room("load"))
+        return self.device.extent(self.count, self.room)
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) among which contacts were frozen."""

@@ -16,10 +16,11 @@ import warp as wp
 from abd.backends.graphs import Graphs
 from abd.backends.linear import CORRECTION
 from abd.backends.resident_linear import ResidentLinear
+from abd.backends.resident_path import ResidentPath
 from abd.backends.resident_search import HALVINGS, ResidentSearch
 from abd.errors import StepFailure
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from cuda_kernels import bodies, control, integrators, line_search, newton, paths, sums
+from cuda_kernels import bodies, control, integrators, newton, sums
 
 FAILURES = {
     control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
@@ -76,12 +77,9 @@ class Iteration:
         c.counts = backend.islands.counts
         c.at, c.flags = d.zeros(control.NUMBERS, wp.float64), d.zeros(control.FLAGS, wp.int32)
         self.linear = ResidentLinear(backend.linear, self.graphs, c)
-        self.search = ResidentSearch(backend, self.graphs, c)
+        self.search, self.path = ResidentSearch(backend, self.graphs, c), ResidentPath(backend, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
-        self.scratch, self.settled, self.largest = (
-            *(d.zeros(room, wp.float64) for _ in range(2)),
-            d.zeros(1, wp.float64),
-        )
+        self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
         self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
         self.reads = 0
         self._flag = {
@@ -117,7 +115,7 @@ class Iteration:
             write(self.all, asleep.astype(np.int32))
             if stale:
                 # once with all bodies: those that sleep keep blocks that can be factorised
-                b.set_caution(np.zeros(b.islands.count))
+                b.contacts.law.caution.zero_()
                 b.linearize()
                 stale = False
         flags[control.STALE] = stale
@@ -257,19 +255,19 @@ class Iteration:
         b.settle_resident(c.converged)
         self.graphs.when(self._flag["STALE"], self._assemble)
         self.graphs.when(self._flag["SOUND"], self._find_direction)
-        self.graphs.when(self._flag["SOUND"], self._follow)
+        self.graphs.when(self._flag["SOUND"], self.path.follow)
         self.graphs.when(self._flag["COVERED"], self._search)
         self._gather()
 
     def _end_renewed(self) -> None:
         """The end of an iteration whose path the candidate list did not cover."""
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
-        self._stop_at_contacts()
+        self.path.stop_at_contacts()
         self._search()
         self._gather()
 
     def _gather(self) -> None:
-        self.device.launch(control.gather_status, 1, self.control, self.largest, self.status)
+        self.device.launch(control.gather_status, 1, self.control, self.path.largest, self.status)
 
     def _spread_caution(self) -> None:
         b = self.backend
@@ -293,8 +291,8 @@ class Iteration:
         launch(newton.judge_direction, n, c, int(b.linear.choice.direct))
         if not b.linear.choice.direct:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
-        b.islands.fold(c.each, sums.MAX, self.largest)
-        launch(newton.advance_forcing, 1, c, self.largest)
+        b.islands.fold(c.each, sums.MAX, self.path.largest)
+        launch(newton.advance_forcing, 1, c, self.path.largest)
         if b.system.has_friction:
             changes = b.values["b"]
             changes.zero_()
@@ -351,24 +349,6 @@ class Iteration:
         if b.linear.has_factors:
             self.graphs.when(self._flag["AGAIN"], close_all)
 
-    def _follow(self) -> None:
-        """The path along the direction as far as the listed contacts allow, and whether the list covers that."""
-        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        a = b.values["a"]
-        launch(paths.displacements, n, b.lower, b.upper, b.path, b.islands.island, c.limit, a)
-        b.islands.reduce(a, sums.MAX, self.scratch)
-        launch(newton.measure_path, n, c, self.scratch)
-        self._stop_at_contacts()
-        b.contacts.candidates.test_cover(b.path, self.largest, b.islands.island, c.limit, self._flag["COVERED"])
-
-    def _stop_at_contacts(self) -> None:
-        b, c = self.backend, self.control
-        a = b.values["a"]
-        b.contacts.times_of_impact(b.path, b.islands.island, c.limit, a)
-        b.islands.reduce(a, sums.MIN, self.scratch)
-        self.device.launch(newton.shorten, b.n, c, self.scratch)
-        b.islands.fold(c.each, sums.MAX, self.largest)
-
     def _search(self) -> None:
         self.search.launch()
         self.graphs.when(self._flag["SOUND"], self._finish)
@@ -382,10 +362,8 @@ class Iteration:
     def _finish(self) -> None:
         """Take the last trial, learn from it, and see who has converged."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(line_search.reach_of_trial, n, c)
-        b.islands.fold(c.each, sums.MAX, self.largest)
         b.exchange()
-        b.contacts.candidates.spend(b.path, self.largest, b.islands.island, c.alpha)
+        self.path.spend()
         exact = b.system.has_exact
         if exact:
             errors = b.values["a"]

@@ -19,6 +19,12 @@ class NewtonSystem:
         self.friction.lag(self.pose)
         self.friction.evaluate(self.pose, self.rest, self.eps, "current")
 
+    def launch_lag(self) -> None:
+        """The same, and energies at the current iterate, by launches only; those of contacts are there. `Friction.take` has
+        to follow."""
+        self.friction.launch_lag(self.pose)
+        self._evaluate(self.pose, "current")
+
     def linearize(self) -> None:
         """Gradient and blocks at the current iterate; its energies were evaluated before."""
         self._assemble_bodies()
@@ -54,10 +60,22 @@ class NewtonSystem:
 
         Leaves the iterate linearised.
         """
-        self._assemble_bodies()
-        self._assemble_contacts()
-        if self.contacts.reduction.pairs == 0:
-            return 0.0, 0.0
+        if self.balanced is None:
+            self.linearize()
+            if self.contacts.reduction.pairs == 0:
+                return 0.0, 0.0
+            self._launch_balance()
+            self.balanced = tuple(self.balance.read()["balance"].tolist())
+        (product, square), self.balanced = self.balanced, None
+        share = self.kappa * self.step.ch2
+        return product / share, square / share**2
+
+    def launch_balance(self) -> None:
+        """Linearise, and leave the two numbers, of the present stiffness, in `balance`; launches only."""
+        self.linearize()
+        self._launch_balance()
+
+    def _launch_balance(self) -> None:
         forces = self.q
         wp.copy(forces, self.before_contacts)
         self.device.launch(bodies.subtract_inertia, self.n, self.body, self.step, self.pose, forces)
@@ -65,9 +83,6 @@ class NewtonSystem:
             for vectors in (forces, self.before_contacts):
                 self.device.launch(bodies.project_vectors, self.n, self.body, self.step, vectors)
         self.balance.launch("balance", figures.balance_figures, self.n, forces, self.gradient, self.before_contacts)
-        product, square = self.balance.read()["balance"].tolist()
-        share = self.kappa * self.step.ch2
-        return product / share, square / share**2
 
     def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
         """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations.

@@ -126,6 +126,8 @@ class Numbering:
 
     def sleepers(self, ripe: np.ndarray, mobile: np.ndarray) -> np.ndarray:
         """(n,) bool, the ripe bodies of those islands that may move by ripe bodies (n,) alone."""
+        if not ripe.any():
+            return np.zeros(self.n, dtype=bool)
         return ripe & self.whole(ripe | ~mobile)[self.host]
 
     def asleep(self, sleeping: np.ndarray, mobile: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def __init__(self, model: Model):
         self.model, self.device, self.d_hat = model, Host(), model.settings.d_hat
-        self.iteration = None
+        self.iteration = self.start = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
         self.constants = BodyData.of(model)

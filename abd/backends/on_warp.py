@@ -18,6 +18,7 @@ from abd.backends.joints import Joints
 from abd.backends.linear import LinearSolver
 from abd.backends.newton_system import NewtonSystem
 from abd.backends.read_outs import ReadOuts
+from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_path, new_pose, upload_bodies
@@ -88,7 +89,9 @@ class WarpBackend(NewtonSystem, ReadOuts):
         self.contacts_known = False
         self.d_hat = model.settings.d_hat
         self.fixed_stiffness = model.settings.contact_stiffness is not None
+        self.balanced: tuple[float, float] | None = None
         self.iteration = Iteration(self) if d.resident else None
+        self.start = ResidentStart(self) if d.resident else None
 
     # joints ------------------------------------------------------------------------------------------------------
 
@@ -187,33 +190,31 @@ class WarpBackend(NewtonSystem, ReadOuts):
     def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
         """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
         any, contact stiffness kappa_c."""
-        launch, n = self.device.launch, self.n
+        launch = self.device.launch
         self.device.write(self.weights, weights)
-        launch(
-            integrators.predict,
-            n,
-            self.now,
-            self.before,
-            self.velocity,
-            self.earlier,
-            self.weights,
-            self.target,
-            self.rest,
-        )
         if goals is not None:
             self.device.write(self.prescribed_q, goals)
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
-        launch(integrators.copy_pose, n, self.now, self.pose)
-        self.forget_contacts()
         self.step.ch2, self.eps = float(ch2), float(eps)
         self.step.pull = 1.0
-        self.step.lp.zero_()
-        self.step.lA.zero_()
+        if self.iteration is None:
+            self._launch_begin()
+        else:
+            self.iteration.graphs.run(("begin",), self._launch_begin)
         self.set_stiffness(kappa)
-        self.set_caution(np.zeros(self.islands.count))
         self.linear.begin()
         self.contacts.candidates.forget()
+        self.balanced = None
+
+    def _launch_begin(self) -> None:
+        launch, n = self.device.launch, self.n
+        states = self.now, self.before, self.velocity, self.earlier
+        launch(integrators.predict, n, *states, self.weights, self.target, self.rest)
+        launch(integrators.copy_pose, n, self.now, self.pose)
+        self.step.lp.zero_()
+        self.step.lA.zero_()
+        self.contacts.law.caution.zero_()
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
@@ -224,9 +225,16 @@ class WarpBackend(NewtonSystem, ReadOuts):
             self.friction.count,
             self.friction.works(self.pose, self.rest, self.now, self.eps),
         )
-        self.velocity, self.earlier = self.earlier, self.velocity
+        if self.device.resident:
+            # what is recorded holds the arrays
+            wp.copy(self.earlier, self.velocity)
+        else:
+            self.velocity, self.earlier = self.earlier, self.velocity
         launch(integrators.differentiate, n, self.pose, self.now, self.before, self.weights, self.velocity)
-        self.now, self.before = self.before, self.now
+        if self.device.resident:
+            launch(integrators.copy_pose, n, self.now, self.before)
+        else:
+            self.now, self.before = self.before, self.now
         launch(integrators.copy_pose, n, self.pose, self.now)
         self.row_memory.finish(self.weights, self.pose, self.totals)
 

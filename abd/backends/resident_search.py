@@ -33,7 +33,7 @@ class ResidentSearch:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
-            self._keep_limits()
+            self.keep_limits()
         launch(line_search.begin_search, n, c)
         self._measure_slope(c.slope)
         self.graphs.when(self._flag["SOUND"], self._try_all)
@@ -44,16 +44,8 @@ class ResidentSearch:
         self.device.launch(line_search.begin_alpha, self.backend.n, self.control)
         self._try_all()
 
-    def check_room(self) -> None:
-        """Fail where the last linearisation found no room for its sums."""
-        for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
-            room = reduction.pair_room, reduction.run_room
-            self.device.launch(control.check_room, 1, self.control, reduction.needed, *room)
-
-    def _raise(self, flag: int) -> None:
-        self.device.launch(control.set_flag, 1, self.control, flag, 1)
-
-    def _keep_limits(self) -> None:
+    def keep_limits(self) -> None:
+        """Cut `alpha` and `limit` until the gaps of all joint limits stay open."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         shares = b.values["a"]
         b.joints.measure_gaps(b.pose)
@@ -69,6 +61,15 @@ class ResidentSearch:
         launch(control.begin_loop, 1, c)
         self._raise(control.AGAIN)
         self.graphs.repeat(self._flag["AGAIN"], cut)
+
+    def check_room(self) -> None:
+        """Fail where the last linearisation found no room for its sums."""
+        for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
+            room = reduction.pair_room, reduction.run_room
+            self.device.launch(control.check_room, 1, self.control, reduction.needed, *room)
+
+    def _raise(self, flag: int) -> None:
+        self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
     def _measure_slope(self, out: wp.array) -> None:
         b = self.backend

@@ -24,13 +24,16 @@ class Totals:
 
     The partial results of chunks of `figures.CHUNK` items are folded, that many at a time, until one is left: the same
     order for any number of threads.
+
+    Attributes:
+        out: (quantities, 1) of all sections, one after the other; what those without items hold means nothing.
     """
 
     def __init__(self, device: Device, sections: dict[str, Section]):
         self.device, self.sections = device, sections
         starts = np.cumsum([0, *(section.quantities for section in sections.values())])
         self._row = dict(zip(sections, starts[:-1].tolist()))
-        self._out = device.zeros((max(int(starts[-1]), 1), 1), wp.float64)
+        self.out = device.zeros((max(int(starts[-1]), 1), 1), wp.float64)
         self._partials: dict[tuple[str, int], wp.array] = {}
         self._empty: set[str] = set(sections)
 
@@ -53,7 +56,7 @@ class Totals:
             last, left = partial, chunks
             chunks, level = -(-left // figures.CHUNK), level + 1
             ends = chunks == 1
-            partial = self._out if ends else self._partial(name, chunks, level)
+            partial = self.out if ends else self._partial(name, chunks, level)
             self.device.launch(
                 figures.fold, section.quantities * chunks, last, left, section.sums, chunks, row if ends else 0, partial
             )
@@ -71,7 +74,7 @@ class Totals:
 
     def read(self) -> dict[str, np.ndarray]:
         """The quantities of all sections; 0, and -infinity for largest values, of sections without items."""
-        host = self.device.read(self._out)[:, 0]
+        host = self.device.read(self.out)[:, 0]
         found = {}
         for name, section in self.sections.items():
             values = host[self._row[name] : self._row[name] + section.quantities]

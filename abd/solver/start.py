@@ -13,18 +13,18 @@ import numpy as np
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 
 
-def start(backend, h: float, touching: np.ndarray, ripe: np.ndarray) -> np.ndarray:
+def start(backend, h: float, touching: np.ndarray, ripe: np.ndarray) -> None:
     """Move the iterate from q_n to the start.
 
     Args:
         touching: (n,) bool, bodies in contact at the end of the last step, or joined to one.
         ripe: (n,) bool, bodies that sleep if their whole island does (`abd.solver.sleep`).
-
-    Returns:
-        (islands,) the fraction of the first path that was free of collisions.
     """
     gentle = np.select([ripe, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
-    alpha = free = backend.follow_velocity(h, gentle)
+    if backend.start is not None:
+        backend.start.run(h, gentle, bool(touching.any()), ripe)
+        return
+    alpha = backend.follow_velocity(h, gentle)
     backend.sleep(ripe)
     backend.evaluate()
     backend.lag_friction()
@@ -36,7 +36,6 @@ def start(backend, h: float, touching: np.ndarray, ripe: np.ndarray) -> np.ndarr
     if not falls.all():
         backend.try_step(np.where(falls, alpha, 0.0))
     backend.accept()
-    return free
 
 
 def _falls(backend, alpha: np.ndarray) -> np.ndarray:
