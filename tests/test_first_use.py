@@ -1,5 +1,6 @@
 """The first use on a machine: no noise from below, a sign of life while kernels are compiled."""
 
+import importlib
 import logging
 import os
 import subprocess
@@ -39,6 +40,7 @@ def test_starting_warp_leaves_the_terminal_alone():
 @pytest.mark.parametrize(("seconds", "patience", "told"), [(0.2, 0.0, True), (0.0, 5.0, False)])
 def test_compiling_is_told_and_loading_is_not(monkeypatch, seconds, patience, told):
     """Warp cannot say beforehand whether it will compile; the clock tells."""
+    importlib.import_module("abd.backends.on_warp")
     loaded = []
 
     def force_load(device, modules, **_):
