@@ -15,6 +15,7 @@ def findings() -> list[tuple[str, str]]:
 
     from abd.backends import cuda_support as cuda
     from abd.backends.device import threads_available
+    from abd.backends.raw_kernels import raw_kernels
 
     problem = cuda.cuda_problem()
     found = [("python", f"{platform.python_version()} on {platform.platform()}")]
@@ -28,6 +29,8 @@ def findings() -> list[tuple[str, str]]:
     found.append(("CUDA toolkit of Warp", cuda.dotted(toolkit) if toolkit else "none"))
     found += [(str(device), _described(device)) for device in ([] if problem else wp.get_cuda_devices())]
     found.append(("graphs", cuda.graph_problem() or "loops and branches run on the device"))
+    raw, reason = raw_kernels(wp.get_device("cpu" if problem else "cuda"))
+    found.append(("hand-written kernels", reason if raw is None else "on"))
     cache = Path(wp.config.kernel_cache_dir)
     size, files = _size(cache)
     found.append(("kernel cache", f"{cache}, {size / 2**20:.0f} MiB in {files} files"))
