@@ -111,9 +111,20 @@ def list_items(
 
 
 @wp.func
+def entry_of(Y: wp.vec4d, m: wp.int32) -> wp.float64:
+    """Y[m]; choices keep a vector in registers, where an index that is not known puts it in memory."""
+    return wp.where(m < 2, wp.where(m == 0, Y[0], Y[1]), wp.where(m == 2, Y[2], Y[3]))
+
+
+@wp.func
 def row_of(c: wp.int32, m: wp.int32, K: wp.mat33d, Ya: wp.vec4d, Yb: wp.vec4d) -> vec12:
     """The row of K (x) Ya Yb^T that belongs to coordinate c and entry m of the homogeneous point."""
-    return Ya[m] * spread(wp.vec3d(K[c, 0], K[c, 1], K[c, 2]), Yb)
+    f = wp.vec3d(
+        wp.where(c == 0, K[0, 0], wp.where(c == 1, K[1, 0], K[2, 0])),
+        wp.where(c == 0, K[0, 1], wp.where(c == 1, K[1, 1], K[2, 1])),
+        wp.where(c == 0, K[0, 2], wp.where(c == 1, K[1, 2], K[2, 2])),
+    )
+    return entry_of(Ya, m) * spread(f, Yb)
 
 
 @wp.func
@@ -122,35 +133,28 @@ def vector_at(v: vec12, k: wp.int32) -> wp.vec3d:
     return wp.vec3d(v[3 * k], v[3 * k + 1], v[3 * k + 2])
 
 
-@wp.kernel
-def sum_elements(first: wp.int32, elements: Elements, runs: Runs, counts: wp.array(dtype=wp.int32), out: PairSums):
-    """Sum one row of the blocks of a run, the first one the gradients too; counts = [pairs, runs]."""
-    tid = wp.tid() + first
-    t = tid // 12
-    r = tid % 12
-    if t >= counts[1]:
-        return
+II, IJ, JJ = wp.constant(0), wp.constant(1), wp.constant(2)
+"""Blocks of a run."""
+
+
+@wp.func
+def block_row(elements: Elements, begin: wp.int32, end: wp.int32, which: wp.int32, r: wp.int32) -> vec12:
+    """Row r of one of a run's blocks: one after the other, all three at once would not fit into a thread's registers."""
     c = r
     p = wp.int32(0)
     if r >= 3:
         c = (r - 3) // 3
         p = 1 + (r - 3) % 3
-    ii = vec12()
-    ij = vec12()
-    jj = vec12()
-    g_i = vec12()
-    g_j = vec12()
-    for e in range(runs.begin[t], runs.end[t]):
-        K = elements.K[e]
-        Y_i = elements.Y_i[e]
-        Y_j = elements.Y_j[e]
-        ii = ii + row_of(c, p, K, Y_i, Y_i)
-        ij = ij - row_of(c, p, K, Y_i, Y_j)
-        jj = jj + row_of(c, p, K, Y_j, Y_j)
-        if r == 0:
-            f = elements.f[e]
-            g_i = g_i + spread(f, Y_i)
-            g_j = g_j - spread(f, Y_j)
+    sign = wp.where(which == IJ, -ONE, ONE)
+    H = vec12()
+    for e in range(begin, end):
+        Ya = elements.Y_i[e]
+        Yb = Ya
+        if which != II:
+            Yb = elements.Y_j[e]
+        if which == JJ:
+            Ya = Yb
+        H = H + sign * row_of(c, p, elements.K[e], Ya, Yb)
         kind = elements.kind[e]
         if kind[0] == TURNING:
             v = elements.vectors[e]
@@ -162,36 +166,75 @@ def sum_elements(first: wp.int32, elements: Elements, runs: Runs, counts: wp.arr
             if kind[1] == EDGES:
                 cosine = numbers[1]
                 N = N / wp.max(ONE - cosine * cosine, wp.float64(PARALLEL))
-                ii = ii + row_of(c, p, N, Y0, Y0)
-                ij = ij - cosine * row_of(c, p, N, Y0, Y1)
-                jj = jj + row_of(c, p, N, Y1, Y1)
+                share = ONE
+                if which == IJ:
+                    share = -cosine
+                if which == JJ:
+                    Y0 = Y1
+                if which == II:
+                    Y1 = Y0
+                H = H + share * row_of(c, p, N, Y0, Y1)
             else:
-                both = row_of(c, p, N, Y0, Y0)
-                if kind[2] == 2:
-                    both = both + row_of(c, p, N, Y1, Y1)
+                owner = JJ
                 if kind[1] == EDGE_OF_I or kind[1] == FACE_OF_I:
-                    ii = ii + both
-                else:
-                    jj = jj + both
+                    owner = II
+                if which == owner:
+                    both = row_of(c, p, N, Y0, Y0)
+                    if kind[2] == 2:
+                        both = both + row_of(c, p, N, Y1, Y1)
+                    H = H + both
         elif kind[0] == MOLLIFIED:
+            v = elements.vectors[e]
+            a = vector_at(v, 0)
+            b = vector_at(v, 1)
+            Xa = homogeneous(vector_at(v, 2), ZERO)
+            Xb = homogeneous(vector_at(v, 3), ZERO)
+            M = wp.outer(a, b) - wp.dot(a, b) * identity3()
+            if which == II:
+                M = wp.dot(b, b) * identity3() - wp.outer(b, b)
+                Xb = Xa
+            if which == JJ:
+                M = wp.dot(a, a) * identity3() - wp.outer(a, a)
+                Xa = Xb
+            H = H + row_of(c, p, (TWO * elements.numbers[e][0]) * M, Xa, Xb)
+    return H
+
+
+@wp.func
+def sum_gradients(elements: Elements, begin: wp.int32, end: wp.int32, t: wp.int32, out: PairSums):
+    """The gradients of a run."""
+    g_i = vec12()
+    g_j = vec12()
+    for e in range(begin, end):
+        f = elements.f[e]
+        g_i = g_i + spread(f, elements.Y_i[e])
+        g_j = g_j - spread(f, elements.Y_j[e])
+        if elements.kind[e][0] == MOLLIFIED:
             v = elements.vectors[e]
             ea = vector_at(v, 0)
             eb = vector_at(v, 1)
-            Ya = homogeneous(vector_at(v, 2), ZERO)
-            Yb = homogeneous(vector_at(v, 3), ZERO)
             q = TWO * elements.numbers[e][0]
             aa = wp.dot(ea, ea)
             ab = wp.dot(ea, eb)
             bb = wp.dot(eb, eb)
-            ii = ii + row_of(c, p, q * (bb * identity3() - wp.outer(eb, eb)), Ya, Ya)
-            ij = ij + row_of(c, p, q * (wp.outer(ea, eb) - ab * identity3()), Ya, Yb)
-            jj = jj + row_of(c, p, q * (aa * identity3() - wp.outer(ea, ea)), Yb, Yb)
-            if r == 0:
-                g_i = g_i + spread(q * (bb * ea - ab * eb), Ya)
-                g_j = g_j + spread(q * (aa * eb - ab * ea), Yb)
-    out.H_ii[t, r] = ii
-    out.H_ij[t, r] = ij
-    out.H_jj[t, r] = jj
+            g_i = g_i + spread(q * (bb * ea - ab * eb), homogeneous(vector_at(v, 2), ZERO))
+            g_j = g_j + spread(q * (aa * eb - ab * ea), homogeneous(vector_at(v, 3), ZERO))
+    out.g_i[t] = g_i
+    out.g_j[t] = g_j
+
+
+@wp.kernel
+def sum_elements(first: wp.int32, elements: Elements, runs: Runs, counts: wp.array(dtype=wp.int32), out: PairSums):
+    """Sum one row of the blocks of a run, the first one the gradients too; counts = [pairs, runs]."""
+    tid = wp.tid() + first
+    t = tid // 12
+    r = tid % 12
+    if t >= counts[1]:
+        return
+    begin = runs.begin[t]
+    end = runs.end[t]
+    out.H_ii[t, r] = block_row(elements, begin, end, II, r)
+    out.H_ij[t, r] = block_row(elements, begin, end, IJ, r)
+    out.H_jj[t, r] = block_row(elements, begin, end, JJ, r)
     if r == 0:
-        out.g_i[t] = g_i
-        out.g_j[t] = g_j
+        sum_gradients(elements, begin, end, t, out)

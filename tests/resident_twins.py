@@ -69,3 +69,15 @@ def follow(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.S
     for _ in range(steps):
         step_both(host, resident, within, counts)
     return host, resident
+
+
+def counted(owner, name: str) -> list:
+    """Grows with every call of a method of this object."""
+    calls, method = [], getattr(owner, name)
+
+    def call(*arguments):
+        calls.append(name)
+        return method(*arguments)
+
+    setattr(owner, name, call)
+    return calls

@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from resident_twins import COUNTS, assert_same_state, follow, pair, simulation, step_both
+from resident_twins import COUNTS, assert_same_state, counted, follow, pair, simulation, step_both
 from test_resident import PD, ROUNDING, apart, links, pile, pinched
 
 import abd
@@ -189,18 +189,6 @@ def test_room_runs_out_where_slopes_are_compared():
         device.write(missing, np.ones(2, dtype=np.int32))
         step_both(host, resident, ROUNDING)
     assert again
-
-
-def counted(owner, name: str) -> list:
-    """Grows with every call of a method of this object."""
-    calls, method = [], getattr(owner, name)
-
-    def call(*arguments):
-        calls.append(name)
-        return method(*arguments)
-
-    setattr(owner, name, call)
-    return calls
 
 
 def swung(solver=None, **coordinate) -> abd.Scene:

@@ -203,7 +203,7 @@ class Friction:
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
-        self.wanted, self.scan = device.zeros(1, wp.int32), Scan(device)
+        self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
 
     def lag(self, pose: Pose) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded."""
@@ -238,10 +238,16 @@ class Friction:
         if self.enabled:
             self._freeze(pose, self._mark(pose))
 
+    @property
+    def follows_list(self) -> bool:
+        """Whether the pairs of frozen contacts are among those of the present candidate list."""
+        return self._builds == self.contacts.candidates.builds
+
     def take(self, wanted: int) -> None:
         """So many contacts were frozen at the last `launch_lag`."""
         self.count = wanted
         self.pair_count = self.contacts.candidates.pair_count if wanted else 0
+        self._builds = self.contacts.candidates.builds
 
     @property
     def room(self) -> int:

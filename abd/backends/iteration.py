@@ -226,7 +226,7 @@ class Iteration:
             b.joints.coupling,
             b.joints.pairs,
             candidates.pair_count + friction.pair_count,
-            lambda: [candidates.pair_list(), friction.pair_list()],
+            lambda: [part.pair_list() for part in (candidates, friction)[: 1 if friction.follows_list else 2]],
         )
         self.linear.reserve(b.system.has_exact)
 

@@ -419,7 +419,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
 
     def forget_contacts(self) -> None:
         """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
-        self.contacts_known = False
+        self.contacts_known, self.touched = False, None
         self._unsettle()
 
     def _unsettle(self) -> None:

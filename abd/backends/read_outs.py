@@ -23,7 +23,8 @@ class ReadOuts:
 
     def _open_read_outs(self) -> None:
         """Room for the sums."""
-        self.totals, self.balance = Totals(self.device, SECTIONS), Totals(self.device, BALANCE)
+        self.totals, self.balance = Totals(self.device, SECTIONS, flags=self.n), Totals(self.device, BALANCE)
+        self.touched: np.ndarray | None = None
 
     def smallest_gap(self, exact: bool = True) -> float:
         """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
@@ -57,14 +58,19 @@ class ReadOuts:
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
+        if self.touched is not None:
+            return self.touched
         self.know_contacts()
-        c, flags = self.contacts.candidates, self.aside
+        self._mark_touching()
+        return self.device.read(self.totals.flags)
+
+    def _mark_touching(self) -> None:
+        c, flags = self.contacts.candidates, self.totals.flags
         flags.zero_()
         self.device.launch(
             figures.mark_touching,
             c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], self.d_hat, flags, grain=512,
         )  # fmt: skip
-        return self.device.read(flags)
 
     def vertex_speeds(self) -> np.ndarray:
         """(n,) bounds of the speed of every vertex in the state [m/s]."""
@@ -81,8 +87,10 @@ class ReadOuts:
             "bodies", figures.body_figures, self.n,
             self.body, self.step.gravity, self.pose, self.before, self.velocity, self.gradient,
         )  # fmt: skip
+        self._mark_touching()
         launch("contact", figures.contact_figures, count, *self.contacts.arrays("current"), self.d_hat)
         found = {name: values.tolist() for name, values in self.totals.read().items()}
+        self.touched = self.totals.flagged
         body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))
         gap = -contact[2]
         return Figures(

@@ -25,15 +25,25 @@ class Totals:
     The partial results of chunks of `figures.CHUNK` items are folded, that many at a time, until one is left: the same
     order for any number of threads.
 
+    Args:
+        flags: how many flags are read along with them.
+
     Attributes:
         out: (quantities, 1) of all sections, one after the other; what those without items hold means nothing.
+        flags: (flags,) int32, in the same piece of memory; flagged: host copy of them, as of the last `read`.
     """
 
-    def __init__(self, device: Device, sections: dict[str, Section]):
+    def __init__(self, device: Device, sections: dict[str, Section], flags: int = 0):
         self.device, self.sections = device, sections
         starts = np.cumsum([0, *(section.quantities for section in sections.values())])
         self._row = dict(zip(sections, starts[:-1].tolist()))
-        self.out = device.zeros((max(int(starts[-1]), 1), 1), wp.float64)
+        self._rows = max(int(starts[-1]), 1)
+        self._memory = device.zeros(self._rows + (flags + 1) // 2, wp.float64)
+        place = self._memory.ptr
+        self.out = wp.array(ptr=place, dtype=wp.float64, shape=(self._rows, 1), device=device.warp, copy=False)
+        place += 8 * self._rows
+        self.flags = wp.array(ptr=place, dtype=wp.int32, shape=flags, device=device.warp, copy=False)
+        self.flagged = np.zeros(flags, dtype=np.int32)
         self._partials: dict[tuple[str, int], wp.array] = {}
         self._empty: set[str] = set(sections)
 
@@ -74,7 +84,8 @@ class Totals:
 
     def read(self) -> dict[str, np.ndarray]:
         """The quantities of all sections; 0, and -infinity for largest values, of sections without items."""
-        host = self.device.read(self.out)[:, 0]
+        host = self.device.read(self._memory)
+        self.flagged = host[self._rows :].view(np.int32)[: len(self.flagged)]
         found = {}
         for name, section in self.sections.items():
             values = host[self._row[name] : self._row[name] + section.quantities]
