@@ -27,9 +27,10 @@ def findings() -> list[tuple[str, str]]:
     driver, toolkit = wp.get_cuda_driver_version(), wp.get_cuda_toolkit_version()
     found.append(("CUDA driver", f"serves CUDA up to {cuda.dotted(driver)}" if driver else "none"))
     found.append(("CUDA toolkit of Warp", cuda.dotted(toolkit) if toolkit else "none"))
-    found += [(str(device), _described(device)) for device in ([] if problem else wp.get_cuda_devices())]
+    gpus = [] if problem else wp.get_cuda_devices()
+    found += [(str(device), _described(device)) for device in gpus]
     found.append(("graphs", cuda.graph_problem() or "loops and branches run on the device"))
-    raw, reason = raw_kernels(wp.get_device("cpu" if problem else "cuda"))
+    raw, reason = raw_kernels((gpus or [wp.get_device("cpu")])[0])
     found.append(("hand-written kernels", reason if raw is None else "on"))
     cache = Path(wp.config.kernel_cache_dir)
     size, files = _size(cache)
