@@ -63,8 +63,8 @@ def assert_same_state(host: abd.Simulation, resident: abd.Simulation, within: fl
         assert difference <= within * np.abs(expected).max(initial=1e-300), (name, host.frame, difference)
 
 
-def follow(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.Simulation, abd.Simulation]:
-    """Both after so many steps that were the same."""
+def assert_same_steps(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.Simulation, abd.Simulation]:
+    """Steps of both as `step_both` wants them; returns both after them."""
     host, resident = pair(scene)
     for _ in range(steps):
         step_both(host, resident, within, counts)
