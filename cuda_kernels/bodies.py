@@ -46,7 +46,7 @@ class BodyData:
 class StepData:
     """What a step holds fixed.
 
-    Inertial target (pt, At); prescribed poses (pk, Ak) with multipliers (lp, lA) and `pull` [-]; `held` marks bodies
+    Inertial target (pt, At); prescribed poses (pk, Ak) with multipliers (lp, lA) and `pull` (1,) [-]; `held` marks bodies
     that do not move any more in this step; `ch2` = c h^2 [s^2].
     """
 
@@ -58,7 +58,7 @@ class StepData:
     lA: wp.array(dtype=wp.mat33d)
     held: wp.array(dtype=wp.int32)
     gravity: wp.vec3d
-    pull: wp.float64
+    pull: wp.array(dtype=wp.float64)
     ch2: wp.float64
 
 
@@ -112,7 +112,7 @@ def body_energies(
         else:
             dp = pose.p[b] - step.pk[b]
             D = A - step.Ak[b]
-            e = step.pull * HALF * body.weight[b] * (wp.dot(dp, dp) + body.spread[b] * wp.ddot(D, D))
+            e = step.pull[0] * HALF * body.weight[b] * (wp.dot(dp, dp) + body.spread[b] * wp.ddot(D, D))
             e = e - wp.dot(step.lp[b], dp) - wp.ddot(step.lA[b], D)
         e = e + step.ch2 * elastic_energy(body.stiffness[b], body.arap[b], A)
     out[b] = e
@@ -157,7 +157,7 @@ def linearize_bodies(
                 G[r, c] = s[c] * D[r, c] - step.ch2 * T[r, c]
                 diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] = diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] + s[c]
     else:
-        w = step.pull * body.weight[b]
+        w = step.pull[0] * body.weight[b]
         ws = w * body.spread[b]
         g = w * (pose.p[b] - step.pk[b]) - step.lp[b]
         G = ws * (A - step.Ak[b]) - step.lA[b]

@@ -90,7 +90,8 @@ class BodyKernels:
         for name in ("At", "Ak", "lA"):
             setattr(out, name, DEVICE.upload(getattr(step, name), wp.mat33d))
         out.held = DEVICE.upload(step.held, wp.int32)
-        out.gravity, out.pull, out.ch2 = wp.vec3d(*step.gravity), step.pull, step.ch2
+        out.gravity, out.ch2 = wp.vec3d(*step.gravity), step.ch2
+        out.pull = DEVICE.upload([step.pull], wp.float64)
         return out
 
     def energy(self, step, q: np.ndarray, reference: np.ndarray) -> np.ndarray:

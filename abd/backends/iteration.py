@@ -214,7 +214,7 @@ class Iteration:
         """Plain numbers that are recorded by value, and what decides on the launches."""
         b = self.backend
         choice = b.linear.choice.direct, b.linear.uses_loose_pairs
-        return b.step.ch2, b.step.pull, b.eps, b.fixed_stiffness, b.has_loose_pairs, *choice
+        return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, *choice
 
     def _follow_pairs(self) -> None:
         """Bring the linear solver's choice up to date with the pairs that may touch."""

@@ -60,7 +60,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
         target, goal = new_pose(d, n), new_pose(d, n)
         self.target, self.goal = target, goal
         self.step.pt, self.step.At, self.step.pk, self.step.Ak = target.p, target.A, goal.p, goal.A
-        self.step.lp, self.step.lA = d.zeros(n, wp.vec3d), d.zeros(n, wp.mat33d)
+        self.step.lp, self.step.lA, self.step.pull = d.zeros(n, wp.vec3d), d.zeros(n, wp.mat33d), d.zeros(1, wp.float64)
         prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.prescribed_count, self.prescribed = len(prescribed), d.upload(prescribed, wp.int32)
         self.prescribed_q = d.zeros((len(prescribed), 12), wp.float64)
@@ -197,7 +197,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
         self.step.ch2, self.eps = float(ch2), float(eps)
-        self.step.pull = 1.0
+        self.step.pull.fill_(1.0)
         if self.iteration is None:
             self._launch_begin()
         else:
@@ -275,7 +275,7 @@ class WarpBackend(NewtonSystem, ReadOuts):
 
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Stiffness and multipliers of the prescribed bodies' pull."""
-        self.step.pull = float(pull)
+        self.step.pull.fill_(float(pull))
         self.device.write(self.step.lp, lp)
         self.device.write(self.step.lA, lA)
 
