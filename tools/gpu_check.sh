@@ -6,7 +6,7 @@
 #   PYTHON                 the interpreter [python3]; it needs the packages of '.[gpu]', pytest and ipctk, and pyuipc==0.0.29
 #   ABD_GPU_CHECK_DEVICE   cuda, cuda:N; with cpu everything runs on the processor in tiny sizes, which tests this script
 #   ABD_GPU_CHECK_SECONDS  in all [590]
-#   ABD_GPU_CHECK_PARTS    of: memcheck racecheck tests contact peer chains profile raw [all]
+#   ABD_GPU_CHECK_PARTS    of: memcheck racecheck tests contact raw contact-raw peer chains profile [all]
 #   ABD_GPU_CHECK_OUT      folder of the results [tools/results]
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ python=${PYTHON:-python3}
 device=${ABD_GPU_CHECK_DEVICE:-cuda}
 deadline=$((SECONDS + ${ABD_GPU_CHECK_SECONDS:-590}))
 out=${ABD_GPU_CHECK_OUT:-tools/results}
-parts=" ${ABD_GPU_CHECK_PARTS:-memcheck racecheck tests contact peer chains profile raw} compile compile-peer "
+parts=" ${ABD_GPU_CHECK_PARTS:-memcheck racecheck tests contact raw contact-raw peer chains profile} compile compile-peer "
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" OMP_NUM_THREADS=1
 
 if [ "$device" != cpu ]; then
@@ -32,11 +32,11 @@ trap 'rm -rf "$work"' EXIT
 contact=(wrecking_ball chain_net:16,32 pile:1000,10000,100000)
 chains=(chain:1000,10000,100000,1000000)
 profiled=(wrecking_ball pile:10000 chain:100000)
-peers=(wrecking_ball pile:1000,10000)
+peers=(wrecking_ball pile:1000,10000) by_hand=(wrecking_ball pile:100000)
 backend=cuda rounds=3 workers=12 sanitized=(falling_box box_stack chain) selected=() twins=(1000 30000)
 own=() few=(--steps 10) some=(--steps 30)  # steps: each family's own, and fewer
 if [ "$device" = cpu ]; then
-    contact=(chain_net:4 pile:10) chains=(chain:10,20) profiled=(pile:10) peers=(pile:10)
+    contact=(chain_net:4 pile:10) chains=(chain:10,20) profiled=(pile:10) peers=(pile:10) by_hand=(pile:10)
     backend=none rounds=1 workers=1 sanitized=() twins=(50) selected=(-k "test_what_was_asked_for_is_read")
     own=(--steps 2) few=(--steps 2) some=(--steps 2)
 fi
@@ -64,32 +64,33 @@ part() {
 "$python" -m abd.cli doctor >"$work/doctor.txt" 2>&1
 
 # Kernels are compiled first, all at once; whatever comes then finds them in the cache.
-part compile 150 "$python" tools/bench/one_case.py stack 10 --device "$device" --steps 1
+part compile 60 "$python" tools/bench/one_case.py stack 10 --device "$device" --steps 1
 
 # What is not timed shares the machine: the tests, in a few processes, the sanitizers on small scenes, and the driver's
 # compiling of libuipc's kernels, which are built for other GPUs and kept in the driver's cache.
 export CUDA_CACHE_MAXSIZE=4294967296
 checker=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1)
 if [ "$device" != cpu ]; then
-    part compile-peer 200 "$python" tools/bench/peer_libuipc.py --only-warm &
+    part compile-peer 120 "$python" tools/bench/peer_libuipc.py --only-warm &
     for tool in memcheck racecheck; do
-        part "$tool" 130 "${checker:-compute-sanitizer}" --tool "$tool" --error-exitcode 99 --target-processes all \
+        part "$tool" 80 "${checker:-compute-sanitizer}" --tool "$tool" --error-exitcode 99 --target-processes all \
             "$python" -m abd.cli bench "${sanitized[@]}" --device "$device" --steps 2 &
     done
 fi
 parallel=()
 [ "$workers" -gt 1 ] && "$python" -c 'import xdist' 2>/dev/null && parallel=(-n "$workers")
-part tests 170 "$python" -m pytest -q --device "$device" "${parallel[@]}" "${selected[@]}"
+part tests 120 "$python" -m pytest -q --device "$device" "${parallel[@]}" "${selected[@]}"
 wait
 
 bench=("$python" tools/bench/run.py --devices "$device" --repeats 1 --limit 25 --warm)
 part contact 120 "${bench[@]}" "${own[@]}" --scenes "${contact[@]}" --out "$work/contact.json"
-part peer 170 "$python" tools/bench/peer_libuipc.py --device "$device" --backend "$backend" --scenes "${peers[@]}" \
-    "${some[@]}" --rounds "$rounds" --limit 15 --budget 80 --out "$work/peer.json"
+part raw 40 "$python" tools/bench/raw_kernels.py --device "$device" --bodies "${twins[@]}" --json "$work/raw.json"
+ABD_RAW=1 part contact-raw 60 "${bench[@]}" "${own[@]}" --scenes "${by_hand[@]}" --out "$work/contact-raw.json"
+part peer 110 "$python" tools/bench/peer_libuipc.py --device "$device" --backend "$backend" --scenes "${peers[@]}" \
+    "${some[@]}" --rounds "$rounds" --limit 15 --budget 60 --out "$work/peer.json"
 part chains 100 "${bench[@]}" "${few[@]}" --variant exact --scenes "${chains[@]}" --out "$work/chains.json"
 part profile 70 "${bench[@]}" "${some[@]}" --variant exact --variant "" --profile --scenes "${profiled[@]}" \
     --out "$work/profile.json"
-part raw 40 "$python" tools/bench/raw_kernels.py --device "$device" --bodies "${twins[@]}" --json "$work/raw.json"
 
 mkdir -p "$out"
 "$python" tools/bench/merge.py "$work" --device "$name" --out "$out/$slug-$(date -u +%F).json"

@@ -37,6 +37,8 @@ def threads_available() -> int:
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
 
 
+LANDING = 4096
+"""Bytes up to which an array is read through pinned memory that is kept for arrays of its shape."""
 RECORDS = 2048
 """Recorded launches a device keeps before it starts anew."""
 _UNSEEN = nullcontext()
@@ -99,6 +101,7 @@ class Device:
         self.raw, self.why_not_raw = raw_kernels(self.warp)
         self._recorded: dict[tuple, list] = {}
         self._views: dict[int, wp.array] = {}
+        self._landings: dict[tuple, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
     def load(self, package: ModuleType) -> None:
@@ -225,7 +228,19 @@ class Device:
             if self.is_cpu:
                 view = array.numpy()
                 return (view if count is None else view[:count]).copy()
-            return array.numpy() if count is None else array[:count].numpy()
+            view = array if count is None else array[:count]
+            return self._land(view) if 0 < view.size * view.strides[-1] <= LANDING else view.numpy()
+
+    def _land(self, view: wp.array) -> np.ndarray:
+        """Host copy of a small array through pinned memory, which waits for the device's stream alone."""
+        key = view.dtype, view.shape
+        landing = self._landings.get(key)
+        if landing is None:
+            landing = wp.empty(view.shape, dtype=view.dtype, device="cpu", pinned=True)
+            self._landings[key] = landing
+        wp.copy(landing, view)
+        wp.synchronize_stream(self.warp.stream)
+        return landing.numpy().copy()
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
@@ -235,6 +250,8 @@ class Device:
                 array.numpy()[: len(values)] = values
             elif len(values):
                 source = wp.array(np.ascontiguousarray(values), dtype=array.dtype, device="cpu", copy=False)
+                if source.shape[1:] != array.shape[1:]:
+                    raise ValueError(f"rows of {source.shape[1:]} are no rows of {array.shape[1:]}")
                 wp.copy(array, source, count=source.size)
 
     def scan(self, counts: wp.array, offsets: wp.array, count: int) -> int:
