@@ -18,8 +18,8 @@ from abd.backends.device import Device
 
 MOST = 32
 """Records that are kept."""
-PATIENCE = 12
-"""Runs before a body is recorded on the processor, where that takes as long as some ten of them; on CUDA it is one."""
+PATIENCE = 20
+"""Runs before a body is recorded on the processor, where that takes as long as some twenty of them; on CUDA it is one."""
 
 
 class Graphs:

@@ -1,7 +1,8 @@
 """Gather what `tools/gpu_check.sh` measured: `python tools/bench/merge.py FOLDER --out RESULTS.json`.
 
 FOLDER holds, for every part that was begun, NAME.part (exit status and seconds), NAME.txt and NAME.log (its output), and
-where it measures NAME.json: contact, contact-raw, chains and profile by `run.py`, peer by `peer_libuipc.py`, raw by `raw_kernels.py`.
+where it measures NAME.json: contact, contact-raw, chains and profile by `run.py`, peer by `peer_libuipc.py`, raw by
+`raw_kernels.py`.
 Writes one JSON file, and beside it a table of the same name in Markdown: what should hold and does or does not, what was
 not measured, and all rows.
 """
