@@ -28,7 +28,7 @@ class Path:
     """Arcs of all bodies, from `origin` (alpha = 0).
 
     dp [m], w the axial vector of W [rad], S; `rate` is dA/dalpha at alpha = 0; over [0, 1] `bend` bounds the second
-    derivative of every vertex [m], `reach` the first derivative of its affine part A(alpha) X [m].
+    derivative of every vertex [m], `reach` the first derivative of its affine part A(alpha) X [m]; `strain` bounds |S|.
     """
 
     p: wp.array(dtype=wp.vec3d)
@@ -39,6 +39,7 @@ class Path:
     rate: wp.array(dtype=wp.mat33d)
     bend: wp.array(dtype=wp.float64)
     reach: wp.array(dtype=wp.float64)
+    strain: wp.array(dtype=wp.float64)
 
 
 @wp.func

@@ -1,18 +1,19 @@
-"""Conservative advancement on arcs; mirrors ``abd/contact/ccd.py``.
+"""Conservative advancement on arcs; mirrors ``abd/contact/ccd.py``, which says why the proofs hold.
 
-Over [t, t + tau] every point leaves its tangent by at most ``bend tau^2 / 2``. Two proofs bound how far a candidate may
-advance, and the longer one counts. *Speed*: the distance falls at most by the relative speed of the two primitives
-after removing the mean velocity of their points. *Normal*: the plane across the closest points keeps the primitives
-apart as long as every point of one stays ahead of every point of the other along it; sliding passes in one advance.
+Over [t, t + tau] every point leaves its tangent by at most ``bend tau^2 / 2``. Of several proofs how far a candidate may
+advance the longest counts. *Speed*: the distance falls at most by the relative speed of the two primitives after
+removing the mean velocity of their points. *Plane*: the plane across the closest points, fixed to the second body, has
+all points of the first primitive ahead of it. *Lines*: those of two edges keep their distance.
 """
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc_and_rate
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, arc_and_rate
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
     VERTEX_PLANE,
+    VERTEX_TARGET,
     Primitives,
     Surfaces,
     primitives,
@@ -23,6 +24,10 @@ from cuda_kernels.surfaces import (
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
+STRAINED = wp.constant(wp.float64(0.75))
+"""Strain along the path beyond which the second body is no frame to prove anything in."""
+NEVER = wp.constant(wp.float64(1.0e100))
+"""Bend of such a frame [m]."""
 ENOUGH = wp.constant(wp.float64(0.1))
 """Share of the initial gap at which the march ends."""
 LEFT = wp.constant(wp.float64(0.099))
@@ -90,37 +95,97 @@ def advance_within(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.
 
 
 @wp.func
-def normal_advance(
-    kind: wp.int32, n: wp.vec3d, room: wp.float64, x: Corners, v: Corners, bend: wp.float64, floor: wp.float64
-) -> wp.float64:
-    """The proof along the unit normal n (from the second primitive to the first); `floor` is the distance to keep."""
-    if kind == VERTEX_PLANE:
-        return advance_within(room, -wp.dot(n, v.x0), bend)
-    a0 = wp.dot(n, x.x0)
-    u0 = wp.dot(n, v.x0)
-    tau = wp.float64(1.0e300)
-    if kind == EDGE_EDGE:
-        a1 = wp.dot(n, x.x1)
-        u1 = wp.dot(n, v.x1)
-        b2 = wp.dot(n, x.x2) + floor
-        w2 = wp.dot(n, v.x2)
-        b3 = wp.dot(n, x.x3) + floor
-        w3 = wp.dot(n, v.x3)
-        tau = wp.min(tau, wp.min(clear(a0 - b2, w2 - u0, bend), clear(a0 - b3, w3 - u0, bend)))
-        tau = wp.min(tau, wp.min(clear(a1 - b2, w2 - u1, bend), clear(a1 - b3, w3 - u1, bend)))
-        return tau
-    tau = wp.min(tau, clear(a0 - wp.dot(n, x.x1) - floor, wp.dot(n, v.x1) - u0, bend))
-    tau = wp.min(tau, clear(a0 - wp.dot(n, x.x2) - floor, wp.dot(n, v.x2) - u0, bend))
-    tau = wp.min(tau, clear(a0 - wp.dot(n, x.x3) - floor, wp.dot(n, v.x3) - u0, bend))
-    return tau
-
-
-@wp.func
 def clear(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
     """How long one pair of points stays apart; not at all where they are not apart now."""
     if room <= ZERO:
         return ZERO
     return advance_within(room, speed, bend)
+
+
+@wp.struct
+class Frame:
+    """What the march knows of the rest frame of the second body, along the whole of the path.
+
+    `bend` bounds the second derivative there of the first primitive's points, `stretch` how fast distances there and in
+    the world drift apart, per unit alpha.
+    """
+
+    bend: wp.float64
+    stretch: wp.float64
+
+
+@wp.func
+def frame_of(path: Path, i: wp.int32, j: wp.int32, radius: wp.float64) -> Frame:
+    """The frame of body j for points of body i that are `radius` or less from the origin of j at alpha = 0.
+
+    It holds for the whole path, so that a march does not depend on how far it may go.
+    """
+    out = Frame()
+    S = path.strain[j]
+    W = wp.length(path.w[j])
+    if S > STRAINED:
+        out.bend = NEVER
+        return out
+    out.stretch = S / (ONE - S)
+    spin = W + out.stretch
+    travel = wp.length(path.dp[i] - path.dp[j]) + path.reach[i]
+    far = radius + travel
+    out.bend = path.bend[i]
+    if spin > ZERO:
+        out.bend += (W * W + TWO * W * out.stretch) * far + TWO * spin * (travel + spin * far)
+    out.bend *= ONE + out.stretch
+    return out
+
+
+@wp.func
+def seen(x: wp.vec3d, v: wp.vec3d, p: wp.vec3d, dp: wp.vec3d, spin: wp.mat33d) -> wp.vec3d:
+    """Velocity of a point as a body sees it, whose points move by ``dp + spin (x - p)``."""
+    return v - dp - spin * (x - p)
+
+
+@wp.func
+def plane_advance(
+    n: wp.vec3d, floor: wp.float64, x: Corners, u0: wp.vec3d, u1: wp.vec3d, edges: bool, frame: Frame
+) -> wp.float64:
+    """Proof by the plane with unit normal n, fixed to the second body, of which all first points stay ahead."""
+    behind = wp.max(wp.dot(n, x.x2), wp.dot(n, x.x3))
+    drift = floor * frame.stretch
+    if edges:
+        b = clear(wp.dot(n, x.x1) - behind - floor, drift - wp.dot(n, u1), frame.bend)
+        return wp.min(b, clear(wp.dot(n, x.x0) - behind - floor, drift - wp.dot(n, u0), frame.bend))
+    behind = wp.max(behind, wp.dot(n, x.x1))
+    return clear(wp.dot(n, x.x0) - behind - floor, drift - wp.dot(n, u0), frame.bend)
+
+
+@wp.func
+def lines_advance(
+    floor: wp.float64, x: Corners, u0: wp.vec3d, u1: wp.vec3d, left: wp.float64, frame: Frame
+) -> wp.float64:
+    """Proof by the lines of two edges: ``f = a . (e x b)`` over ``|e x (b - a)|`` is their distance.
+
+    e is the second edge, which rests, a and b lead from it to the ends of the first. Over tau <= `left` both
+    expressions leave their tangents by what the bend of a and b allows.
+    """
+    e = x.x3 - x.x2
+    ea = wp.cross(e, x.x0 - x.x2)
+    eb = wp.cross(e, x.x1 - x.x2)
+    va = wp.cross(e, u0)
+    vb = wp.cross(e, u1)
+    f = wp.dot(x.x0 - x.x2, eb)
+    rate = wp.dot(u0, eb) - wp.dot(u1, ea)
+    curve = wp.dot(u0, vb)
+    if f < ZERO:
+        f = -f
+        rate = -rate
+        curve = -curve
+    across = wp.length(eb - ea)
+    grows = wp.length(vb - va)
+    s = frame.bend
+    es = wp.length(e) * s
+    error = s * (wp.length(ea) + wp.length(eb) + left * (wp.length(va) + wp.length(vb))) + HALF * es * s * left * left
+    growth = TWO * floor * (es * (ONE + left * frame.stretch) + frame.stretch * grows)
+    speed = floor * (grows + frame.stretch * across) - rate
+    return clear(f - floor * across, speed, error + growth + wp.max(ZERO, -TWO * curve))
 
 
 @wp.func
@@ -142,35 +207,56 @@ def march(
     """
     kind = c[1]
     prim = primitives(s, i, j, kind, c[2], c[3])
-    bend = path.bend[i] + path.bend[j]
-    v = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])
+    # the vertex, or the first edge, is of body f, the target or the second edge of body g
+    f = i
+    g = j
+    if kind == TARGET_VERTEX:
+        kind = VERTEX_TARGET
+        f = j
+        g = i
+    edges = kind == EDGE_EDGE
+    bend = path.bend[f] + path.bend[g]
+    v = corners(kind, prim, path.dp[f], path.rate[f], path.dp[g], path.rate[g])
     if known > ZERO and advance_within((ONE - LEFT) * known, relative_speed(kind, v), bend) >= end:
         return end
     xi = separation(s, i, j, minimum)
-    near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
+    pf = path.p[f]
+    Af = path.A[f]
+    rate_f = path.rate[f]
+    pg = path.p[g]
+    Ag = path.A[g]
+    rate_g = path.rate[g]
+    near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
     distance = wp.length(near.r)
     gap = near.side * distance - xi
     stop = ENOUGH * gap
-    pi = path.p[i]
-    Ai = path.A[i]
-    rate_i = path.rate[i]
-    pj = path.p[j]
-    Aj = path.A[j]
-    rate_j = path.rate[j]
+    frame = Frame()
     t = wp.float64(0.0)
     marching = gap > ZERO
     advances = wp.int32(0)
     while marching:
         if advances > 0:
-            v = corners(kind, prim, path.dp[i], rate_i, path.dp[j], rate_j)
+            v = corners(kind, prim, path.dp[f], rate_f, path.dp[g], rate_g)
         room = (ONE - LEFT) * gap
         tau = advance_within(room, relative_speed(kind, v), bend)
         if t + tau < end:
             n = near.r / distance
-            if kind == TARGET_VERTEX:
-                n = -n
-            x = corners(kind, prim, pi, Ai, pj, Aj)
-            tau = wp.max(tau, normal_advance(kind, n, room, x, v, bend, xi + LEFT * gap))
+            if kind == VERTEX_PLANE:
+                tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
+            else:
+                x = corners(kind, prim, pf, Af, pg, Ag)
+                if advances == 0:
+                    radius = wp.length(x.x0 - pg)
+                    if edges:
+                        radius = wp.max(radius, wp.length(x.x1 - pg))
+                    frame = frame_of(path, f, g, radius)
+                spin = rate_g * wp.inverse(Ag)
+                floor = xi + LEFT * gap
+                u0 = seen(x.x0, v.x0, pg, path.dp[g], spin)
+                u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
+                tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
+                if edges and t + tau < end:
+                    tau = wp.max(tau, lines_advance(floor, x, u0, u1, ONE - t, frame))
         if not (tau > ZERO):
             marching = False
         elif t + tau >= end:
@@ -178,11 +264,11 @@ def march(
             marching = False
         else:
             t = t + tau
-            pi = path.p[i] + t * path.dp[i]
-            pj = path.p[j] + t * path.dp[j]
-            Ai, rate_i = arc_and_rate(path, i, t)
-            Aj, rate_j = arc_and_rate(path, j, t)
-            near = proximity(kind, prim, pi, Ai, pj, Aj, s.plane[j])
+            pf = path.p[f] + t * path.dp[f]
+            pg = path.p[g] + t * path.dp[g]
+            Af, rate_f = arc_and_rate(path, f, t)
+            Ag, rate_g = arc_and_rate(path, g, t)
+            near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
             distance = wp.length(near.r)
             gap = near.side * distance - xi
             advances = advances + 1

@@ -134,6 +134,7 @@ def shorten(first: wp.int32, c: Control, impact: wp.array(dtype=wp.float64)):
 
 MISSED = wp.constant(wp.float64(0.8))
 SURPASSED = wp.constant(wp.float64(1.3))
+CAPPED = wp.constant(wp.float64(0.1))
 RELAXED = wp.constant(wp.float64(0.25))
 SLIGHT = wp.constant(wp.float64(0.01))
 
@@ -147,7 +148,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     alpha = c.alpha[w]
     foretold = (alpha - wp.float64(0.5) * alpha * alpha) * c.slope[w]
     went = foretold < ZERO
-    missed = went and (alpha < c.limit[w] or c.change[w] > MISSED * foretold)
+    missed = went and (alpha < c.limit[w] or c.limit[w] < CAPPED or c.change[w] > MISSED * foretold)
     surpassed = went and not missed and c.change[w] < SURPASSED * foretold
     c.decides[w] = wp.where(not surpassed or c.share[w] <= SLIGHT, ONE, ZERO)
     if missed:

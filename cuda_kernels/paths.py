@@ -45,12 +45,13 @@ def deformed_radius(lower: wp.vec3d, upper: wp.vec3d, A: wp.mat33d) -> wp.float6
 
 @wp.func
 def bound_arc(path: Path, b: wp.int32, r: wp.float64):
-    """Fill `rate`, `bend` and `reach` of a body whose A, dp, w and S are set."""
+    """Fill `rate`, `bend`, `reach` and `strain` of a body whose A, dp, w and S are set."""
     path.rate[b] = arc_rate(path, b, ZERO)
     S = spectral_bound(path.S[b])
     W = wp.length(path.w[b])
     path.bend[b] = r * (W * W * (ONE + S) + TWO * W * S)
     path.reach[b] = r * (W * (ONE + S) + S)
+    path.strain[b] = S
 
 
 @wp.kernel
@@ -102,6 +103,7 @@ def direction_paths(
     if done[b] != 0:
         path.bend[b] = ZERO
         path.reach[b] = ZERO
+        path.strain[b] = ZERO
         for r in range(12):
             direction[b, r] = ZERO
         return

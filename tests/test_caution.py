@@ -35,20 +35,20 @@ def test_with_the_whole_bound_the_model_is_nowhere_below_the_energy_of_friction(
 
 
 def test_the_share_follows_each_island():
-    caution = Caution(5)
+    caution = Caution(6)
     assert (caution.share == 0.0).all()
-    slope, free = -np.ones(5), np.array([1.0, 1.0, 0.6, 1.0, 0.0])
-    # as foretold; a third of it; capped by a collision, as foretold; halved; standing still
-    alpha = np.array([1.0, 1.0, 0.6, 0.5, 0.0])
-    change = np.array([-0.5, -0.15, -0.42, -0.375, 0.0])
+    slope, free = -np.ones(6), np.array([1.0, 1.0, 0.6, 1.0, 0.0, 0.05])
+    # as foretold; a third of it; capped by a collision, as foretold; halved; standing still; capped at once
+    alpha = np.array([1.0, 1.0, 0.6, 0.5, 0.0, 0.05])
+    change = np.array([-0.5, -0.15, -0.42, -0.375, 0.0, -0.05])
     caution.advance(change, slope, alpha, free)
-    np.testing.assert_array_equal(caution.share, [0.0, 1.0, 0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(caution.share, [0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
     # fell by 1.7 times what was foretold, and then as foretold
-    caution.advance(np.full(5, -0.85), slope, np.ones(5), np.ones(5))
-    np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0])
-    np.testing.assert_array_equal(caution.decides, [True, False, True, False, True])
-    caution.advance(np.full(5, -0.5), slope, np.ones(5), np.ones(5))
-    np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0])
+    caution.advance(np.full(6, -0.85), slope, np.ones(6), np.ones(6))
+    np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0, 0.25])
+    np.testing.assert_array_equal(caution.decides, [True, False, True, False, True, False])
+    caution.advance(np.full(6, -0.5), slope, np.ones(6), np.ones(6))
+    np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0, 0.25])
     assert caution.decides.all()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,30 @@ def test_half_space_is_closed_form_on_straight_paths():
     cut = exact < 1.0
     assert np.count_nonzero(cut) > 20
     assert np.all(toi[cut] >= 0.9 * exact[cut] * (1 - 1e-9)) and np.all(toi[cut] < exact[cut])
+
+
+@pytest.mark.parametrize("turning", ["together", "on one another"])
+@pytest.mark.parametrize("stencil", STENCILS[:2])
+def test_tight_gaps_pass_bodies_that_turn(stencil, turning):
+    """Where the gap stays what it is no march is stopped by it: common rotation, and edges that turn on one another."""
+    q, contacts = one_body_each(7, 400, stencil)
+    q[1::2, :3] = q[0::2, :3]
+    near = closest(contacts.positions(q), contacts)
+    distance = np.sqrt(near.D)
+    n, gap = near.r / distance[:, None], 1e-4
+    away = q[0::2, 3:].reshape(-1, 3, 3)
+    shift = np.linalg.solve(away, ((gap - distance)[:, None] * n)[:, :, None])[:, None, :, 0]
+    first = contacts.owners == contacts.first[:, None]
+    contacts = replace(contacts, rest=contacts.rest + np.where(first[:, :, None], shift, 0.0))
+    w = 0.2 * n if turning == "on one another" else 0.2 * np.random.default_rng(8).normal(size=n.shape)
+    direction = np.zeros_like(q)
+    for side in (0, 1) if turning == "together" else (0,):
+        direction[side::2, 3:] = (skew(w) @ q[side::2, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
+    path = follow(q, direction, np.broadcast_to(np.eye(3), (len(q), 3, 3)), radii(q, contacts))
+    lowest = np.min([gaps(path, contacts, share) for share in np.linspace(0, 1, 100)], axis=0)
+    stays = lowest > 0.9 * gap
+    assert np.count_nonzero(stays) > 100
+    assert np.mean(time_of_impact(path, contacts, iterations=256)[stays] == 1.0) > 0.95
 
 
 def sliding() -> tuple[Path, Contacts]:

@@ -334,7 +334,7 @@ def test_arcs_equal_their_definition(turn):
         assert_close(DEVICE.read(getattr(path, name)), getattr(expected, name))
     moved = direction[:, None, :3] + np.einsum("nij,nkj->nki", maps(direction), corners)
     assert_close(DEVICE.read(speed), np.linalg.norm(moved, axis=2).max(axis=1))
-    for name in ("bend", "reach"):
+    for name in ("bend", "reach", "strain"):
         bound, exact = DEVICE.read(getattr(path, name)), getattr(expected, name)
         assert (bound >= exact * (1 - 1e-12)).all() and (bound <= 3.0 * exact + 1e-12).all()
     strain = np.linalg.norm(expected.S, 2, axis=(1, 2))
@@ -368,7 +368,7 @@ STRUCTS = {
     "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
     "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, set(), {"law", "p"}),
     "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
-    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"rate", "bend", "reach"}),
+    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"rate", "bend", "reach", "strain"}),
     "surfaces": (
         surfaces_definition.Surfaces,
         surfaces.Surfaces,

@@ -1,18 +1,19 @@
 """Continuous collision detection by conservative advancement, on straight paths and on arcs.
 
-From a safe t the two primitives of a contact are known to stay apart for a while: over [t, t + tau] a point of body b
-departs from its tangent ``x + tau v`` by at most ``bend_b tau^2 / 2``, so
+From a safe t the two primitives of a contact are known to stay apart for a while: over [t, t + tau] a point departs from
+its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Three proofs say for how long; the longest counts, spending
+nine tenths of the gap beyond the separation, and the positions are evaluated on the path again.
 
-- along the unit normal n at t, which separates the two convex primitives, points k of the first and l of the second
-  are at least ``n.(x_k - x_l) + tau n.(v_k - v_l) - (bend_i + bend_j) tau^2 / 2`` apart, and the distance is at least
-  the smallest of these;
-- in any direction the distance falls by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the same quadratic
-  term, v the mean velocity of the four points (additive CCD, Li et al. 2021).
+- Speed: in any direction the distance falls by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the quadratic
+  term of both bodies, v the mean velocity of the four points (additive CCD, Li et al. 2021).
+- Plane: seen from the second body its primitive rests, behind the plane across the closest points. Points of the first
+  primitive, at the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
+  ``n . (x_k - x_l) + tau n . u_k`` outweighs their bend as seen from there. Sliding and common rotation pass.
+- Lines, for two edges: with e the second one and a, b leading from it to the ends of the first,
+  ``a . (e x b) / |e x (b - a)|`` is the distance of their lines. Edges that cross may slide and turn on one another.
 
-Both are proofs; the larger tau is taken, spending nine tenths of the gap beyond the separation, and the positions are
-evaluated on the path again. The first bound is never the weaker one except for gaps at the limit of rounding. It lets
-motion along a face pass at once, and it is exact for a half-space on a straight path. Contacts whose gap exceeds all
-that their bodies can approach one another are free without a march.
+The second body strains on the way: distances seen from it and true ones part by a factor of ``1 + stretch tau``.
+Contacts whose gap exceeds all that their bodies can approach one another are free without a march.
 """
 
 from __future__ import annotations
@@ -21,11 +22,16 @@ import numpy as np
 
 from abd.contact.path import Path
 from abd.potentials.contact import FIRST, Contacts, Stencil, closest, heights
+from abd.potentials.distance import dot
 
 ENOUGH = 0.1
 """Share of the initial gap at which the march ends."""
 LEFT = 0.099
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+STRAINED = 0.75
+"""Strain along the path beyond which the second body is no frame to prove anything in."""
+NEVER = 1e100
+"""Bend of such a frame [m]."""
 
 
 def time_of_impact(
@@ -54,6 +60,7 @@ def time_of_impact(
         near = closest(x, here)
         gap = np.sqrt(near.D) - here.xi
         if advance == 0:
+            bent, stretch = _frames(path, contacts, x)
             stop = np.maximum(ENOUGH * gap, 0.0)
             far = gap > path.approach(contacts.first, contacts.second) * end
             t[far] = end[far]
@@ -61,10 +68,15 @@ def time_of_impact(
         if advance == iterations or not np.any(going):
             break
         rows, here, x, v, gap, r = rows[going], here[going], x[going], v[going], gap[going], near.r[going]
+        floor, frame, u = here.xi + LEFT * gap, (bent[rows], stretch[rows]), _seen(path, here, t[rows], x, v)
         tau = np.maximum(
-            _along_normal(x, v, r, here, gap, bends[rows]),
+            _plane(x, u, r, here, floor, *frame),
             _root((1.0 - LEFT) * gap, _relative_speed(v, here), bends[rows]),
         )
+        edges = here.stencil == Stencil.EDGE_EDGE
+        left = 1.0 - t[rows][edges]
+        lines = _lines(x[edges], u[edges], floor[edges], left, *(part[edges] for part in frame))
+        tau[edges] = np.maximum(tau[edges], lines)
         t[rows] = np.minimum(t[rows] + tau, end[rows])
         rows = rows[t[rows] < end[rows]]
     return t
@@ -93,18 +105,70 @@ def _sides(contacts: Contacts) -> np.ndarray:
     return FIRST[stand_in] > 0.0
 
 
-def _along_normal(
-    x: np.ndarray, v: np.ndarray, r: np.ndarray, contacts: Contacts, gap: np.ndarray, bends: np.ndarray
+def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bend (m,) of the first primitives' points as seen from the second bodies, and stretch (m,) of those per unit alpha.
+
+    With r = x - p and y = A^-1 r of the second body: ``A y' = r' - A' y`` and ``A y'' = r'' - A'' y - 2 A' y'``, each
+    factor bounded over the whole path, where ``|A' A^-1| <= |W| + |S| / (1 - |S|)``.
+    """
+    first, second = contacts.first, contacts.second
+    turn, strain, bend = np.linalg.norm(path.w, axis=1)[second], path.strain[second], path.bend[first]
+    stretch = strain / np.maximum(1.0 - strain, 1.0 - STRAINED)
+    arms = np.linalg.norm(x - path.p[second][:, None], axis=2)
+    travel = np.linalg.norm(path.dp[first] - path.dp[second], axis=1) + path.reach[first]
+    far = np.where(_sides(contacts), arms, 0.0).max(axis=1) + travel
+    spin = turn + stretch
+    relative = (turn**2 + 2.0 * turn * stretch) * far + 2.0 * spin * (travel + spin * far)
+    bent = (1.0 + stretch) * (bend + np.where(spin > 0.0, relative, 0.0))
+    return np.where(strain > STRAINED, NEVER, bent), stretch
+
+
+def _seen(path: Path, contacts: Contacts, t: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(m, 4, 3) velocities of the points as the second bodies see them; half-spaces see the true ones."""
+    second = contacts.second
+    spin = path.rates(second, t) @ np.linalg.inv(path.maps(second, t))
+    arms = x - path.origins(second, t)[:, None]
+    field = path.dp[second][:, None] + np.einsum("mij,mkj->mki", spin, arms)
+    return v - np.where((contacts.stencil == Stencil.POINT_PLANE)[:, None, None], 0.0, field)
+
+
+def _plane(
+    x: np.ndarray,
+    u: np.ndarray,
+    r: np.ndarray,
+    contacts: Contacts,
+    floor: np.ndarray,
+    bend: np.ndarray,
+    stretch: np.ndarray,
 ) -> np.ndarray:
-    """(m,) tau until `LEFT` of the gap is left between some two points, measured along the normal."""
+    """(m,) tau until a point of the first primitive is down to the distance `floor` (m,) ahead of the plane."""
     n = r / np.linalg.norm(r, axis=1)[:, None]
     place = np.einsum("mi,mki->mk", n, x - x[:, :1])
-    speed = np.einsum("mi,mki->mk", n, v)
     first = _sides(contacts)
-    apart = place[:, :, None] - place[:, None] - (contacts.xi + LEFT * gap)[:, None, None]
-    closing = speed[:, None] - speed[:, :, None]
-    tau = _root(apart, closing, np.broadcast_to(bends[:, None, None], apart.shape))
-    return np.where(first[:, :, None] & ~first[:, None], tau, np.inf).min(axis=(1, 2))
+    behind = np.where(first, -np.inf, place).max(axis=1)
+    room = place - (behind + floor)[:, None]
+    speed = (floor * stretch)[:, None] - np.einsum("mi,mki->mk", n, u)
+    tau = _root(room, speed, np.broadcast_to(bend[:, None], room.shape))
+    return np.where(first, tau, np.inf).min(axis=1)
+
+
+def _lines(
+    x: np.ndarray, u: np.ndarray, floor: np.ndarray, left: np.ndarray, bend: np.ndarray, stretch: np.ndarray
+) -> np.ndarray:
+    """(m,) tau <= `left` until the lines of two edges are down to the distance `floor`."""
+    a, b, e = x[:, 0] - x[:, 2], x[:, 1] - x[:, 2], x[:, 3] - x[:, 2]
+    ea, eb, va, vb = np.cross(e, a), np.cross(e, b), np.cross(e, u[:, 0]), np.cross(e, u[:, 1])
+    volume = dot(a, eb)
+    sign = np.where(volume < 0.0, -1.0, 1.0)
+    rate, curve = sign * (dot(u[:, 0], eb) - dot(u[:, 1], ea)), sign * dot(u[:, 0], vb)
+    across, grows = np.linalg.norm(eb - ea, axis=1), np.linalg.norm(vb - va, axis=1)
+    length = np.linalg.norm(e, axis=1)
+    arms, speeds = (np.linalg.norm(p, axis=1) + np.linalg.norm(q, axis=1) for p, q in ((ea, eb), (va, vb)))
+    with np.errstate(invalid="ignore"):
+        error = bend * (arms + left * speeds) + 0.5 * length * bend**2 * left**2
+        growth = 2.0 * floor * (length * bend * (1.0 + left * stretch) + stretch * grows)
+        speed = floor * (grows + stretch * across) - rate
+        return _root(sign * volume - floor * across, speed, error + growth + np.maximum(0.0, -2.0 * curve))
 
 
 def _relative_speed(v: np.ndarray, contacts: Contacts) -> np.ndarray:

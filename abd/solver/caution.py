@@ -7,9 +7,10 @@ energy, but where the true curvature is far below the bound each gains only a pa
 Newton is quadratic near a minimum that is smooth, but jumps to and fro across edges and is halved again and again.
 
 With the slope g.d < 0 of the direction d, the model foretells that a step alpha d changes the energy by
-``(alpha - alpha^2/2) g.d``. Where it fell by much less, or the step had to be halved, the next model of that island gets
-the whole bound; where it fell by much more, a quarter of what it had. Such a step was a small part of the way, and how
-short it is says nothing of how near the minimum is: it does not decide on convergence.
+``(alpha - alpha^2/2) g.d``. Where it fell by much less, or the step had to be halved, the next model of that island
+gets the whole bound; so it does where contacts stopped the step almost at once, because they bend more than the model
+knew. Where it fell by much more, the next model gets a quarter of what the last one had. Such a step was a small part
+of the way, and how short it is says nothing of how near the minimum is: it does not decide on convergence.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 
 MISSED, SURPASSED = 0.8, 1.3
 """Change of the energy over the change foretold, below which there was too little and above which too much curvature."""
+CAPPED = 0.1
+"""Largest safe step, below which contacts stopped it almost at once."""
 RELAXED = 0.25
 SLIGHT = 0.01
 """Share of the bounds that is too little to shorten a step."""
@@ -39,7 +42,7 @@ class Caution:
         """Take in an iteration, all (islands,): the change of the energy, g.d, the accepted and the largest safe step."""
         foretold = (alpha - 0.5 * alpha**2) * slope
         went = foretold < 0.0
-        missed = went & ((alpha < free) | (change > MISSED * foretold))
+        missed = went & ((alpha < free) | (free < CAPPED) | (change > MISSED * foretold))
         surpassed = went & ~missed & (change < SURPASSED * foretold)
         self.decides = ~surpassed | (self.share <= SLIGHT)
         self.share = np.where(missed, 1.0, np.where(surpassed, RELAXED * self.share, self.share))

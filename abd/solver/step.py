@@ -299,7 +299,7 @@ class Stepper:
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
-        self.contact_stiffness = self.stiffness.value
+        self.contact_stiffness = self.stiffness.after_step(self.figures.smallest_gap)
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody

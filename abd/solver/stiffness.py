@@ -1,9 +1,15 @@
-"""Contact stiffness kappa_c: given, or chosen and adapted (Li et al. 2020, Incremental Potential Contact, supplement 5).
+"""Contact stiffness kappa_c: given, or chosen and adapted.
 
-In the incremental potential the barrier stands as ``kappa_c c h^2 sum b``. Its lower bound gives the barrier, at a gap
-of 1e-8 of the scene's diagonal, 1e11 times the stiffness of the average mass; the upper bound is 100 times that. Between
-them it balances the forces at the start of a step, without inertia: the momentum of an impact would harden all contacts,
-which then switch on and off at d_hat, for two to twenty times the iterations.
+In the incremental potential the barrier stands as ``kappa_c c h^2 sum b``. Between bounds the stiffness follows the
+gaps: where a step ends with all contacts in the outer fifth of d_hat, the next one has half of it, and where one ends
+deep within, four times. In the outer rim a contact is switched on and off rather than loaded, which costs Newton one
+iteration after the other. The lower bound is the force that stops the average mass from some d_hat per step at half a
+gap.
+
+Where d_hat is not small against the scene, that bound is above the one of Li et al. 2020 (Incremental Potential
+Contact, supplement 5): the barrier has, at a gap of 1e-8 of the scene's diagonal, 1e11 times the stiffness of the
+average mass; the upper bound is 100 times that. Between those two the stiffness balances the forces at the start of a
+step, without inertia: the momentum of an impact would harden all contacts.
 """
 
 from __future__ import annotations
@@ -15,10 +21,18 @@ from abd.potentials.barrier import barrier
 
 TIGHT_GAP = 1e-2
 """Gap, in d_hat, below which a contact that still closes stiffens the barrier: the logarithm grows too slowly there."""
+ROOMY, NARROW = 0.8, 0.3
+"""Smallest gap at the end of a step, in d_hat, beyond which the stiffness falls and below which it grows."""
+SOFTEST = 100.0
+"""Speed, in d_hat per step, from which the force at half a gap stops the average mass within the step, at least."""
 
 
 class ContactStiffness:
-    """Chooses kappa_c for a step and doubles it when contacts get tight."""
+    """Chooses kappa_c for a step and doubles it when contacts get tight.
+
+    Attributes:
+        softest, lowest: lower bounds, where it follows the gaps and where it balances the forces [J/m^4].
+    """
 
     def __init__(self, model: Model):
         settings = model.settings
@@ -30,6 +44,9 @@ class ContactStiffness:
         curvature = float(barrier(settings.barrier, np.array([gap * gap]), settings.d_hat)[2][0])
         # physical, for the nominal step: a substep, or another integrator, must not change the force that acts
         self.lowest = 1e11 * mass / (4.0 * gap * gap * curvature) / settings.dt**2
+        half = 0.5 * settings.d_hat
+        slope = -2.0 * half * float(barrier(settings.barrier, np.array([half * half]), settings.d_hat)[1][0])
+        self.softest = min(self.lowest, SOFTEST * mass * settings.d_hat / settings.dt**2 / slope)
         self.value = self.fixed if self.fixed is not None else 0.0
         self.scale = 1.0
         self.gap = np.inf
@@ -39,7 +56,7 @@ class ContactStiffness:
         self.scale = ch2
         self.gap = np.inf
         if self.fixed is None:
-            self.value = max(value, self.lowest)
+            self.value = max(value, self.softest) if value > 0.0 else self.lowest
         return self.value
 
     def balance(self, backend) -> bool:
@@ -47,7 +64,7 @@ class ContactStiffness:
 
         Returns whether the iterate is linearised now.
         """
-        if self.fixed is not None:
+        if self.fixed is not None or self.softest < self.lowest:
             return False
         opposing, square = backend.stiffness_balance()
         if square == 0.0:
@@ -80,6 +97,15 @@ class ContactStiffness:
             return False
         self._set(backend, min(2.0 * self.value, stiffest))
         return True
+
+    def after_step(self, gap: float) -> float:
+        """Stiffness for the next step, from the smallest gap [m] at the end of this one."""
+        if self.fixed is None and self.softest < self.lowest and gap < self.d_hat:
+            if gap > ROOMY * self.d_hat:
+                self.value = max(0.5 * self.value, self.softest)
+            elif gap < NARROW * self.d_hat:
+                self.value = min(4.0 * self.value, 100.0 * self.lowest)
+        return self.value
 
     def _set(self, backend, value: float) -> None:
         self.value = value

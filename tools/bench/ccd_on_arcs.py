@@ -23,7 +23,7 @@ from results_file import write_results  # noqa: E402
 import abd  # noqa: E402
 from abd.contact.path import skew  # noqa: E402
 
-FIELDS = ("dp", "w", "S", "rate", "bend", "reach")
+FIELDS = ("dp", "w", "S", "rate", "bend", "reach", "strain")
 REPEATS = 5
 
 
@@ -57,6 +57,7 @@ def straightened(arcs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         "rate": arcs["rate"],
         "bend": zero(arcs["bend"]),
         "reach": radius * np.linalg.norm(S, 2, axis=(1, 2)),
+        "strain": np.linalg.norm(S, 2, axis=(1, 2)),
     }
 
 
