@@ -273,6 +273,7 @@ class Simulation:
             "step": state.step,
             "previous_h": state.previous_h,
             "contact_stiffness": state.contact_stiffness,
+            "smallest_gap": state.smallest_gap,
             "extra": state.extra,
             "coordinates": self.coordinates.copy(),
             "joints": self.control.saved(),
@@ -285,7 +286,7 @@ class Simulation:
         """Continue from a checkpoint. Sensors go on from there; they are not part of it."""
         self.control.restore(saved["joints"])
         arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
-        numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
+        numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness", "smallest_gap")}
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
         self.coordinates = np.asarray(saved["coordinates"]).copy()

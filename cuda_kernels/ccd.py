@@ -26,6 +26,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 MAX_ADVANCES = wp.constant(wp.int32(256))
 STRAINED = wp.constant(wp.float64(0.75))
 """Strain along the path beyond which the second body is no frame to prove anything in."""
+ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
 NEVER = wp.constant(wp.float64(1.0e100))
 """Bend of such a frame [m]."""
 ENOUGH = wp.constant(wp.float64(0.1))
@@ -88,10 +89,12 @@ def relative_speed(kind: wp.int32, v: Corners) -> wp.float64:
 @wp.func
 def advance_within(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
     """Largest tau with ``speed tau + bend tau^2 / 2 <= room``; room > 0, speed of any sign."""
-    root = speed + wp.sqrt(speed * speed + TWO * bend * room)
-    if root <= ZERO:
-        return wp.float64(1.0e300)
-    return TWO * room / root
+    root = wp.sqrt(speed * speed + TWO * bend * room)
+    if speed > ZERO:
+        return TWO * room / (speed + root)
+    if bend > ZERO:
+        return (root - speed) / bend
+    return wp.float64(1.0e300)
 
 
 @wp.func
@@ -148,44 +151,60 @@ def plane_advance(
     n: wp.vec3d, floor: wp.float64, x: Corners, u0: wp.vec3d, u1: wp.vec3d, edges: bool, frame: Frame
 ) -> wp.float64:
     """Proof by the plane with unit normal n, fixed to the second body, of which all first points stay ahead."""
-    behind = wp.max(wp.dot(n, x.x2), wp.dot(n, x.x3))
     drift = floor * frame.stretch
+    ahead = wp.min(wp.dot(n, x.x0 - x.x2), wp.dot(n, x.x0 - x.x3))
     if edges:
-        b = clear(wp.dot(n, x.x1) - behind - floor, drift - wp.dot(n, u1), frame.bend)
-        return wp.min(b, clear(wp.dot(n, x.x0) - behind - floor, drift - wp.dot(n, u0), frame.bend))
-    behind = wp.max(behind, wp.dot(n, x.x1))
-    return clear(wp.dot(n, x.x0) - behind - floor, drift - wp.dot(n, u0), frame.bend)
+        other = wp.min(wp.dot(n, x.x1 - x.x2), wp.dot(n, x.x1 - x.x3))
+        tau = clear(ahead - floor, drift - wp.dot(n, u0), frame.bend)
+        return wp.min(tau, clear(other - floor, drift - wp.dot(n, u1), frame.bend))
+    ahead = wp.min(ahead, wp.dot(n, x.x0 - x.x1))
+    return clear(ahead - floor, drift - wp.dot(n, u0), frame.bend)
 
 
 @wp.func
 def lines_advance(
-    floor: wp.float64, x: Corners, u0: wp.vec3d, u1: wp.vec3d, left: wp.float64, frame: Frame
+    floor: wp.float64,
+    x: Corners,
+    u0: wp.vec3d,
+    u1: wp.vec3d,
+    r: wp.vec3d,
+    along: wp.float64,
+    left: wp.float64,
+    frame: Frame,
 ) -> wp.float64:
-    """Proof by the lines of two edges: ``f = a . (e x b)`` over ``|e x (b - a)|`` is their distance.
+    """Proof by the lines of two edges: ``f = r . (e x c)`` over ``|e x c|`` is their distance.
 
-    e is the second edge, which rests, a and b lead from it to the ends of the first. Over tau <= `left` both
-    expressions leave their tangents by what the bend of a and b allows.
+    c is the first edge, e the second, which rests, and r leads from a point of e to the point of c at the share `along`.
+    Over tau <= `left` both expressions leave their tangents by what the bend of the ends of c allows. Allowances for
+    rounding: f is the difference of large terms where the edges are long or almost parallel.
     """
     e = x.x3 - x.x2
-    ea = wp.cross(e, x.x0 - x.x2)
-    eb = wp.cross(e, x.x1 - x.x2)
-    va = wp.cross(e, u0)
-    vb = wp.cross(e, u1)
-    f = wp.dot(x.x0 - x.x2, eb)
-    rate = wp.dot(u0, eb) - wp.dot(u1, ea)
-    curve = wp.dot(u0, vb)
+    c = x.x1 - x.x0
+    du = u1 - u0
+    m = wp.cross(e, c)
+    er = wp.cross(e, r)
+    turned = wp.cross(e, du)
+    f = wp.dot(r, m)
+    rate = wp.dot(u0 + along * du, m) - wp.dot(du, er)
+    curve = wp.dot(u0, turned)
     if f < ZERO:
         f = -f
         rate = -rate
         curve = -curve
-    across = wp.length(eb - ea)
-    grows = wp.length(vb - va)
+    across = wp.length(m)
+    grows = wp.length(turned)
+    length = wp.length(e)
+    arm = wp.length(c) + wp.length(r)
     s = frame.bend
-    es = wp.length(e) * s
-    error = s * (wp.length(ea) + wp.length(eb) + left * (wp.length(va) + wp.length(vb))) + HALF * es * s * left * left
-    growth = TWO * floor * (es * (ONE + left * frame.stretch) + frame.stretch * grows)
-    speed = floor * (grows + frame.stretch * across) - rate
-    return clear(f - floor * across, speed, error + growth + wp.max(ZERO, -TWO * curve))
+    arms = TWO * wp.length(er) + across
+    speeds = wp.length(wp.cross(e, u0)) + wp.length(wp.cross(e, u1))
+    error = s * (arms + left * speeds) + HALF * length * s * s * left * left
+    growth = TWO * floor * (length * s * (ONE + left * frame.stretch) + frame.stretch * grows)
+    far = wp.max(wp.max(wp.length(x.x0), wp.length(x.x1)), wp.max(wp.length(x.x2), wp.length(x.x3)))
+    noise = ROUNDING * (far + length + wp.length(c)) * length * arm
+    noise_rate = ROUNDING * length * (wp.length(u0) + wp.length(u1)) * arm
+    speed = floor * (grows + frame.stretch * across) - rate + noise_rate
+    return clear(f - floor * across - noise, speed, error + growth + wp.max(ZERO, -TWO * curve))
 
 
 @wp.func
@@ -256,7 +275,9 @@ def march(
                 u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
                 tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
                 if edges and t + tau < end:
-                    tau = wp.max(tau, lines_advance(floor, x, u0, u1, ONE - t, frame))
+                    c0 = x.x1 - x.x0
+                    along = wp.dot(pf + Af * near.Xi - x.x0, c0) / wp.dot(c0, c0)
+                    tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))
         if not (tau > ZERO):
             marching = False
         elif t + tau >= end:

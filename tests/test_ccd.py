@@ -153,6 +153,37 @@ def test_tight_gaps_pass_bodies_that_turn(stencil, turning):
     assert np.mean(time_of_impact(path, contacts, iterations=256)[stays] == 1.0) > 0.95
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "gap", "angle"),
+    [
+        (1.0, 1.0, 1e-3, 0.0), (1.0, 1.0, 1e-6, 0.0), (0.01, 100.0, 1e-6, 1e-6), (0.01, 100.0, 1e-8, 1e-4),
+        (0.05, 10.0, 1e-8, 1e-6), (1.0, 1.0, 1e-6, 0.5),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("turn", [0.0, 1e-7, 1e-6])
+def test_edges_almost_parallel_or_very_unequal_stop_before_they_meet(first, second, gap, angle, turn):
+    """Edges that fly towards one another, in any pose: there the triple product of the lines proof is all rounding."""
+    count, rng = 100, np.random.default_rng(3)
+    frames = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
+    x = np.zeros((count, 4, 3))
+    x[:, 0, 0], x[:, 1, 0] = -0.4 * first, 0.6 * first
+    x[:, 2:, 0] = np.array([-0.5, 0.5]) * second * np.cos(angle)
+    x[:, 2:, 1] = np.array([-0.5, 0.5]) * second * np.sin(angle)
+    x[:, :2, 2] = gap
+    rest = x @ frames.transpose(0, 2, 1)
+    _, contacts = one_body_each(3, count, Stencil.EDGE_EDGE)
+    contacts = replace(contacts, rest=rest)
+    q = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2 * count, 1))
+    direction = np.zeros_like(q)
+    direction[0::2, :3] = -4.0 * gap * frames[:, :, 2]
+    w = turn * np.repeat(rng.normal(size=(count, 3)), 2, axis=0)
+    direction[:, 3:] = skew(w).reshape(-1, 9)
+    path = follow(q, direction, np.broadcast_to(np.eye(3), (2 * count, 3, 3)), radii(q, contacts))
+    toi = time_of_impact(path, contacts)
+    assert np.all(toi < 0.25 * (1 + 1e-3 + 100.0 * turn))
+    assert np.all(gaps_at(path, contacts, toi) > 0.0)
+
+
 def sliding() -> tuple[Path, Contacts]:
     """A point and an edge gliding 1 m along a triangle and an edge at a gap of 10 micrometres."""
     gap = 1e-5

@@ -9,8 +9,9 @@ nine tenths of the gap beyond the separation, and the positions are evaluated on
 - Plane: seen from the second body its primitive rests, behind the plane across the closest points. Points of the first
   primitive, at the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
   ``n . (x_k - x_l) + tau n . u_k`` outweighs their bend as seen from there. Sliding and common rotation pass.
-- Lines, for two edges: with e the second one and a, b leading from it to the ends of the first,
-  ``a . (e x b) / |e x (b - a)|`` is the distance of their lines. Edges that cross may slide and turn on one another.
+- Lines, for two edges: with c the first, e the second, and r between any two points of them, ``r . (e x c) / |e x c|``
+  is the distance of their lines. Edges that cross may slide and turn on one another. The triple product is the
+  difference of large terms where the edges are long or almost parallel: what rounding may have done to it is allowed for.
 
 The second body strains on the way: distances seen from it and true ones part by a factor of ``1 + stretch tau``.
 Contacts whose gap exceeds all that their bodies can approach one another are free without a march.
@@ -30,6 +31,8 @@ LEFT = 0.099
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 STRAINED = 0.75
 """Strain along the path beyond which the second body is no frame to prove anything in."""
+ROUNDING = 16.0 * np.finfo(float).eps
+"""Relative error allowed to terms that cancel."""
 NEVER = 1e100
 """Bend of such a frame [m]."""
 
@@ -74,8 +77,8 @@ def time_of_impact(
             _root((1.0 - LEFT) * gap, _relative_speed(v, here), bends[rows]),
         )
         edges = here.stencil == Stencil.EDGE_EDGE
-        left = 1.0 - t[rows][edges]
-        lines = _lines(x[edges], u[edges], floor[edges], left, *(part[edges] for part in frame))
+        left, ends = 1.0 - t[rows][edges], near.w[going][edges]
+        lines = _lines(x[edges], u[edges], r[edges], ends[:, 1], floor[edges], left, *(part[edges] for part in frame))
         tau[edges] = np.maximum(tau[edges], lines)
         t[rows] = np.minimum(t[rows] + tau, end[rows])
         rows = rows[t[rows] < end[rows]]
@@ -153,22 +156,39 @@ def _plane(
 
 
 def _lines(
-    x: np.ndarray, u: np.ndarray, floor: np.ndarray, left: np.ndarray, bend: np.ndarray, stretch: np.ndarray
+    x: np.ndarray,
+    u: np.ndarray,
+    r: np.ndarray,
+    along: np.ndarray,
+    floor: np.ndarray,
+    left: np.ndarray,
+    bend: np.ndarray,
+    stretch: np.ndarray,
 ) -> np.ndarray:
-    """(m,) tau <= `left` until the lines of two edges are down to the distance `floor`."""
-    a, b, e = x[:, 0] - x[:, 2], x[:, 1] - x[:, 2], x[:, 3] - x[:, 2]
-    ea, eb, va, vb = np.cross(e, a), np.cross(e, b), np.cross(e, u[:, 0]), np.cross(e, u[:, 1])
-    volume = dot(a, eb)
+    """(m,) tau <= `left` until the lines of two edges are down to the distance `floor`.
+
+    r (m, 3) leads from a point of the second edge to the point of the first at the share `along` (m,).
+    """
+    c, e, du = x[:, 1] - x[:, 0], x[:, 3] - x[:, 2], u[:, 1] - u[:, 0]
+    across, turned, er = np.cross(e, c), np.cross(e, du), np.cross(e, r)
+    volume = dot(r, across)
     sign = np.where(volume < 0.0, -1.0, 1.0)
-    rate, curve = sign * (dot(u[:, 0], eb) - dot(u[:, 1], ea)), sign * dot(u[:, 0], vb)
-    across, grows = np.linalg.norm(eb - ea, axis=1), np.linalg.norm(vb - va, axis=1)
-    length = np.linalg.norm(e, axis=1)
-    arms, speeds = (np.linalg.norm(p, axis=1) + np.linalg.norm(q, axis=1) for p, q in ((ea, eb), (va, vb)))
-    with np.errstate(invalid="ignore"):
-        error = bend * (arms + left * speeds) + 0.5 * length * bend**2 * left**2
-        growth = 2.0 * floor * (length * bend * (1.0 + left * stretch) + stretch * grows)
-        speed = floor * (grows + stretch * across) - rate
-        return _root(sign * volume - floor * across, speed, error + growth + np.maximum(0.0, -2.0 * curve))
+    rate = sign * (dot(u[:, 0] + along[:, None] * du, across) - dot(du, er))
+    curve = sign * dot(u[:, 0], turned)
+    length, arm = _norm(e), _norm(c) + _norm(r)
+    arms, speeds = 2.0 * _norm(er) + _norm(across), _norm(np.cross(e, u[:, 0])) + _norm(np.cross(e, u[:, 1]))
+    error = bend * (arms + left * speeds) + 0.5 * length * bend**2 * left**2
+    growth = 2.0 * floor * (length * bend * (1.0 + left * stretch) + stretch * _norm(turned))
+    noise = ROUNDING * (np.linalg.norm(x, axis=2).max(axis=1) + length + _norm(c)) * length * arm
+    noise_rate = ROUNDING * length * (_norm(u[:, 0]) + _norm(u[:, 1])) * arm
+    speed = floor * (_norm(turned) + stretch * _norm(across)) - rate + noise_rate
+    room = sign * volume - floor * _norm(across) - noise
+    return _root(room, speed, error + growth + np.maximum(0.0, -2.0 * curve))
+
+
+def _norm(v: np.ndarray) -> np.ndarray:
+    """(m,) lengths of v (m, 3)."""
+    return np.sqrt(dot(v, v))
 
 
 def _relative_speed(v: np.ndarray, contacts: Contacts) -> np.ndarray:
@@ -186,4 +206,5 @@ def _root(gap: np.ndarray, speed: np.ndarray, bend: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         closing, leaving = 2.0 * gap / (speed + root), (root - speed) / bend
     tau = np.where(speed > 0.0, closing, leaving)
-    return np.where(gap > 0.0, np.where(np.isnan(tau), np.inf, tau), 0.0)
+    tau = np.where(np.isnan(tau) & (speed == 0.0) & (bend == 0.0), np.inf, tau)
+    return np.where((gap > 0.0) & ~np.isnan(tau), tau, 0.0)

@@ -1,15 +1,16 @@
 """Contact stiffness kappa_c: given, or chosen and adapted.
 
 In the incremental potential the barrier stands as ``kappa_c c h^2 sum b``. Between bounds the stiffness follows the
-gaps: where a step ends with all contacts in the outer fifth of d_hat, the next one has half of it, and where one ends
-deep within, four times. In the outer rim a contact is switched on and off rather than loaded, which costs Newton one
+gaps: after a step that ended with all contacts in the outer fifth of d_hat the next one has half of it, after one that
+ended deep within, four times. In the outer rim a contact is switched on and off rather than loaded, which costs Newton one
 iteration after the other. The lower bound is the force that stops the average mass from some d_hat per step at half a
 gap.
 
-Where d_hat is not small against the scene, that bound is above the one of Li et al. 2020 (Incremental Potential
-Contact, supplement 5): the barrier has, at a gap of 1e-8 of the scene's diagonal, 1e11 times the stiffness of the
-average mass; the upper bound is 100 times that. Between those two the stiffness balances the forces at the start of a
-step, without inertia: the momentum of an impact would harden all contacts.
+Where d_hat is not small against the scene, or bodies may sleep, whose gaps stay what they are, that bound is above the
+one of Li et al. 2020 (Incremental Potential Contact, supplement 5): the barrier has, at a gap of 1e-8 of the scene's
+diagonal, 1e11 times the stiffness of the average mass; the upper bound is 100 times that. Between those two the
+stiffness balances the forces at the start of a step, without inertia: the momentum of an impact would harden all
+contacts.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ class ContactStiffness:
         curvature = float(barrier(settings.barrier, np.array([gap * gap]), settings.d_hat)[2][0])
         # physical, for the nominal step: a substep, or another integrator, must not change the force that acts
         self.lowest = 1e11 * mass / (4.0 * gap * gap * curvature) / settings.dt**2
-        half = 0.5 * settings.d_hat
-        slope = -2.0 * half * float(barrier(settings.barrier, np.array([half * half]), settings.d_hat)[1][0])
-        self.softest = min(self.lowest, SOFTEST * mass * settings.d_hat / settings.dt**2 / slope)
+        xi = settings.minimum_separation
+        half = xi + 0.5 * settings.d_hat
+        slope = -2.0 * half * float(barrier(settings.barrier, np.array([half * half]), settings.d_hat, xi)[1][0])
+        follows = SOFTEST * mass * settings.d_hat / settings.dt**2 / slope
+        self.softest = self.lowest if settings.sleep_speed > 0.0 else min(self.lowest, follows)
         self.value = self.fixed if self.fixed is not None else 0.0
         self.scale = 1.0
         self.gap = np.inf
@@ -56,15 +59,24 @@ class ContactStiffness:
         self.scale = ch2
         self.gap = np.inf
         if self.fixed is None:
-            self.value = max(value, self.softest) if value > 0.0 else self.lowest
+            self.value = float(np.clip(value, self.softest, 100.0 * self.lowest))
         return self.value
 
-    def balance(self, backend) -> bool:
-        """At the start of a step: balance the barrier against the forces (inertia aside), within its bounds.
+    def balance(self, backend, gap: float) -> bool:
+        """Once the step has its start, and friction the loads that acted at its end: the stiffness for this step.
 
-        Returns whether the iterate is linearised now.
+        Args:
+            gap: smallest one at the end of the last step [m].
+
+        Returns:
+            whether the iterate is linearised now.
         """
-        if self.fixed is not None or self.softest < self.lowest:
+        if self.fixed is not None:
+            return False
+        if self.softest < self.lowest:
+            wanted = self.following(gap)
+            if wanted != self.value:
+                self._set(backend, wanted)
             return False
         opposing, square = backend.stiffness_balance()
         if square == 0.0:
@@ -74,6 +86,14 @@ class ContactStiffness:
             return True
         self._set(backend, wanted)
         return False
+
+    def following(self, gap: float) -> float:
+        """Stiffness after a step that ended with a smallest gap [m]."""
+        if gap < NARROW * self.d_hat:
+            return min(4.0 * self.value, 100.0 * self.lowest)
+        if ROOMY * self.d_hat < gap < self.d_hat:
+            return max(0.5 * self.value, self.softest)
+        return self.value
 
     def after_iteration(self, backend, alpha: np.ndarray, moving: np.ndarray) -> bool:
         """As `adapt`, with the accepted steps of all islands (islands,), of which some are still `moving`."""
@@ -97,15 +117,6 @@ class ContactStiffness:
             return False
         self._set(backend, min(2.0 * self.value, stiffest))
         return True
-
-    def after_step(self, gap: float) -> float:
-        """Stiffness for the next step, from the smallest gap [m] at the end of this one."""
-        if self.fixed is None and self.softest < self.lowest and gap < self.d_hat:
-            if gap > ROOMY * self.d_hat:
-                self.value = max(0.5 * self.value, self.softest)
-            elif gap < NARROW * self.d_hat:
-                self.value = min(4.0 * self.value, 100.0 * self.lowest)
-        return self.value
 
     def _set(self, backend, value: float) -> None:
         self.value = value
