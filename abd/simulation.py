@@ -286,7 +286,8 @@ class Simulation:
         """Continue from a checkpoint. Sensors go on from there; they are not part of it."""
         self.control.restore(saved["joints"])
         arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
-        numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness", "smallest_gap")}
+        numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
+        numbers["smallest_gap"] = float(saved.get("smallest_gap", np.inf))
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
         self.coordinates = np.asarray(saved["coordinates"]).copy()
