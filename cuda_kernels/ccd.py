@@ -29,9 +29,9 @@ STRAINED = wp.constant(wp.float64(0.75))
 ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
 NEVER = wp.constant(wp.float64(1.0e100))
 """Bend of such a frame [m]."""
-ENOUGH = wp.constant(wp.float64(0.1))
+ENOUGH = wp.constant(wp.float64(0.2))
 """Share of the initial gap at which the march ends."""
-LEFT = wp.constant(wp.float64(0.099))
+LEFT = wp.constant(wp.float64(0.19))
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 
 
@@ -221,7 +221,7 @@ def march(
     """Largest proven-safe alpha of a candidate of bodies i, j, up to `end`; `known` is its gap at alpha = 0 or a lower
     bound of it [m].
 
-    Each advance keeps about a tenth of the gap it starts from; the march ends when a tenth of the initial gap is left, or at
+    Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, or at
     its cap of advances, with the alpha proven so far.
     """
     kind = c[1]
@@ -312,16 +312,32 @@ def times_of_impact(
     limit: wp.array(dtype=wp.float64),
     approach: wp.array(dtype=wp.float64),
     known: wp.array(dtype=wp.float64),
+    kept: wp.array(dtype=wp.int32),
+    proven: wp.int32,
+    first_found: wp.array(dtype=wp.float64),
     toi: wp.array(dtype=wp.float64),
 ):
     """Proven-safe alphas of a batch of candidates, up to the limit of their islands; `approach` bounds how much closer
-    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them;
-    listed = [pairs, candidates]."""
+    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them; where `proven`,
+    the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
+
+    `first_found` (islands,), the limits at first, is the earliest impact of an island that some thread has found so far:
+    nobody has to march beyond it. It is a hint that threads write without waiting for each other. Whoever reads an old
+    one marches further than necessary; the smallest alpha of an island is the same in any order, as that of a candidate
+    does not depend on where its march may end.
+    """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
         c = candidates[k]
         i = pairs[c[0]][0]
-        end = limit[island[i]]
-        if known[k] <= approach[c[0]] * end:
-            end = march(s, path, i, pairs[c[0]][1], c, minimum, end, known[k])
+        end = wp.min(limit[island[i]], first_found[island[i]])
+        closing = approach[c[0]] * end
+        room = (ONE - LEFT) * known[k]
+        if closing > room and (proven == 0 or kept[c[0]] < 0):
+            alpha = march(s, path, i, pairs[c[0]][1], c, minimum, end, known[k])
+            # what the motion of the whole bodies proves
+            alpha = wp.max(alpha, room / approach[c[0]])
+            if alpha < end:
+                first_found[island[i]] = alpha
+            end = wp.min(alpha, end)
         toi[k] = end

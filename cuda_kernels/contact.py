@@ -7,6 +7,7 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.barrier import barrier
+from cuda_kernels.kept_pairs import OldList
 from cuda_kernels.surfaces import (
     CORNERS,
     EDGE_EDGE,
@@ -236,6 +237,39 @@ def contact_energies(
             gap[k] = bound
         else:
             both = energy_and_gap(s, law, pose, i, pairs[c[0]][1], c)
+            energy[k] = both[0]
+            gap[k] = both[1]
+
+
+@wp.kernel
+def carry_energies(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    kept: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    old: OldList,
+    old_energy: wp.array(dtype=wp.float64),
+    old_gap: wp.array(dtype=wp.float64),
+    energy: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+):
+    """`contact_energies` at the pose at which the list was renewed: candidates of kept pairs have what they had."""
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        was = kept[c[0]]
+        if was >= 0:
+            m = old.segment[was] + k - segment[c[0]]
+            energy[k] = old_energy[m]
+            gap[k] = old_gap[m]
+        else:
+            both = energy_and_gap(s, law, pose, pairs[c[0]][0], pairs[c[0]][1], c)
             energy[k] = both[0]
             gap[k] = both[1]
 

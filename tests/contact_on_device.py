@@ -19,8 +19,30 @@ from abd.contact.path import Path
 from abd.contact.surfaces import Surfaces
 from abd.model import Kind, Model
 from abd.potentials import contact
+from cuda_kernels import affine, surfaces
+from cuda_kernels.ccd import march
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 KAPPA = 1e6
+
+
+@wp.kernel
+def march_alone(
+    first: wp.int32,
+    s: surfaces.Surfaces,
+    path: affine.Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    minimum: wp.float64,
+    limit: wp.float64,
+    gap: wp.array(dtype=wp.float64),
+    alpha: wp.array(dtype=wp.float64),
+):
+    """Safe alphas of the candidates, each by itself."""
+    k = wp.tid() + first
+    c = candidates[k]
+    alpha[k] = march(s, path, pairs[c[0]][0], pairs[c[0]][1], c, minimum, limit, gap[k])
 
 
 def upload_path(path: Path):
@@ -90,12 +112,23 @@ class Kernels:
         return self.assembled(self.contacts.reduction)
 
     def times_of_impact(self, limit: float = 1.0) -> np.ndarray:
-        """Safe alphas of the candidates, from the state at the start of the path."""
+        """Safe alphas of the candidates, each by itself, from the state at the start of the path."""
         self.energies(self.model.bodies.q)
-        island, limits = DEVICE.zeros(self.n, wp.int32), DEVICE.upload(np.array([limit]), wp.float64)
-        self.contacts.times_of_impact(self.path, island, limits, DEVICE.zeros(self.n, wp.float64))
-        count = self.contacts.candidates.count
-        return DEVICE.read(self.contacts.pool.get("toi", count, wp.float64), count)
+        c, law, gap = self.contacts.candidates, self.contacts.law, self.contacts.arrays("current")[1]
+        out = DEVICE.zeros(max(c.count, 1), wp.float64)
+        query = self.contacts.surfaces, self.path, c.pairs, c.items, law.minimum, limit, gap
+        DEVICE.launch(march_alone, c.count, *query, out)
+        return DEVICE.read(out, c.count)
+
+    def safe(self, island: np.ndarray, limits: np.ndarray, proven: bool = False) -> np.ndarray:
+        """Smallest safe alphas of the islands, whose numbers are those of the bodies (n,), up to their limits; slot
+        "current" holds energies and gaps."""
+        out = DEVICE.zeros(self.n, wp.float64)
+        where = DEVICE.upload(island, wp.int32), DEVICE.upload(limits, wp.float64)
+        self.contacts.times_of_impact(self.path, *where, out, proven)
+        alpha = np.ones(len(limits))
+        np.minimum.at(alpha, island, DEVICE.read(out, self.n))
+        return alpha
 
 
 def clear_of_the_plane(seed: int, **settings) -> Model:

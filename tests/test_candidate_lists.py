@@ -86,6 +86,32 @@ def test_a_renewed_list_misses_nothing_and_keeps_what_it_can(seed):
     assert kept > 0 and searched > 0 and named > 10
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_renewal_carries_what_is_known_of_kept_pairs(seed):
+    """Energies and gaps as if all were evaluated anew; what is proven of kept pairs is not proven again."""
+    model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
+    path, q = random_path(model, seed, 0.05, 0.05), model.bodies.q
+    for values in (path.dp, path.w, path.S):
+        values[2:] *= 1e-3
+    kernels = Kernels(model, standing(q))
+    kernels.path = upload_path(path)
+    contacts, found = kernels.contacts, kernels.contacts.candidates
+    kernels.energies(q)
+    everyone, limits = np.zeros(5, int), np.ones(1)
+    limit = kernels.safe(everyone, limits)
+    before = contacts.arrays("current")
+    found.renew(kernels.path, largest_motion(path), *unlimited(5))
+    kept = DEVICE.read(found.kept, found.pair_count) >= 0
+    assert kept.any() and not kept.all()
+    contacts.carry(pose_of(q), before)
+    carried = [DEVICE.read(values, found.count) for values in contacts.arrays("current")]
+    safe = kernels.safe(everyone, limit, proven=True)
+    for values, anew in zip(carried, kernels.energies(q), strict=True):
+        np.testing.assert_array_equal(values, anew)
+    np.testing.assert_array_equal(safe, kernels.safe(everyone, limit))
+    np.testing.assert_array_equal(kernels.safe(everyone, limits, proven=True) == 1.0, not (~kept).any())
+
+
 def test_the_order_does_not_depend_on_how_the_list_came_about():
     """Pairs by their bodies, candidates by the trees of the meshes: the same after many renewals as in a new list."""
     model = scene([0, 1, 2, 0, 1, 0], states(6, 4, 0.8))
@@ -159,8 +185,11 @@ def test_bodies_that_are_done_are_left_alone():
         np.testing.assert_array_equal(trial[aside], now[aside])
         np.testing.assert_array_equal(trial[~aside], other[~aside])
     assert (other[aside] != now[aside]).any()
-    toi = DEVICE.read(kernels.contacts.pool.get("toi", 1, wp.float64), found.count)
-    assert (toi[aside] == 1.0).all() and (toi[~aside] < 1.0).any()
+    alone, limits = everything.times_of_impact(), (np.zeros(4, int), np.ones(1))
+    assert 1.0 > kernels.safe(*limits)[0] >= alone[~aside].min()
+    kernels.contacts.done, _ = flags(4, *range(4))
+    assert kernels.safe(*limits)[0] == 1.0 > everything.safe(*limits)[0]
+    kernels.contacts.done, done = flags(4, i, j)
     gradient, H = kernels.linearized(q)
     assert not gradient[done].any() and not H[i, j].any()
     assert_close(gradient[~done], expected[~done])

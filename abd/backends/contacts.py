@@ -49,7 +49,8 @@ class Contacts:
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
-        self.least, self._room = device.zeros(self.n, wp.float64), (-1, -1)
+        self.least, self.first_found = (device.zeros(self.n, wp.float64) for _ in range(2))
+        self._room = -1, -1
         self.batch = BATCH if device.is_cpu else 1
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
         self.reach.known = 1
@@ -93,18 +94,21 @@ class Contacts:
             self._room = self.pool.room("approach"), self.pool.room("toi")
         return pairs, -(-count // self.batch)
 
-    def times_of_impact(self, path: Path, island, limit, out) -> None:
-        """Per body, the smallest safe alpha over the candidates it emits, at most the limit of its island.
+    def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
+        """Per body, a safe alpha over the candidates it emits, at most the limit of its island; the smallest of an island is
+        as large as can be proven.
 
-        Slot "current" holds the gaps at the start of the path.
+        Slot "current" holds the gaps at the start of the path. `proven` says that the limits are safe for all pairs that
+        the last renewal of the list has kept.
         """
         c, (pairs, batches) = self.candidates, self._sizes()
         toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        wp.copy(self.first_found, limit, count=limit.shape[0])
         self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
         self.device.launch(
             times_of_impact,
             batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, island, limit,
-            approach, self.arrays("current")[1], toi, grain=512 // self.batch,
+            approach, self.arrays("current")[1], c.kept, int(proven), self.first_found, toi, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
@@ -146,6 +150,17 @@ class Contacts:
             batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, reach,
             *self.arrays(slot), grain=512 // self.batch,
         )  # fmt: skip
+
+    def carry(self, pose: Pose, before: tuple[wp.array, wp.array]) -> None:
+        """Energies and gaps in slot "current" after the list was renewed at the current pose, where pairs that are kept
+        have those of `before`, what the slot held for the list before."""
+        c, (_, batches) = self.candidates, self._sizes()
+        self.device.launch(
+            kernels.carry_energies,
+            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, c.kept, c.segment, c.old,
+            *before, *self.arrays("trial"), grain=512 // self.batch,
+        )  # fmt: skip
+        self.exchange()
 
     def smallest_gap(self, slot: str = "current") -> float:
         """Smallest gap beyond the separation over all candidates [m]; infinity without any."""

@@ -175,6 +175,7 @@ class Iteration:
     def _renew(self, reach: float) -> None:
         """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
         b, c = self.backend, self.control
+        known = b.contacts.arrays("current")
         b.contacts.candidates.renew(b.path, reach, b.islands.island, c.limit)
         b.forget_contacts()
         b.islands.keep_numbering()
@@ -182,7 +183,8 @@ class Iteration:
         self._carry()
         b.settle_resident(c.converged)
         self._follow_pairs()
-        b.know_contacts()
+        b.contacts.carry(b.pose, known)
+        b.contacts_known = True
 
     def restiffen(self) -> None:
         """The contact stiffness has changed: islands that touch anything move on."""
@@ -262,7 +264,7 @@ class Iteration:
     def _end_renewed(self) -> None:
         """The end of an iteration whose path the candidate list did not cover."""
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
-        self.path.stop_at_contacts()
+        self.path.stop_at_contacts(proven=True)
         self._search()
         self._gather()
 

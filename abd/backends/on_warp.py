@@ -315,19 +315,26 @@ class WarpBackend(NewtonSystem, ReadOuts):
         reach = islands.reduced(a, sums.MAX)
         self._speed = reach / limit
         candidates = self.contacts.candidates
-        if candidates.reusable and not candidates.covers(self.path, float(reach.max()), islands.island, alpha):
+        proven = candidates.reusable and not candidates.covers(self.path, float(reach.max()), islands.island, alpha)
+        if proven:
             # what is listed may stop a body before it leaves what the list covers
             limit = self._stopped(limit, alpha)
             self.device.write(alpha, limit)
             reach = limit * self._speed
+        known = self.contacts_known and self.contacts.arrays("current")
         if candidates.cover(self.path, float(reach.max()), islands.island, alpha):
             self.forget_contacts()
+            if known:
+                self.contacts.carry(self.pose, known)
+                self.contacts_known = True
             before = islands.host
             if self._renumber():
                 limit = islands.carry(before, limit, np.minimum)
                 self._speed = islands.carry(before, self._speed, np.maximum)
                 self.device.write(alpha, limit)
-        return self._within_limits(self._stopped(limit, alpha))
+        elif proven:
+            return self._within_limits(limit)
+        return self._within_limits(self._stopped(limit, alpha, proven))
 
     def _renumber(self) -> bool:
         """Form the islands anew, for the present lists; whether any may have changed."""
@@ -343,11 +350,12 @@ class WarpBackend(NewtonSystem, ReadOuts):
         rubbing = f.pairs, f.lagged.counts, f.pair_count
         self.islands.renumber_resident(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
 
-    def _stopped(self, limit: np.ndarray, alpha: wp.array) -> np.ndarray:
-        """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow."""
+    def _stopped(self, limit: np.ndarray, alpha: wp.array, proven: bool = False) -> np.ndarray:
+        """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow;
+        `proven` as `Contacts.times_of_impact` has it."""
         a = self.values["a"]
         self.know_contacts()
-        self.contacts.times_of_impact(self.path, self.islands.island, alpha, a)
+        self.contacts.times_of_impact(self.path, self.islands.island, alpha, a, proven)
         return np.minimum(limit, self.islands.reduced(a, sums.MIN))
 
     def _within_limits(self, alpha: np.ndarray) -> np.ndarray:

@@ -35,11 +35,11 @@ class ResidentPath:
         self.stop_at_contacts()
         b.contacts.candidates.test_cover(b.path, self.largest, b.islands.island, c.limit, self._covered)
 
-    def stop_at_contacts(self) -> None:
-        """Limits by the first impacts of the listed contacts."""
+    def stop_at_contacts(self, proven: bool = False) -> None:
+        """Limits by the first impacts of the listed contacts; `proven` as `Contacts.times_of_impact` has it."""
         b, c = self.backend, self.control
         a = b.values["a"]
-        b.contacts.times_of_impact(b.path, b.islands.island, c.limit, a)
+        b.contacts.times_of_impact(b.path, b.islands.island, c.limit, a, proven)
         b.islands.reduce(a, sums.MIN, self._scratch)
         self.device.launch(newton.shorten, b.n, c, self._scratch)
         b.islands.fold(c.each, sums.MAX, self.largest)

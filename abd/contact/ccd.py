@@ -2,7 +2,7 @@
 
 From a safe t the two primitives of a contact are known to stay apart for a while: over [t, t + tau] a point departs from
 its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Three proofs say for how long; the longest counts, spending
-nine tenths of the gap beyond the separation, and the positions are evaluated on the path again.
+four fifths of the gap beyond the separation, and the positions are evaluated on the path again.
 
 - Speed: in any direction the distance falls by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the quadratic
   term of both bodies, v the mean velocity of the four points (additive CCD, Li et al. 2021).
@@ -25,9 +25,9 @@ from abd.contact.path import Path
 from abd.potentials.contact import FIRST, Contacts, Stencil, closest, heights
 from abd.potentials.distance import dot
 
-ENOUGH = 0.1
+ENOUGH = 0.2
 """Share of the initial gap at which the march ends."""
-LEFT = 0.099
+LEFT = 0.19
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 STRAINED = 0.75
 """Strain along the path beyond which the second body is no frame to prove anything in."""
@@ -47,7 +47,7 @@ def time_of_impact(
         limit: (m,) how far the path is followed at most; iterations: largest number of advances.
 
     Returns:
-        (m,) values of alpha in [0, limit]. The limit where the path is free; otherwise the gap is down to a tenth or
+        (m,) values of alpha in [0, limit]. The limit where the path is free; otherwise the gap is down to a fifth or
         less of the initial one, unless the advances ran out: then alpha is what had been proven until then. 0 for
         contacts at or below their separation at the start.
     """
