@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import weakref
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from threading import Timer
@@ -41,6 +42,8 @@ LANDING = 4096
 """Bytes up to which an array is read through pinned memory that is kept for arrays of its shape."""
 RECORDS = 2048
 """Recorded launches a device keeps before it starts anew."""
+VARIANTS = 32
+"""Those that differ in numbers only, before the oldest of them takes new numbers, which costs less than a new record."""
 _UNSEEN = nullcontext()
 
 
@@ -100,6 +103,7 @@ class Device:
         self.share = 1.0
         self.raw, self.why_not_raw = raw_kernels(self.warp)
         self._recorded: dict[tuple, list] = {}
+        self._variants: dict[tuple, deque[tuple]] = {}
         self._views: dict[int, wp.array] = {}
         self._landings: dict[tuple, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
@@ -162,9 +166,17 @@ class Device:
         if record is None:
             if len(self._recorded) >= RECORDS:
                 self._recorded.clear()
-            command = wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.warp, record_cmd=True)
-            record = self._recorded[key] = [command, first, count, inputs]
-            return command
+                self._variants.clear()
+            variant = (kernel, lane, *(None if isinstance(x, int | float) else id(x) for x in inputs))
+            alike = self._variants.setdefault(variant, deque())
+            if len(alike) < VARIANTS:
+                command = wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.warp, record_cmd=True)
+                record = [command, first, count, inputs]
+            else:
+                record = self._recorded.pop(alike.popleft())
+                self._renumber(record, inputs)
+            self._recorded[key] = record
+            alike.append(key)
         command = record[0]
         if record[1] != first:
             command.set_param_at_index(0, first)
@@ -173,6 +185,14 @@ class Device:
             command.set_dim(count)
             record[2] = count
         return command
+
+    @staticmethod
+    def _renumber(record: list, inputs: tuple) -> None:
+        """Change a record to these arguments, which differ from its own in numbers only."""
+        for index, (now, before) in enumerate(zip(inputs, record[3], strict=True), 1):
+            if now is not before and now != before:
+                record[0].set_param_at_index(index, now)
+        record[3] = inputs
 
     def _allocate(self) -> None:
         """Something gets a new place: what was recorded is outdated."""
