@@ -333,11 +333,12 @@ def times_of_impact(
         end = wp.min(limit[island[i]], first_found[island[i]])
         closing = approach[c[0]] * end
         room = (ONE - LEFT) * known[k]
-        if closing > room and (proven == 0 or kept[c[0]] < 0):
+        if not (closing <= room) and (proven == 0 or kept[c[0]] < 0):
             alpha = march(s, path, i, pairs[c[0]][1], c, minimum, end, known[k])
-            # what the motion of the whole bodies proves
-            alpha = wp.max(alpha, room / approach[c[0]])
+            by_bodies = room / approach[c[0]]
+            if by_bodies > alpha:
+                alpha = by_bodies
             if alpha < end:
+                end = alpha
                 first_found[island[i]] = alpha
-            end = wp.min(alpha, end)
         toi[k] = end

@@ -194,6 +194,20 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     assert works.sum() == pytest.approx(work, rel=1e-10)
 
 
+@pytest.mark.parametrize("name", ["boxes shifted both ways", "crowd 0"])
+def test_near_pairs_are_those_with_a_small_gap(name):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q))
+    _, gap = kernels.energies(q)
+    pairs, listed = body_pairs(model), kernels.candidates()
+    for distance in (0.5 * D_HAT, np.median(gap), np.inf):
+        near = np.unique(listed.pair[gap < distance])
+        np.testing.assert_array_equal(
+            kernels.contacts.near_pairs(distance), np.column_stack([pairs.i[near], pairs.j[near]])
+        )
+    assert len(near) > 0
+
+
 def test_friction_between_bodies_makes_no_net_force():
     """The two contact points of a pair lie a gap apart, so a moment of force times gap remains; no force does."""
     model, q = SCENES["boxes shifted both ways"], SCENES["boxes shifted both ways"].bodies.q

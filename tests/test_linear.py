@@ -231,6 +231,32 @@ def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
     assert solver._whole.elimination is not pattern and len(analyses) == 1
 
 
+def test_a_new_pattern_holds_the_pairs_that_come_near(device):
+    """Which are looked for when a pattern has to be made anew, so that they need no further one when they touch."""
+    system, later = contact_system(device), random_pairs(40, 60, seed=9)
+    asked = []
+
+    def near():
+        asked.append(1)
+        return later
+
+    def with_pairs(loose):
+        other = System(device, 40, system.pairs[0], loose, seed=9)
+        other.couplings[0], other.blocks[0] = system.couplings[0], system.blocks[0]
+        other.diagonal += 1000.0 * np.eye(12)
+        return other
+
+    solver = system.solver("direct")
+    system.solve(solver, near=near)
+    system.solve(solver, near=near)
+    assert not asked
+    some, everything = with_pairs(later[:20]), with_pairs(later)
+    assert largest_error(some.solve(solver, near=near), some.dense()) <= 1e-12
+    pattern = solver._whole.elimination
+    assert largest_error(everything.solve(solver, near=near), everything.dense()) <= 1e-12
+    assert asked == [1] and solver._whole.elimination is pattern
+
+
 def test_without_contacts_the_pattern_of_joints_is_used_again(device):
     system = contact_system(device)
     solver = system.solver("direct")

@@ -174,6 +174,12 @@ class Contacts:
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
 
+    def near_pairs(self, distance: float) -> np.ndarray:
+        """(k, 2) pairs of bodies with a gap in slot "current" below a distance [m], on the host."""
+        c, read = self.candidates, self.device.read
+        close = np.cumsum(read(self.arrays("current")[1], c.count) < distance)
+        return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]
+
     def active(self) -> np.ndarray:
         """(count,) whether each candidate is active in slot "current"."""
         return self.device.read(self.arrays("current")[1], self.candidates.count) < self.law.d_hat

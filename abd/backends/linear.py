@@ -29,8 +29,13 @@ SURPRISED = 3.0
 """Running mean of the iterations of pcg over those that were expected, from which on the choice is made anew."""
 EXPECTED = 2
 """Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
-KEPT = 1.3
+NEAR = 2.0
+"""Pairs with a gap below this multiple of d_hat join a pattern that is made anew: some of them are in contact soon."""
+KEPT = 1.15
 """Pairs that left contact stay in the pattern while it holds no more than this multiple of those that are there."""
+
+
+NOBODY = np.zeros((0, 2), dtype=np.int32)
 
 
 class LinearSolver:
@@ -63,20 +68,28 @@ class LinearSolver:
         self._recalled: dict[str, np.ndarray] | None = None
         self._start_anew()
 
-    def solve(self, gradient, diagonal, couplings: list[tuple[Coupling, int]], forcing: float | None = None) -> int:
+    def solve(
+        self,
+        gradient,
+        diagonal,
+        couplings: list[tuple[Coupling, int]],
+        forcing: float | None = None,
+        near: Callable[[], np.ndarray] = lambda: NOBODY,
+    ) -> int:
         """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
 
         Args:
             gradient: (n, 12); diagonal: (n, 12, 12).
             couplings: off-diagonal blocks and numbers of pairs of joints, contacts and friction.
             forcing: tolerance of pcg in this solve; None for the solver's own.
+            near: gives pairs (k, 2) of bodies that may soon be coupled.
 
         Raises:
             StepFailure: the matrix is not positive definite or not finite.
         """
         if len(self.bodies) == 0:
             return 0
-        self._follow(couplings)
+        self._follow(couplings, near)
         # views of them are in use until the next solve
         self._held = diagonal, [coupling.blocks for coupling, _ in couplings]
         if self.choice.direct:
@@ -226,7 +239,7 @@ class LinearSolver:
 
     # patterns ----------------------------------------------------------------------------------------------------
 
-    def _follow(self, couplings: list[tuple[Coupling, int]]) -> None:
+    def _follow(self, couplings: list[tuple[Coupling, int]], near: Callable[[], np.ndarray]) -> None:
         """Bring choice and patterns up to date with the pairs that are there."""
         self._follow_joints(*couplings[0])
         loose = sum(count for _, count in couplings[1:])
@@ -235,6 +248,8 @@ class LinearSolver:
             return
         if self._is_outdated(loose) if self._refused else not self._find_all(couplings):
             keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
+            if self._whole_keys is not None:
+                keys = np.union1d(keys, self._keys_of(*near().T))
             if self._analyse(keys, loose):
                 self._find_all(couplings)
         self.choice, self.factor = self._whole_choice, self._whole

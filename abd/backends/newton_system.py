@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.linear import NEAR
 from abd.joints.system import CLOSED, CLOSINGS
 from cuda_kernels import bodies, figures, integrators, paths, sums
 from cuda_kernels.krylov import Coupling
@@ -93,8 +94,11 @@ class NewtonSystem:
         couplings = [(coupling, int(read(coupling.count, 1)[0])) for coupling, _ in self.couplings()]
         if self.has_constraints:
             self.project(couplings)
-        iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing)
+        iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing, self._near_pairs)
         return self._take_direction(), iterations
+
+    def _near_pairs(self) -> np.ndarray:
+        return self.contacts.near_pairs(NEAR * self.d_hat)
 
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Blocks off the diagonal of joints, contacts and friction, with the numbers of their pairs, or the rooms for them
