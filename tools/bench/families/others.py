@@ -66,6 +66,6 @@ def chain_net(side: float) -> abd.Scene:
 
 
 FAMILIES = (
-    Family("wrecking_ball", "bodies", alone(wrecking_ball), (575,), (575,), steps=lambda size: 100),
+    Family("wrecking_ball", "bodies", alone(wrecking_ball), (575,), (575,), steps=lambda size: 195),
     Family("chain_net", "rings on a side", alone(chain_net), (4, 8, 16), (4,), steps=lambda size: 100),
 )
