@@ -33,6 +33,8 @@ ENOUGH = wp.constant(wp.float64(0.2))
 """Share of the initial gap at which the march ends."""
 LEFT = wp.constant(wp.float64(0.19))
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
+"""How far beyond an impact that was found others march: no rounding near their end decides which one is first."""
 
 
 @wp.struct
@@ -208,6 +210,12 @@ def lines_advance(
 
 
 @wp.func
+def is_far(approach: wp.float64, known: wp.float64, end: wp.float64) -> bool:
+    """Whether the motion of the whole bodies proves a candidate safe up to `end`: most need no march."""
+    return approach < ZERO or (known > ZERO and approach * end <= (ONE - LEFT) * known)
+
+
+@wp.func
 def march(
     s: Surfaces,
     path: Path,
@@ -217,9 +225,12 @@ def march(
     minimum: wp.float64,
     end: wp.float64,
     known: wp.float64,
+    approach: wp.float64,
 ) -> wp.float64:
-    """Largest proven-safe alpha of a candidate of bodies i, j, up to `end`; `known` is its gap at alpha = 0 or a lower
-    bound of it [m].
+    """Largest proven-safe alpha, up to `end`, of a candidate of bodies i, j that is not far.
+
+    `known` is its gap at alpha = 0 or a lower bound of it [m], `approach` bounds how much closer its bodies come [m], all
+    along the path; it is negative where they stay as they are.
 
     Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, or at
     its cap of advances, with the alpha proven so far.
@@ -295,6 +306,9 @@ def march(
             advances = advances + 1
             if gap <= stop or advances >= MAX_ADVANCES:
                 marching = False
+    by_bodies = (ONE - LEFT) * known / approach
+    if by_bodies > t:
+        t = wp.min(by_bodies, end)
     return t
 
 
@@ -321,24 +335,22 @@ def times_of_impact(
     the bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them; where `proven`,
     the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
 
-    `first_found` (islands,), the limits at first, is the earliest impact of an island that some thread has found so far:
-    nobody has to march beyond it. It is a hint that threads write without waiting for each other. Whoever reads an old
-    one marches further than necessary; the smallest alpha of an island is the same in any order, as that of a candidate
-    does not depend on where its march may end.
+    Only the smallest alpha of an island means anything. `first_found` (islands,), the limits at first, is the smallest
+    that some thread has found so far: nobody has to march far beyond it. It is a hint that threads write without waiting
+    for each other; whoever reads an old one marches further than necessary. The smallest alpha has the same bits in any
+    order, as a march that stops before its end does not depend on where that is.
     """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
         c = candidates[k]
         i = pairs[c[0]][0]
-        end = wp.min(limit[island[i]], first_found[island[i]])
-        closing = approach[c[0]] * end
-        room = (ONE - LEFT) * known[k]
-        if not (closing <= room) and (proven == 0 or kept[c[0]] < 0):
-            alpha = march(s, path, i, pairs[c[0]][1], c, minimum, end, known[k])
-            by_bodies = room / approach[c[0]]
-            if by_bodies > alpha:
-                alpha = by_bodies
-            if alpha < end:
-                end = alpha
-                first_found[island[i]] = alpha
-        toi[k] = end
+        alpha = limit[island[i]]
+        if proven == 0 or kept[c[0]] < 0:
+            found = first_found[island[i]]
+            end = wp.min(alpha, BEYOND * found)
+            alpha = end
+            if not is_far(approach[c[0]], known[k], end):
+                alpha = march(s, path, i, pairs[c[0]][1], c, minimum, end, known[k], approach[c[0]])
+                if alpha < found:
+                    first_found[island[i]] = alpha
+        toi[k] = alpha

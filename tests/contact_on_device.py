@@ -20,7 +20,8 @@ from abd.contact.surfaces import Surfaces
 from abd.model import Kind, Model
 from abd.potentials import contact
 from cuda_kernels import affine, surfaces
-from cuda_kernels.ccd import march
+from cuda_kernels.ccd import is_far, march
+from cuda_kernels.contact import pair_approaches
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -37,12 +38,15 @@ def march_alone(
     minimum: wp.float64,
     limit: wp.float64,
     gap: wp.array(dtype=wp.float64),
+    approach: wp.array(dtype=wp.float64),
     alpha: wp.array(dtype=wp.float64),
 ):
     """Safe alphas of the candidates, each by itself."""
     k = wp.tid() + first
     c = candidates[k]
-    alpha[k] = march(s, path, pairs[c[0]][0], pairs[c[0]][1], c, minimum, limit, gap[k])
+    alpha[k] = limit
+    if not is_far(approach[c[0]], gap[k], limit):
+        alpha[k] = march(s, path, pairs[c[0]][0], pairs[c[0]][1], c, minimum, limit, gap[k], approach[c[0]])
 
 
 def upload_path(path: Path):
@@ -115,8 +119,9 @@ class Kernels:
         """Safe alphas of the candidates, each by itself, from the state at the start of the path."""
         self.energies(self.model.bodies.q)
         c, law, gap = self.contacts.candidates, self.contacts.law, self.contacts.arrays("current")[1]
-        out = DEVICE.zeros(max(c.count, 1), wp.float64)
-        query = self.contacts.surfaces, self.path, c.pairs, c.items, law.minimum, limit, gap
+        out, approach = DEVICE.zeros(max(c.count, 1), wp.float64), DEVICE.zeros(max(c.pair_count, 1), wp.float64)
+        DEVICE.launch(pair_approaches, c.pair_count, c.pairs, c.counts, self.contacts.done, self.path, approach)
+        query = self.contacts.surfaces, self.path, c.pairs, c.items, law.minimum, limit, gap, approach
         DEVICE.launch(march_alone, c.count, *query, out)
         return DEVICE.read(out, c.count)
 
@@ -127,7 +132,7 @@ class Kernels:
         where = DEVICE.upload(island, wp.int32), DEVICE.upload(limits, wp.float64)
         self.contacts.times_of_impact(self.path, *where, out, proven)
         alpha = np.ones(len(limits))
-        np.minimum.at(alpha, island, DEVICE.read(out, self.n))
+        np.minimum.at(alpha, island, np.minimum(DEVICE.read(out, self.n), limits[island]))
         return alpha
 
 

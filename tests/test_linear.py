@@ -11,7 +11,7 @@ from block_systems import System, chain, cube, net, random_pairs, random_tree, s
 from on_device import NAME
 
 import cuda_kernels
-from abd.backends import elimination, factor_schedules
+from abd.backends import elimination, factor_schedules, linear
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
 from abd.backends.factor_schedules import LevelsOfRows
@@ -231,6 +231,14 @@ def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
     assert solver._whole.elimination is not pattern and len(analyses) == 1
 
 
+def with_pairs(device, system: System, loose: np.ndarray) -> System:
+    """The joints of a system with other pairs in contact."""
+    other = System(device, 40, system.pairs[0], loose, seed=9)
+    other.couplings[0], other.blocks[0] = system.couplings[0], system.blocks[0]
+    other.diagonal += 1000.0 * np.eye(12)
+    return other
+
+
 def test_a_new_pattern_holds_the_pairs_that_come_near(device):
     """Which are looked for when a pattern has to be made anew, so that they need no further one when they touch."""
     system, later = contact_system(device), random_pairs(40, 60, seed=9)
@@ -240,21 +248,41 @@ def test_a_new_pattern_holds_the_pairs_that_come_near(device):
         asked.append(1)
         return later
 
-    def with_pairs(loose):
-        other = System(device, 40, system.pairs[0], loose, seed=9)
-        other.couplings[0], other.blocks[0] = system.couplings[0], system.blocks[0]
-        other.diagonal += 1000.0 * np.eye(12)
-        return other
-
     solver = system.solver("direct")
     system.solve(solver, near=near)
     system.solve(solver, near=near)
     assert not asked
-    some, everything = with_pairs(later[:20]), with_pairs(later)
+    some, everything = with_pairs(device, system, later[:45]), with_pairs(device, system, later)
     assert largest_error(some.solve(solver, near=near), some.dense()) <= 1e-12
     pattern = solver._whole.elimination
     assert largest_error(everything.solve(solver, near=near), everything.dense()) <= 1e-12
     assert asked == [1] and solver._whole.elimination is pattern
+
+
+def test_pairs_that_are_near_do_not_crowd_out_those_in_contact(device, monkeypatch):
+    """They are left out where they are too many, and where a factor is refused because of them."""
+    system, later = contact_system(device), random_pairs(40, 60, seed=9)
+    some, few = (with_pairs(device, system, later[:count]) for count in (45, 30))
+    solver = system.solver("direct")
+    system.solve(solver)
+    few.solve(solver, near=lambda: later)
+    assert len(solver._whole_keys) < 60
+    choose = linear.choose
+
+    def refuse(wanted, elimination, pairs, *rest):
+        return (
+            linear.Choice(False, "too wide") if elimination.slots > limit else choose(wanted, elimination, pairs, *rest)
+        )
+
+    fresh = some.solver("direct")
+    some.solve(fresh)
+    limit = fresh._whole.elimination.slots
+    monkeypatch.setattr(linear, "choose", refuse)
+    solver = system.solver("direct")
+    system.solve(solver)
+    assert solver.choice.direct
+    assert largest_error(some.solve(solver, near=lambda: later), some.dense()) <= 1e-12
+    assert solver.choice.direct and solver._whole.elimination.slots == limit
 
 
 def test_without_contacts_the_pattern_of_joints_is_used_again(device):

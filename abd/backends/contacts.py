@@ -95,8 +95,8 @@ class Contacts:
         return pairs, -(-count // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
-        """Per body, a safe alpha over the candidates it emits, at most the limit of its island; the smallest of an island is
-        as large as can be proven.
+        """Per body, a safe alpha over the candidates it emits, at most the limit of its island. Only the smallest of an
+        island means anything: others may depend on the order in which candidates were looked at.
 
         Slot "current" holds the gaps at the start of the path. `proven` says that the limits are safe for all pairs that
         the last renewal of the list has kept.
@@ -175,7 +175,8 @@ class Contacts:
         return out
 
     def near_pairs(self, distance: float) -> np.ndarray:
-        """(k, 2) pairs of bodies with a gap in slot "current" below a distance [m], on the host."""
+        """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond d_hat, is below a distance
+        [m]; on the host."""
         c, read = self.candidates, self.device.read
         close = np.cumsum(read(self.arrays("current")[1], c.count) < distance)
         return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]

@@ -1,7 +1,7 @@
 """Where arrays live and kernels run: one class for the processor and for CUDA.
 
 On the processor a large launch is cut into slices, one per thread; results do not depend on the cut, because every sum
-runs in a fixed order inside one item.
+runs in a fixed order inside one item, and the one number that items share (`cuda_kernels.ccd`) is a hint.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class Device:
             job.result()
 
     def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> wp.Launch:
-        """A launch recorded once per kernel, lane and arguments: packing them anew costs more than a small kernel.
+        """A launch recorded per kernel, lane and arguments: packing them anew costs more than a small kernel. Where there
+        are many that differ in numbers only, the oldest of them takes the new numbers.
 
         Arguments count as the same by identity, numbers by value; a struct is read when the launch runs, so its members
         may change meanwhile. The record keeps its arguments alive, so that no identity comes back as another object.

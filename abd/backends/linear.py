@@ -31,8 +31,9 @@ EXPECTED = 2
 """Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
 NEAR = 2.0
 """Pairs with a gap below this multiple of d_hat join a pattern that is made anew: some of them are in contact soon."""
-KEPT = 1.15
-"""Pairs that left contact stay in the pattern while it holds no more than this multiple of those that are there."""
+KEPT = 1.5
+"""Pairs that are near, and those that left contact, are in a pattern while it holds no more than this multiple of those
+that are in contact."""
 
 
 NOBODY = np.zeros((0, 2), dtype=np.int32)
@@ -248,9 +249,7 @@ class LinearSolver:
             return
         if self._is_outdated(loose) if self._refused else not self._find_all(couplings):
             keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
-            if self._whole_keys is not None:
-                keys = np.union1d(keys, self._keys_of(*near().T))
-            if self._analyse(keys, loose):
+            if self._analyse(keys, loose, near):
                 self._find_all(couplings)
         self.choice, self.factor = self._whole_choice, self._whole
 
@@ -317,13 +316,19 @@ class LinearSolver:
         lookups, self._fresh = range(0 if self._fresh else 1, 3), False
         return all(self._whole.find(k, *couplings[k]) for k in lookups)
 
-    def _analyse(self, keys: np.ndarray, loose: int) -> bool:
-        """A pattern for the pairs of these keys, or the decision to do without; returns which."""
-        if self._whole_keys is not None:
-            kept = np.union1d(keys, self._whole_keys)
-            keys = kept if len(kept) <= KEPT * len(keys) else keys
+    def _analyse(self, keys: np.ndarray, loose: int, near: Callable[[], np.ndarray] = lambda: NOBODY) -> bool:
+        """A pattern for the pairs of these keys, or the decision to do without; returns which.
+
+        One that replaces another holds more: pairs that are near, and those of the pattern before.
+        """
         self._assumed, self._loose = self._expected, loose
-        return self._set_pattern(keys)
+        if self._whole_keys is None:
+            return self._set_pattern(keys)
+        wide = keys
+        for more in (self._keys_of(*near().T), self._whole_keys):
+            union = np.union1d(wide, more)
+            wide = union if len(union) <= KEPT * len(keys) else wide
+        return self._set_pattern(wide) or (len(wide) > len(keys) and self._set_pattern(keys))
 
     def _set_pattern(self, keys: np.ndarray) -> bool:
         """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""

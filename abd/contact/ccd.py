@@ -14,7 +14,7 @@ four fifths of the gap beyond the separation, and the positions are evaluated on
   difference of large terms where the edges are long or almost parallel: what rounding may have done to it is allowed for.
 
 The second body strains on the way: distances seen from it and true ones part by a factor of ``1 + stretch tau``.
-Contacts whose gap exceeds all that their bodies can approach one another are free without a march.
+A last proof needs no march: how far the bodies have to go until they can have come closer by four fifths of the gap.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def time_of_impact(
     bend = path.bend
     bends = bend[contacts.first] + bend[contacts.second]
     rows = np.arange(len(contacts))
-    stop = np.full(len(contacts), -np.inf)
+    stop, by_bodies = np.full(len(contacts), -np.inf), t
     for advance in range(iterations + 1):
         here = contacts[rows]
         x, v = _motion(path, here, t[rows])
@@ -65,8 +65,10 @@ def time_of_impact(
         if advance == 0:
             bent, stretch = _frames(path, contacts, x)
             stop = np.maximum(ENOUGH * gap, 0.0)
-            far = gap > path.approach(contacts.first, contacts.second) * end
-            t[far] = end[far]
+            approach, room = path.approach(contacts.first, contacts.second), (1.0 - LEFT) * np.maximum(gap, 0.0)
+            free = (approach * end <= room) & (gap > 0.0)
+            by_bodies = np.where(free, end, np.minimum(room / np.where(approach > 0.0, approach, np.inf), end))
+            t[free] = end[free]
         going = (gap > stop[rows]) & (t[rows] < end[rows])
         if advance == iterations or not np.any(going):
             break
@@ -82,7 +84,7 @@ def time_of_impact(
         tau[edges] = np.maximum(tau[edges], lines)
         t[rows] = np.minimum(t[rows] + tau, end[rows])
         rows = rows[t[rows] < end[rows]]
-    return t
+    return np.maximum(t, by_bodies)
 
 
 def _motion(path: Path, contacts: Contacts, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

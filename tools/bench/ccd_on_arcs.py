@@ -22,6 +22,7 @@ from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
 from abd.contact.path import skew  # noqa: E402
+from cuda_kernels import sums  # noqa: E402
 
 FIELDS = ("dp", "w", "S", "rate", "bend", "reach", "strain")
 REPEATS = 5
@@ -75,7 +76,7 @@ class Follower:
         return {name: backend.device.read(getattr(backend.path, name)) for name in FIELDS}
 
     def follow(self, fields: dict[str, np.ndarray]) -> tuple[float, int, np.ndarray]:
-        """Seconds of one pass over the candidates, their number, and how far every body's path is free (n,)."""
+        """Seconds of one pass over the candidates, their number, and how far the islands' paths are free (islands,)."""
         backend = self.backend
         device, contacts, islands = backend.device, backend.contacts, backend.islands
         for name, values in fields.items():
@@ -90,7 +91,7 @@ class Follower:
             begin = perf_counter()
             contacts.times_of_impact(backend.path, islands.island, limit, out)
             times.append(perf_counter() - begin)
-        return min(times), contacts.candidates.count, device.read(out)
+        return min(times), contacts.candidates.count, islands.reduced(out, sums.MIN)
 
 
 def measure(scene, steps: int = 40, device: str = "cpu") -> dict:
