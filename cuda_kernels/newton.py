@@ -134,7 +134,7 @@ def shorten(first: wp.int32, c: Control, impact: wp.array(dtype=wp.float64)):
 
 MISSED = wp.constant(wp.float64(0.8))
 SURPASSED = wp.constant(wp.float64(1.3))
-CAPPED = wp.constant(wp.float64(0.1))
+CAPPED = wp.constant(wp.float64(0.2))
 RELAXED = wp.constant(wp.float64(0.25))
 SLIGHT = wp.constant(wp.float64(0.01))
 

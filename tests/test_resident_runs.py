@@ -10,7 +10,7 @@ from test_resident import PD, ROUNDING, apart, links, pile, pinched
 
 import abd
 from abd.backends import iteration as iterations
-from abd.backends import newton_system, on_warp, reduction, resident_search
+from abd.backends import newton_system, path_steps, reduction, resident_search
 from abd.backends.device import Pool
 from abd.backends.launches import Launches
 from abd.errors import StepFailure
@@ -67,7 +67,7 @@ def test_the_line_search_gives_up():
 
 def test_no_step_keeps_the_limits():
     scene = links(1, "exact", {"retries": 0}, coordinate={"theta": {"range": (-0.05, 0.02)}})
-    with patch.object(on_warp, "LIMIT_CUTS", 1), patch.object(resident_search, "LIMIT_CUTS", 1):
+    with patch.object(path_steps, "LIMIT_CUTS", 1), patch.object(resident_search, "LIMIT_CUTS", 1):
         assert failures(*pair(scene)) == "limits"
 
 

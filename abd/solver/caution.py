@@ -19,7 +19,7 @@ import numpy as np
 
 MISSED, SURPASSED = 0.8, 1.3
 """Change of the energy over the change foretold, below which there was too little and above which too much curvature."""
-CAPPED = 0.1
+CAPPED = 0.2
 """Largest safe step, below which contacts stopped it almost at once."""
 RELAXED = 0.25
 SLIGHT = 0.01
