@@ -49,7 +49,7 @@ class Contacts:
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
-        self.least, self.first_found = (device.zeros(self.n, wp.float64) for _ in range(2))
+        self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._room = -1, -1
         self.batch = BATCH if device.is_cpu else 1
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
