@@ -175,16 +175,14 @@ class Iteration:
     def _renew(self, reach: float) -> None:
         """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
         b, c = self.backend, self.control
-        known = b.contacts.arrays("current")
+        contacts = b.contacts.arrays("current")
         b.contacts.candidates.renew(b.path, reach, b.islands.island, c.limit)
-        b.forget_contacts()
+        b.carry_contacts(contacts)
         b.islands.keep_numbering()
         b.renumber_resident()
         self._carry()
         b.settle_resident(c.converged)
         self._follow_pairs()
-        b.contacts.carry(b.pose, known)
-        b.contacts_known = True
 
     def restiffen(self) -> None:
         """The contact stiffness has changed: islands that touch anything move on."""

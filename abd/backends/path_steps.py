@@ -37,18 +37,16 @@ class PathSteps:
         reach = islands.reduced(a, sums.MAX)
         self._speed = reach / limit
         candidates = self.contacts.candidates
-        proven = candidates.reusable and not candidates.covers(self.path, float(reach.max()), islands.island, alpha)
+        covered = candidates.covers(self.path, float(reach.max()), islands.island, alpha)
+        proven = candidates.reusable and not covered
         if proven:
             # what is listed may stop a body before it leaves what the list covers
             limit = self._stopped(limit, alpha)
             self.device.write(alpha, limit)
             reach = limit * self._speed
-        known = self.contacts_known and self.contacts.arrays("current")
-        if candidates.cover(self.path, float(reach.max()), islands.island, alpha):
-            self.forget_contacts()
-            if known:
-                self.contacts.carry(self.pose, known)
-                self.contacts_known = True
+        contacts = self.contacts.arrays("current")
+        if not covered and candidates.cover(self.path, float(reach.max()), islands.island, alpha):
+            self.carry_contacts(contacts)
             before = islands.host
             if self._renumber():
                 limit = islands.carry(before, limit, np.minimum)
@@ -160,6 +158,13 @@ class PathSteps:
         if not self.contacts_known:
             self.contacts.evaluate(self.pose, "current")
             self.contacts_known = True
+
+    def carry_contacts(self, before: tuple[wp.array, wp.array]) -> None:
+        """The list was renewed at the current iterate: its contacts are those of `before` where pairs are kept, which slot
+        "current" held, and new ones; resting islands are looked at again."""
+        self.forget_contacts()
+        self.contacts.carry(self.pose, before)
+        self.contacts_known = True
 
     def _evaluate(self, pose, slot: str) -> None:
         self._body_energies(pose, slot)
