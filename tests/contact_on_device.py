@@ -131,8 +131,8 @@ class Kernels:
         out = DEVICE.zeros(self.n, wp.float64)
         where = DEVICE.upload(island, wp.int32), DEVICE.upload(limits, wp.float64)
         self.contacts.times_of_impact(self.path, *where, out, proven)
-        alpha = np.ones(len(limits))
-        np.minimum.at(alpha, island, np.minimum(DEVICE.read(out, self.n), limits[island]))
+        alpha = limits.copy()
+        np.minimum.at(alpha, island, DEVICE.read(out, self.n))
         return alpha
 
 

@@ -207,6 +207,14 @@ def test_static_bodies_stay_out_of_the_system(device):
     assert largest_error(x, exact) <= 1e-12 and not x[~moving].any()
 
 
+def with_pairs(device, system: System, loose: np.ndarray, seed: int = 9) -> System:
+    """The joints of a system with other pairs in contact."""
+    other = System(device, 40, system.pairs[0], loose, seed=seed)
+    other.couplings[0], other.blocks[0] = system.couplings[0], system.blocks[0]
+    other.diagonal += 1000.0 * np.eye(12)
+    return other
+
+
 def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
     system = contact_system(device)
     solver = system.solver("direct")
@@ -218,25 +226,12 @@ def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
         Elimination, "__init__", lambda self, *args, **options: (analyses.append(1), analyse(self, *args, **options))[0]
     )
     loose = system.pairs[1]
-    fewer = System(device, 40, system.pairs[0], loose[3:], seed=8)
-    fewer.couplings[0] = (system.couplings[0][0], system.couplings[0][1])
-    fewer.blocks[0] = system.blocks[0]
-    fewer.diagonal += 1000.0 * np.eye(12)
+    fewer = with_pairs(device, system, loose[3:], seed=8)
     assert largest_error(fewer.solve(solver), fewer.dense()) <= 1e-12
     assert solver._whole.elimination is pattern and not analyses
-    more = System(device, 40, system.pairs[0], random_pairs(40, 60, seed=9), seed=9)
-    more.couplings[0], more.blocks[0] = system.couplings[0], system.blocks[0]
-    more.diagonal += 1000.0 * np.eye(12)
+    more = with_pairs(device, system, random_pairs(40, 60, seed=9))
     assert largest_error(more.solve(solver), more.dense()) <= 1e-12
     assert solver._whole.elimination is not pattern and len(analyses) == 1
-
-
-def with_pairs(device, system: System, loose: np.ndarray) -> System:
-    """The joints of a system with other pairs in contact."""
-    other = System(device, 40, system.pairs[0], loose, seed=9)
-    other.couplings[0], other.blocks[0] = system.couplings[0], system.blocks[0]
-    other.diagonal += 1000.0 * np.eye(12)
-    return other
 
 
 def test_a_new_pattern_holds_the_pairs_that_come_near(device):

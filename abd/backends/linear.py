@@ -36,7 +36,9 @@ KEPT = 1.5
 that are in contact."""
 
 
-NOBODY = np.zeros((0, 2), dtype=np.int32)
+def no_pairs() -> np.ndarray:
+    """(0, 2) pairs of bodies."""
+    return np.zeros((0, 2), dtype=np.int32)
 
 
 class LinearSolver:
@@ -75,7 +77,7 @@ class LinearSolver:
         diagonal,
         couplings: list[tuple[Coupling, int]],
         forcing: float | None = None,
-        near: Callable[[], np.ndarray] = lambda: NOBODY,
+        near: Callable[[], np.ndarray] = no_pairs,
     ) -> int:
         """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
 
@@ -316,7 +318,7 @@ class LinearSolver:
         lookups, self._fresh = range(0 if self._fresh else 1, 3), False
         return all(self._whole.find(k, *couplings[k]) for k in lookups)
 
-    def _analyse(self, keys: np.ndarray, loose: int, near: Callable[[], np.ndarray] = lambda: NOBODY) -> bool:
+    def _analyse(self, keys: np.ndarray, loose: int, near: Callable[[], np.ndarray] = no_pairs) -> bool:
         """A pattern for the pairs of these keys, or the decision to do without; returns which.
 
         One that replaces another holds more: pairs that are near, and those of the pattern before.

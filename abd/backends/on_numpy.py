@@ -219,7 +219,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """
         self.direction = np.where(self.settled[self.islands.host, None], 0.0, self.direction)
         path = follow(self.q, self.direction, self.turning, self._radii())
-        strain = np.linalg.norm(path.S, 2, axis=(1, 2))
+        strain = path.strain
         limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
         return self._collision_free(path, self.islands.minima(limits, self.everybody, np.ones(self.islands.count)))
 

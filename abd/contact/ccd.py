@@ -56,7 +56,7 @@ def time_of_impact(
     bend = path.bend
     bends = bend[contacts.first] + bend[contacts.second]
     rows = np.arange(len(contacts))
-    stop, by_bodies = np.full(len(contacts), -np.inf), t
+    stop = np.full(len(contacts), -np.inf)
     for advance in range(iterations + 1):
         here = contacts[rows]
         x, v = _motion(path, here, t[rows])
@@ -117,7 +117,7 @@ def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, 
     factor bounded over the whole path, where ``|A' A^-1| <= |W| + |S| / (1 - |S|)``.
     """
     first, second = contacts.first, contacts.second
-    turn, strain, bend = np.linalg.norm(path.w, axis=1)[second], path.strain[second], path.bend[first]
+    turn, strain, bend = path.turn[second], path.strain[second], path.bend[first]
     stretch = strain / np.maximum(1.0 - strain, 1.0 - STRAINED)
     arms = np.linalg.norm(x - path.p[second][:, None], axis=2)
     travel = np.linalg.norm(path.dp[first] - path.dp[second], axis=1) + path.reach[first]

@@ -31,6 +31,11 @@ class Path:
     radius: np.ndarray
 
     @property
+    def turn(self) -> np.ndarray:
+        """(n,) |W| [rad]."""
+        return np.linalg.norm(self.w, axis=1)
+
+    @property
     def strain(self) -> np.ndarray:
         """(n,) |S|."""
         return np.linalg.norm(self.S, 2, axis=(1, 2))
@@ -38,13 +43,13 @@ class Path:
     @property
     def bend(self) -> np.ndarray:
         """(n,) bounds ``r (|W|^2 (1 + |S|) + 2 |W| |S|)`` of the second derivative of every point [m]."""
-        turn, strain = np.linalg.norm(self.w, axis=1), self.strain
+        turn, strain = self.turn, self.strain
         return self.radius * (turn**2 * (1.0 + strain) + 2.0 * turn * strain)
 
     @property
     def reach(self) -> np.ndarray:
         """(n,) bounds ``r (|W| (1 + |S|) + |S|)`` of the first derivative of every point against the origin [m]."""
-        turn, strain = np.linalg.norm(self.w, axis=1), self.strain
+        turn, strain = self.turn, self.strain
         return self.radius * (turn * (1.0 + strain) + strain)
 
     def approach(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:

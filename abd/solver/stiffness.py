@@ -32,7 +32,8 @@ class ContactStiffness:
     """Chooses kappa_c for a step and doubles it when contacts get tight.
 
     Attributes:
-        softest, lowest: lower bounds, where it follows the gaps and where it balances the forces [J/m^4].
+        softest, lowest: lower bounds, where it follows the gaps and where it balances the forces [J/m^4]; highest: the
+            upper one of both.
     """
 
     def __init__(self, model: Model):
@@ -45,6 +46,7 @@ class ContactStiffness:
         curvature = float(barrier(settings.barrier, np.array([gap * gap]), settings.d_hat)[2][0])
         # physical, for the nominal step: a substep, or another integrator, must not change the force that acts
         self.lowest = 1e11 * mass / (4.0 * gap * gap * curvature) / settings.dt**2
+        self.highest = 100.0 * self.lowest
         xi = settings.minimum_separation
         half = xi + 0.5 * settings.d_hat
         slope = -2.0 * half * float(barrier(settings.barrier, np.array([half * half]), settings.d_hat, xi)[1][0])
@@ -59,7 +61,7 @@ class ContactStiffness:
         self.scale = ch2
         self.gap = np.inf
         if self.fixed is None:
-            self.value = float(np.clip(value, self.softest, 100.0 * self.lowest))
+            self.value = float(np.clip(value, self.softest, self.highest))
         return self.value
 
     def balance(self, backend, gap: float) -> bool:
@@ -81,7 +83,7 @@ class ContactStiffness:
         opposing, square = backend.stiffness_balance()
         if square == 0.0:
             return True
-        wanted = float(np.clip(-opposing / square / self.scale, self.lowest, 100.0 * self.lowest))
+        wanted = float(np.clip(-opposing / square / self.scale, self.lowest, self.highest))
         if wanted == self.value:
             return True
         self._set(backend, wanted)
@@ -90,7 +92,7 @@ class ContactStiffness:
     def following(self, gap: float) -> float:
         """Stiffness after a step that ended with a smallest gap [m]."""
         if gap < NARROW * self.d_hat:
-            return min(4.0 * self.value, 100.0 * self.lowest)
+            return min(4.0 * self.value, self.highest)
         if ROOMY * self.d_hat < gap < self.d_hat:
             return max(0.5 * self.value, self.softest)
         return self.value
@@ -112,10 +114,9 @@ class ContactStiffness:
         tight = gap < TIGHT_GAP * self.d_hat and gap <= self.gap
         blocked = least < 1e-6 and np.isfinite(gap)
         self.gap = gap
-        stiffest = 100.0 * self.lowest
-        if not (tight or blocked) or self.value >= stiffest:
+        if not (tight or blocked) or self.value >= self.highest:
             return False
-        self._set(backend, min(2.0 * self.value, stiffest))
+        self._set(backend, min(2.0 * self.value, self.highest))
         return True
 
     def _set(self, backend, value: float) -> None:

@@ -50,15 +50,15 @@ def straightened(arcs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     slope = turn * (1.0 + strain) + strain
     radius = np.where(slope > 0.0, arcs["reach"] / np.where(slope > 0.0, slope, 1.0), 0.0)
     S = skew(arcs["w"]) + arcs["S"]
-    zero = np.zeros_like
+    size, zero = np.linalg.norm(S, 2, axis=(1, 2)), np.zeros_like
     return {
         "dp": arcs["dp"],
         "w": zero(arcs["w"]),
         "S": S,
         "rate": arcs["rate"],
         "bend": zero(arcs["bend"]),
-        "reach": radius * np.linalg.norm(S, 2, axis=(1, 2)),
-        "strain": np.linalg.norm(S, 2, axis=(1, 2)),
+        "reach": radius * size,
+        "strain": size,
     }
 
 
