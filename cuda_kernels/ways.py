@@ -63,9 +63,14 @@ def way_paths(
     h: wp.float64,
     back: wp.int32,
     path: Path,
+    motion: wp.array(dtype=wp.float64),
 ):
     """The way of every body in a step of h [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
-    `now` if `back`: the same curve."""
+    `now` if `back`: the same curve.
+
+    No vertex moves further than its `motion` [m]; that is infinite where the strain of the way is more than half, which
+    bends lines further than the search of candidates reckons with.
+    """
     b = wp.tid() + first
     A0 = now.A[b]
     A1 = pose.A[b]
@@ -95,6 +100,9 @@ def way_paths(
     path.w[b] = w
     path.S[b] = S
     bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A0))
+    motion[b] = wp.length(dp) + path.reach[b]
+    if not (path.strain[b] <= HALF):
+        motion[b] = wp.float64(wp.inf)
 
 
 @wp.kernel

@@ -19,10 +19,13 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from results_file import write_results
 
 import abd
 from abd.errors import AbdError
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from results_file import write_results  # noqa: E402
 
 SIZE = 0.2
 """Of a projectile [m]."""

@@ -6,10 +6,10 @@ import numpy as np
 import warp as wp
 
 from abd.backends.candidates import LAST
-from cuda_kernels import paths, sums, ways
+from cuda_kernels import sums, ways
 
-STRAIN = 0.5
-"""Largest strain |S| of a way: more bends lines further than the search of candidates reckons with."""
+STRAINED = 0.5
+"""Share of a way that bends too much to be proven (`cuda_kernels.ways`) after which the step is tried to end."""
 
 
 class Ways:
@@ -25,20 +25,18 @@ class Ways:
         islands, path = self.islands, self.path
         islands.unsettle()
         self._set_way(h, back=True)
-        strain = islands.reduced(path.strain, sums.MAX)
-        if not (strain <= STRAIN).all():
-            return float(STRAIN / strain.max()), ()
-        alpha, a = islands.scalars("limit"), self.values["a"]
+        motion = float(islands.reduced(self.values["a"], sums.MAX).max(initial=0.0))
+        if not np.isfinite(motion):
+            return STRAINED, ()
+        alpha = islands.scalars("limit")
         self.device.write(alpha, np.ones(islands.count))
-        self.device.launch(paths.displacements, self.n, self.lower, self.upper, path, islands.island, alpha, a)
-        motion = float(islands.reduced(a, sums.MAX).max(initial=0.0))
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.know_contacts()
         if not candidates.covers(path, motion, islands.island, alpha):
             candidates.travel += motion
             candidates.build(path, islands.island, alpha, 0.0, LAST)
             self.carry_contacts(contacts)
-        if self._share(back=True)[0] == 1.0:
+        if candidates.count == 0 or self._share(back=True)[0] == 1.0:
             return 1.0, ()
         self._set_way(h, back=False)
         share, shares = self._share(back=False)
@@ -56,4 +54,5 @@ class Ways:
     def _set_way(self, h: float, back: bool) -> None:
         """The path is the way, from the iterate back to the state or the other way round."""
         states = self.now, self.pose, self.velocity
-        self.device.launch(ways.way_paths, self.n, self.lower, self.upper, *states, h, int(back), self.path)
+        a = self.values["a"]
+        self.device.launch(ways.way_paths, self.n, self.lower, self.upper, *states, h, int(back), self.path, a)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abd.errors import StepFailure
 
-HALVINGS = 12
+HALVINGS = 20
 """How often a frame may be halved so that all ways are free."""
 CLOSE = 8
 """A collision within the first such part of a (sub)step, or nearer, is one in which it begins."""
