@@ -10,6 +10,7 @@ from cuda_kernels.affine import TWO, ZERO, Path, approach
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
+
 @wp.func
 def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pair: wp.vec2i) -> wp.float64:
     """Margin [m] that a pair may use up on a path, followed up to alpha of its island."""

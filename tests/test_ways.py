@@ -15,7 +15,7 @@ from tool import load_tool
 import abd
 from abd.backends.upload import new_path
 from abd.contact.ccd import ENOUGH, way_shares
-from abd.contact.path import axial, between, follow, nearest_rotation_vectors, rotations
+from abd.contact.path import axial, between, nearest_rotation_vectors, rotations
 from abd.errors import StepFailure
 from abd.potentials.contact import Stencil
 from abd.solver.ways import CLOSE, HALVINGS, LONGER, SHORTER, Pieces
@@ -50,7 +50,9 @@ def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
     path = between(q, end, near, np.ones(len(q)))
     np.testing.assert_allclose(path.state(1.0), end, atol=1e-12)
     np.testing.assert_allclose(path.state(0.0), q, atol=1e-14)
-    assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, "the branch; strain shifts the axis near whole turns"
+    assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, (
+        "the branch; strain shifts the axis near whole turns"
+    )
     assert path.strain.max() < 0.2
 
 
@@ -219,10 +221,10 @@ def test_a_way_that_is_never_free_is_a_failure_that_changes_nothing(monkeypatch)
         return (1.0, ()) if len(lengths) == 5 else (0.3, (1, 0))
 
     monkeypatch.setattr(failing.backend, "free_way", never)
-    with pytest.raises(StepFailure, match="'box' and 'ground'.*not proven free") as caught:
+    with pytest.raises(StepFailure, match=r"'box' and 'ground'.*not proven free") as caught:
         failing.step()
     assert caught.value.reason == "passed" and caught.value.bodies == ("box", "ground")
-    assert lengths[0] == 0.01 and 0.01 * 0.5**HALVINGS == pytest.approx(min(lengths))
+    assert lengths[0] == 0.01 and pytest.approx(min(lengths)) == 0.01 * 0.5**HALVINGS
     assert_same(failing, other)
     monkeypatch.undo()
     failing.step(), other.step()

@@ -25,7 +25,7 @@ from abd.errors import AbdError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from results_file import write_results  # noqa: E402
+from results_file import write_results
 
 SIZE = 0.2
 """Of a projectile [m]."""
@@ -141,7 +141,9 @@ def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, finer: in
         refused += getattr(report, REFUSED, 0)
         newton += report.newton_iterations
     q, qd = sim.stepper.q, sim.stepper.qd
-    return Outcome(q[1, 0] - q[0, 0], mass * (qd[0, :3] - start), report.energy["kinetic"], substeps, refused, newton, steps)
+    return Outcome(
+        q[1, 0] - q[0, 0], mass * (qd[0, :3] - start), report.energy["kinetic"], substeps, refused, newton, steps
+    )
 
 
 def reduced_mass(pair: Pair, sizes: float) -> tuple[float, float]:

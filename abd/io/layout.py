@@ -2,9 +2,9 @@
 
 It makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say
 which bodies may touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
-`/bodies/{radius,world,material}`, `/materials/{name,enabled}`, `/solver/{substeps,refused_ways,contacts}`, `@collide` of a joint and
-the attributes of `/solver`, which a certificate needs, and for viewers the `@parent_frame` and `@child_frame` (4, 4) of a
-joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement` and the attributes of
+`/bodies/{radius,world,material}`, `/materials/{name,enabled}`, `/solver/{substeps,refused_ways,contacts}`, `@collide` of a
+joint and the attributes of `/solver`, which a certificate needs, and for viewers the `@parent_frame` and `@child_frame`
+(4, 4) of a joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement` and the attributes of
 `/joints/<name>/{parameters,drawing}`.
 
 Copies of one joint share the group of its name: their values stand side by side, (T, k, ...), with `@count` (3,) for the
