@@ -207,9 +207,9 @@ def main(argv: list[str] | None = None) -> int:
                 rows.append(
                     row(name, sizes, spin, arguments.trials, arguments.references, arguments.device, arguments.seed)
                 )
+                if arguments.out:
+                    write_results(arguments.out, arguments.device, rows, dt=DT, size=SIZE)
                 print(*(f"{key} {value}" for key, value in rows[-1].items() if value != []), sep="  ", flush=True)
-    if arguments.out:
-        write_results(arguments.out, arguments.device, rows, dt=DT, size=SIZE)
     bad = sum(one["passed"] + one["failed"] for one in rows)
     print(f"{sum(one['trials'] for one in rows)} trials, {bad} passed or failed")
     return 1 if bad else 0
