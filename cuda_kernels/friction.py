@@ -15,7 +15,7 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j (0 on a half-space), mu times the normal force
+    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j on the surfaces (0 on a half-space), mu times the normal force
     (times c h^2); counts = [pairs, contacts]."""
 
     counts: wp.array(dtype=wp.int32)
@@ -25,6 +25,14 @@ class Lagged:
     Y_i: wp.array(dtype=wp.vec4d)
     Y_j: wp.array(dtype=wp.vec4d)
     load: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def at_surface(X: wp.vec3d, radius: wp.float64, A: wp.mat33d, n: wp.vec3d) -> wp.vec3d:
+    """Rest coordinates of the point of the material that lies `radius` along n from X at the map A."""
+    if radius == ZERO:
+        return X
+    return X + wp.inverse(A) * (radius * n)
 
 
 @wp.kernel
@@ -40,7 +48,8 @@ def lag_contacts(
     offset: wp.array(dtype=wp.int32),
     out: Lagged,
 ):
-    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose; listed = [pairs, candidates]."""
+    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose, their points on the surfaces of
+    bodies with a radius; listed = [pairs, candidates]."""
     k = wp.tid() + first
     if k >= listed[1] or out.counts[1] == 0:
         return
@@ -57,9 +66,10 @@ def lag_contacts(
     kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
     b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
     out.pair[e] = wp.vec2i(i, j)
-    out.n[e] = near.r / d
-    out.Y_i[e] = homogeneous(near.Xi, ONE)
-    out.Y_j[e] = homogeneous(near.Xj, ONE)
+    n = near.r / d
+    out.n[e] = n
+    out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i], pose.A[i], n), ONE)
+    out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j], pose.A[j], n), ONE)
     if c[1] == VERTEX_PLANE:
         out.Y_j[e] = wp.vec4d()
     out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from abd.backends.body_data import smallest_moments
@@ -81,7 +79,7 @@ class NumpyFriction:
 
     Attributes:
         enabled: whether any pair of materials rubs.
-        candidates: (l,) the frozen contacts; owners: (l,) as of the contacts; lagged: what was frozen of them.
+        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts; lagged: what was frozen of them.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
@@ -96,19 +94,17 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[np.zeros(0, dtype=int)])
+        self._freeze(self.touching.model.bodies.q, self.touching.candidates[np.zeros(0, dtype=int)])
 
     def lag(self, q: np.ndarray) -> None:
         """Freeze the contacts that rub in the state q (n, 12)."""
         if self.enabled:
-            candidates = self.touching.candidates
-            self._freeze(candidates.positions(q), candidates)
+            self._freeze(q, self.touching.candidates)
 
-    def _freeze(self, x: np.ndarray, candidates: contact.Contacts) -> None:
-        lagged = friction.lag(x, candidates, self.touching.parameters)
-        self.candidates = candidates[lagged.source]
-        self.lagged = replace(lagged, source=np.arange(len(lagged)))
-        self.owners = owners_of(self.candidates, self.touching.model)
+    def _freeze(self, q: np.ndarray, candidates: contact.Contacts) -> None:
+        model = self.touching.model
+        self.lagged, self.candidates = friction.freeze(q, candidates, self.touching.parameters, model.bodies.radius)
+        self.owners = owners_of(self.candidates, model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
