@@ -3,7 +3,7 @@
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Pose
+from cuda_kernels.affine import ONE, TWO, ZERO, Pose, axial, rotation
 from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
@@ -28,11 +28,13 @@ class Lagged:
 
 
 @wp.func
-def at_surface(X: wp.vec3d, radius: wp.float64, A: wp.mat33d, n: wp.vec3d) -> wp.vec3d:
-    """Rest coordinates of the point of the material that lies `radius` along n from X at the map A."""
-    if radius == ZERO:
+def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> wp.vec3d:
+    """Rest coordinates of the point of the material that `arm` leads to from X once the map A has turned towards
+    `heading`."""
+    if wp.dot(arm, arm) == ZERO:
         return X
-    return X + wp.inverse(A) * (radius * n)
+    inverse = wp.inverse(A)
+    return X + inverse * (rotation(-axial(heading * inverse)) * arm)
 
 
 @wp.kernel
@@ -42,6 +44,7 @@ def lag_contacts(
     law: ContactLaw,
     mu: wp.array2d(dtype=wp.float64),
     pose: Pose,
+    heading: wp.array(dtype=wp.mat33d),
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
@@ -68,8 +71,8 @@ def lag_contacts(
     out.pair[e] = wp.vec2i(i, j)
     n = near.r / d
     out.n[e] = n
-    out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i], pose.A[i], n), ONE)
-    out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j], pose.A[j], n), ONE)
+    out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i]), ONE)
+    out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j]), ONE)
     if c[1] == VERTEX_PLANE:
         out.Y_j[e] = wp.vec4d()
     out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]

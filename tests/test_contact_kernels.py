@@ -171,8 +171,9 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     kernels = Kernels(model, standing(q), one_by_one=one_by_one)
     listed = kernels.listed()
     kernels.energies(q)
-    kernels.friction.lag(pose_of(q))
-    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius)
+    heading = q + 0.3 * np.random.default_rng(3).normal(size=q.shape)
+    kernels.friction.lag(pose_of(q), pose_of(heading).A)
+    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, heading[:, 3:].reshape(-1, 3, 3))
     assert kernels.friction.count == len(lagged) > 0
     rest = q + slide * np.random.default_rng(1).normal(size=q.shape)
     now = q + slide * np.random.default_rng(2).normal(size=q.shape)
@@ -213,7 +214,7 @@ def test_friction_between_bodies_makes_no_net_force():
     model, q = SCENES["boxes shifted both ways"], SCENES["boxes shifted both ways"].bodies.q
     kernels = Kernels(model, standing(q))
     kernels.energies(q)
-    kernels.friction.lag(pose_of(q))
+    kernels.friction.lag(pose_of(q), pose_of(q).A)
     rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
     kernels.friction.linearize(pose_of(q), pose_of(rest), EPS)
     gradient, _ = kernels.assembled(kernels.friction.reduction)

@@ -17,13 +17,13 @@ class NewtonSystem:
     def lag_friction(self) -> None:
         """Freeze friction's contacts at the current iterate."""
         self.know_contacts()
-        self.friction.lag(self.pose)
+        self.friction.lag(self.pose, self.step.At)
         self.friction.evaluate(self.pose, self.rest, self.eps, "current")
 
     def launch_lag(self) -> None:
         """The same, and energies at the current iterate, by launches only; those of contacts are there. `Friction.take` has
         to follow."""
-        self.friction.launch_lag(self.pose)
+        self.friction.launch_lag(self.pose, self.step.At)
         self._evaluate(self.pose, "current")
 
     def linearize(self) -> None:

@@ -94,16 +94,17 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        self._freeze(self.touching.model.bodies.q, self.touching.candidates[np.zeros(0, dtype=int)])
+        q = self.touching.model.bodies.q
+        self._freeze(q, self.touching.candidates[np.zeros(0, dtype=int)], q[:, 3:].reshape(-1, 3, 3))
 
-    def lag(self, q: np.ndarray) -> None:
-        """Freeze the contacts that rub in the state q (n, 12)."""
+    def lag(self, q: np.ndarray, heading: np.ndarray) -> None:
+        """Freeze the contacts that rub in the state q (n, 12); `heading` as in `abd.potentials.friction.freeze`."""
         if self.enabled:
-            self._freeze(q, self.touching.candidates)
+            self._freeze(q, self.touching.candidates, heading)
 
-    def _freeze(self, q: np.ndarray, candidates: contact.Contacts) -> None:
-        model = self.touching.model
-        self.lagged, self.candidates = friction.freeze(q, candidates, self.touching.parameters, model.bodies.radius)
+    def _freeze(self, q: np.ndarray, candidates: contact.Contacts, heading: np.ndarray) -> None:
+        model, parameters = self.touching.model, self.touching.parameters
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, model.bodies.radius, heading)
         self.owners = owners_of(self.candidates, model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:

@@ -301,7 +301,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def lag_friction(self) -> None:
         """Freeze friction's contacts at the current iterate."""
-        self.friction.lag(self.q)
+        self.friction.lag(self.q, self.step.At)
         self.evaluate()
 
     def linearize(self) -> None:

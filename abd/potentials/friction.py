@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from abd.contact.path import axial, rotations
 from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import (
@@ -85,13 +86,14 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lag
 
 
 def freeze(
-    q: np.ndarray, contacts: Contacts, parameters: ContactParameters, radius: np.ndarray, turned: np.ndarray | None = None
+    q: np.ndarray, contacts: Contacts, parameters: ContactParameters, radius: np.ndarray, heading: np.ndarray
 ) -> tuple[Lagged, Contacts]:
     """Freeze the contacts that rub in the state q (n, 12) of bodies with contact radii `radius` (n,) [m].
 
     Args:
-        turned: (n, 3, 3) maps A of the bodies at which the frozen points of their material lie on the surfaces; those of
-            q by default.
+        heading: (n, 3, 3) maps that the bodies' rotation leads to, the inertial target. A surface rolls over the contact
+            within the step: the point of the material is the one that will be there at its end, where slips are
+            measured. With that of the beginning a ball that turns by w would roll with the lever arm r cos w.
 
     Returns:
         what was frozen, and its contacts with their points moved to the surfaces: in rest coordinates by
@@ -99,7 +101,8 @@ def freeze(
     """
     lagged = lag(contacts.positions(q), contacts, parameters)
     chosen = contacts[lagged.source]
-    maps = q[:, 3:].reshape(-1, 3, 3) if turned is None else turned
+    A = q[:, 3:].reshape(-1, 3, 3)
+    maps = rotations(axial(heading @ np.linalg.inv(A))) @ A
     owners = chosen.owners
     side = 1.0 - 2.0 * FIRST[chosen.stencil]
     normal = np.broadcast_to(lagged.n[:, None, :, None], (*owners.shape, 3, 1))
