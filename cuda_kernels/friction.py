@@ -15,8 +15,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j on the surfaces (0 on a half-space), mu times the normal force
-    (times c h^2); counts = [pairs, contacts]."""
+    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j on the surfaces (0 on a half-space), mu times the
+    normal force (times c h^2); counts = [pairs, contacts]."""
 
     counts: wp.array(dtype=wp.int32)
 

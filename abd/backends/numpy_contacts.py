@@ -79,7 +79,8 @@ class NumpyFriction:
 
     Attributes:
         enabled: whether any pair of materials rubs.
-        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts; lagged: what was frozen of them.
+        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
+        lagged: what was frozen of them.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
