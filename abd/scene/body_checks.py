@@ -23,8 +23,18 @@ WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(SHAPES, ("thickness", "radius", "split_components")),
     "proxy": ("thickness", "radius", "rounding", "split_components", "scale"),
     "half_space": (
-        *("thickness", "radius", "rounding", "split_components", "scale", "position", "mass", "center_of_mass", "inertia"),
-        *("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "fix", "motion", "repeat"),
+        *("thickness", "radius", "split_components", "scale", "position", "mass", "center_of_mass", "inertia"),
+        *(
+            "rounding",
+            "velocity",
+            "angular_velocity",
+            "angular_velocity_deg",
+            "force",
+            "torque",
+            "fix",
+            "motion",
+            "repeat",
+        ),
     ),
 }
 """Keys that are errors beside a surface, lest a wish go unheard."""
@@ -50,7 +60,8 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
     if "half_space" in surfaces:
         yield from _check_half_space(body)
     if body.rounding > 0.0 and is_exact(body):
-        yield Finding(("rounding",), f"has no effect on an exact {surfaces[0]}", body.rounding, "make its radius larger")
+        message = f"has no effect on an exact {surfaces[0]}"
+        yield Finding(("rounding",), message, body.rounding, "make its radius larger")
     yield from check_orientation(body)
     yield from _check_surface(body)
     yield from _check_mass(body)
