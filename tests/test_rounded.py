@@ -263,11 +263,17 @@ def test_two_parallel_capsules_hold_each_other():
     assert simulation.bodies["upper"].transform[2, 3] == pytest.approx(0.15 + report.min_gap, abs=1e-6)
 
 
-def test_a_scene_of_one_point_runs():
-    """Its size is that of the ball about it; two such balls stack."""
+POINT = {"surface": {"vertices": [(0.0, 0.0, 0.0)], "points": [0]}}
+
+
+@pytest.mark.parametrize(
+    "point", [{"sphere": {"radius": 0.1}}, {**POINT, "radius": 0.1}, {**POINT, "mass": 1.0, "inertia": (0.01,) * 3}]
+)
+def test_a_scene_of_one_point_runs(point):
+    """Its size is that of the ball about it; without one that of the scene counts."""
     scene = abd.Scene()
     scene.add_body("ground", half_space={})
-    scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.1002))
+    scene.add_body("ball", **point, position=(0, 0, 0.0002 if "mass" in point else 0.1002))
     simulation = abd.Simulation(scene, device=NAME)
     for _ in range(20):
         report = simulation.step()

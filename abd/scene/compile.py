@@ -288,6 +288,7 @@ def _body_size(records: Records) -> float:
     moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
     sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
     found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
+    found = found[found > 0.0]  # a point without a radius has no size
     return float(np.median(found)) if len(found) else np.inf
 
 

@@ -175,6 +175,14 @@ def balls(vertices: np.ndarray, points: np.ndarray, density: float, radius: floa
     return _about_center(mass.sum(), volume * len(centers), apex, mass @ centers, second)
 
 
+def dots(vertices: np.ndarray, points: np.ndarray) -> MassProperties:
+    """Isolated `points` (p,) of 1 kg each, without extent (volume 0)."""
+    apex = vertices[points].mean(axis=0)
+    centers = vertices[points] - apex
+    ones = np.ones(len(points))
+    return _about_center(float(len(points)), 0.0, apex, centers.sum(axis=0), _weighted_outer(ones, centers))
+
+
 def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:
     """Mass properties as the user states them.
 

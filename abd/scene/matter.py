@@ -117,7 +117,9 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
     elif len(lines):
         note = f"the lines of surface '{surface.name}' have the mass of rods of radius {radius:g} m"
         yield replace(mass.rods(vertices, lines, 1.0, radius), notes=(note,))
-    if len(points):
+    if len(points) and spread and radius == 0.0:
+        yield mass.dots(vertices, points)
+    elif len(points):
         note = f"the points of surface '{surface.name}' have the mass of balls of radius {radius:g} m"
         yield replace(mass.balls(vertices, points, 1.0, radius), notes=(note,))
 
