@@ -1,4 +1,4 @@
-"""Balls, capsules and cylinders against closed forms, and exact balls against meshes: `python tools/round_bodies.py [--only ...]`.
+"""Balls, capsules and cylinders against closed forms, exact balls against meshes: `python tools/round_bodies.py [--only ...]`.
 
 - `rolling`: set down with 1 m/s on a rough plane, v = v0 / (1 + I / (m r^2)) after 1 s at dt 10 ms, bdf2.
 - `bowl`: a ball in a rough trough of facets, T = 2 pi sqrt(7 (R - r) / (5 g)) (1 + a^2 / 16).
