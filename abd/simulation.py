@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +23,8 @@ from abd.sensors import Sensor, sensor
 from abd.solver.step import Stepper, Work
 from abd.state import State
 from abd.views import ByName
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -91,7 +94,8 @@ class Simulation:
         device: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
     Raises:
-        SceneError: the scene has problems. DeviceError: the device is not there.
+        SceneError: the scene has problems, or bodies overlap at the start; those that only touch are set apart, which
+            `model.notes` tells. DeviceError: the device is not there.
 
     Attributes:
         model: the scene; its joints are those of the moment.
@@ -100,7 +104,7 @@ class Simulation:
     """
 
     def __init__(self, scene, device: str = "auto"):
-        self.model = own_joints(scene if isinstance(scene, Model) else _compiled(scene))
+        self.model = own_joints(_started(scene))
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         bodies = self.model.bodies
@@ -220,14 +224,31 @@ class Simulation:
         """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.
 
         Args:
-            q: (n, 12) states, free of intersections; coordinates: (c,) values near which angles are counted there.
+            q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
+
+        Raises:
+            SceneError: bodies overlap there; nothing was moved. Those that only touch are set apart, and logged.
         """
+        q = self._free(q)
         state = self.stepper.state()
         old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
         turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
         qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
         self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
         self._begin_anew(state, q.copy(), qd)
+
+    def _free(self, q: np.ndarray) -> np.ndarray:
+        """The states (n, 12), or with bodies that touch set apart.
+
+        Raises:
+            SceneError: bodies overlap.
+        """
+        from abd.scene.starts import free_states
+
+        apart, notes = free_states(self.model, q, "in the state given")
+        for note in notes:
+            _log.warning(note)
+        return apart
 
     def set_velocities(self, qd) -> None:
         """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
@@ -283,9 +304,17 @@ class Simulation:
         }
 
     def restore(self, saved: dict) -> None:
-        """Continue from a checkpoint. Sensors go on from there; they are not part of it."""
-        self.control.restore(saved["joints"])
+        """Continue from a checkpoint. Sensors go on from there; they are not part of it.
+
+        Raises:
+            SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
+        """
         arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+        apart = self._free(arrays["q"])
+        if apart is not arrays["q"]:
+            arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
+            arrays["q"] = apart
+        self.control.restore(saved["joints"])
         numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
         numbers["smallest_gap"] = float(saved.get("smallest_gap", np.inf))
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
@@ -296,9 +325,13 @@ class Simulation:
         self.stepper.work = Work(*(float(saved[name]) for name in works))
 
 
-def _compiled(scene) -> Model:
+def _started(scene) -> Model:
+    """The compiled scene with a start that is free of intersections."""
     from abd.scene.scene import Scene, load
+    from abd.scene.starts import free_start
 
+    if isinstance(scene, Model):
+        return free_start(scene)
     if isinstance(scene, str | Path):
         scene = load(scene)
-    return scene.compile() if isinstance(scene, Scene) else Scene.from_spec(scene).compile()
+    return (scene if isinstance(scene, Scene) else Scene.from_spec(scene)).started()
