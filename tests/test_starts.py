@@ -85,9 +85,9 @@ def test_lattice_and_wall():
 def test_letters_touch_by_faces_that_their_hulls_hide():
     third = 1.0 / 3.0
     crumb = {"name": "c", "box": (third, third, third), "position": (0, 0, 0)}
-    free, far = moved(compiled(letter("L", 0, 0, 0), crumb))
+    _, far = moved(compiled(letter("L", 0, 0, 0), crumb))
     assert 0.0 < far.max() < 10.0 * ROUNDING
-    free, far = moved(compiled(letter("L", 0, 0, 0), letter("T", 1, 0, 0), letter("H", 0, third, 0)))
+    _, far = moved(compiled(letter("L", 0, 0, 0), letter("T", 1, 0, 0), letter("H", 0, third, 0)))
     assert 0.0 < far.max() < 10.0 * ROUNDING * SIZE
 
 

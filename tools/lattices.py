@@ -1,8 +1,8 @@
 """Run random lattices and clutter: `python tools/lattices.py [--seeds 300] [--only lattice] [--device cpu] [-o FILE]`.
 
 Counts the scenes that stop, with the reason of the step that failed ("time" where one scene takes longer than `--limit`
-seconds), and the steps of more than 100 Newton iterations. Exit status 1 if more than one scene of a kind in a hundred
-stops.
+seconds of the processor), and the steps of more than 100 Newton iterations. Exit status 1 if more than one scene of a
+kind in a hundred stops.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class OutOfTime(Exception):
 
 @contextmanager
 def time_limit(seconds: int):
-    """Raise `OutOfTime` after so many seconds."""
+    """Raise `OutOfTime` after so many seconds of the processor."""
 
     def stop(*_):
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run(kind: str, seed: int, device: str, steps: int, limit: int) -> dict:
@@ -68,7 +68,7 @@ def run(kind: str, seed: int, device: str, steps: int, limit: int) -> dict:
     except StepFailure as failure:
         row |= {"stop": failure.reason, "message": str(failure)}
     except OutOfTime:
-        row |= {"stop": "time", "message": f"more than {limit} s"}
+        row |= {"stop": "time", "message": f"more than {limit} s after {len(newton)} steps"}
     hard = sum(count > MANY for count in newton)
     row |= {"steps": len(newton), "newton": sum(newton), "most": max(newton, default=0), "hard": hard}
     row |= {"min_gap": gap if gap < float("inf") else None, "cpu_seconds": round(process_time() - began, 2)}
@@ -89,7 +89,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed [0]")
     parser.add_argument("--only", choices=sorted(SCENES), help="one kind of scenes")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"steps of each scene [{STEPS}]")
-    parser.add_argument("--limit", type=int, default=120, help="seconds for one scene [120]")
+    parser.add_argument("--limit", type=int, default=120, help="seconds of the processor for one scene [120]")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     options = parser.parse_args()
