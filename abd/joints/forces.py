@@ -41,7 +41,7 @@ class Applied:
 def opening_laws(system: JointSystem, memory: JointMemory, settings: Settings, time: float) -> Applied:
     """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there."""
     h = settings.dt
-    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, -1.0 / h, 0.0])
+    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
     law, p = system.laws(memory, weights, h * h, time, settings.eps_v)
     return Applied(law, p, system.linear.K, system.shifts(memory, h * h), h * h)
 

@@ -141,7 +141,7 @@ class Prescribed:
 
     def _move(self, backend, chosen: np.ndarray) -> bool:
         """Move the chosen bodies along their arcs to their goals, if that leaves room; returns whether it did."""
-        alpha = backend.follow_velocity(1.0, self._marked(chosen))
+        alpha = backend.follow_velocity(self._marked(chosen))
         if not (alpha == 1.0).all():
             return False
         roomy = 0.5 * min(backend.smallest_gap(), backend.d_hat)

@@ -18,7 +18,7 @@ from abd.joints.link_graph import joined_components
 from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
-from abd.solver.integrators import scheme
+from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.sleep import Sleep
@@ -55,6 +55,9 @@ class Stepper:
 
     Attributes:
         work: done so far; figures: of the last (sub)step, None before the first.
+        touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
+            the last step, and all that are joined to them.
+        remembers: (n,) bool, bodies whose forces at the end of the last step the integrator goes on from.
     """
 
     def __init__(self, model: Model, backend, state: State):
@@ -63,6 +66,7 @@ class Stepper:
         self.prescribed, self.sleep = Prescribed(model), Sleep(model)
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
+        self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.work, self.figures = Work(), None
         self.warned_of_turning = False
@@ -80,11 +84,14 @@ class Stepper:
         self.previous_h = state.previous_h
         self.contact_stiffness, self.smallest_gap = state.contact_stiffness, state.smallest_gap
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
-        self.backend.load_state(state.q, state.qd, previous_q, previous_qd)
+        forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
+        self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
         self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
         self._forget()
@@ -190,6 +197,9 @@ class Stepper:
             smallest_gap=self.smallest_gap,
             extra={
                 "touching": self.touching.astype(np.int32),
+                "acting": self.acting.astype(np.int32),
+                "remembers": self.remembers.astype(np.int32),
+                "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
                 "joint_reference": self.memory.reference.copy(),
@@ -262,17 +272,54 @@ class Stepper:
             self.memory = memory
 
     def _substep(self, h: float, progress: Progress) -> None:
-        backend, settings = self.backend, self.settings
-        rule = scheme(settings.integrator, h, self.previous_h)
+        """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain."""
+        settings = self.settings
+        rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
+        struck = self.acting
+        while True:
+            mode = self._modes(rule, struck)
+            kept = self._before_trying()
+            try:
+                self._solve(rule, mode, progress)
+                late = self._struck(mode)
+            except StepFailure:
+                late = self._struck(mode)
+                if not late.any():
+                    raise
+            if not late.any():
+                break
+            self._take_back(*kept)
+            struck = struck | late
+        with progress.time("end"):
+            self._finish(h, mode)
+
+    def _modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
+        if rule.chord:
+            return np.full(len(struck), Mode.SMOOTH)
+        smooth = np.where(self.remembers, Mode.SMOOTH, Mode.FRESH)
+        dissipative = struck | (self.settings.integrator == "bdf1")
+        return np.where(self.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+
+    def _struck(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
+        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+        if self.settings.integrator != "generalized_alpha" or not smooth.any():
+            return self.nobody
+        return smooth & self._drawn_along((self.backend.touching() != 0) | self.backend.limited())
+
+    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> None:
+        """Minimise the incremental potential of a (sub)step."""
+        backend, settings, h = self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = prescribed.goals(self.time + h) if prescribed.any else None
         kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
         with progress.time("start"):
-            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)
+            backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals, kappa)
             began = backend.read_prescribed() if prescribed.any else None
             self._begin_joints(ch2, h)
-            start(backend, h, self.touching, self.sleep.ripe(self.joints))
+            start(backend, self.touching, self.sleep.ripe(self.joints))
             linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
 
         def minimise_step() -> None:
@@ -288,13 +335,13 @@ class Stepper:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
-        with progress.time("end"):
-            self._finish(h)
 
-    def _finish(self, h: float) -> None:
+    def _finish(self, h: float, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
         backend = self.backend
+        limited = backend.limited()
         backend.finish()
+        self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
         self._forget()
         self.figures = backend.figures()
         self.work = self.work.after(self.figures)
@@ -304,10 +351,11 @@ class Stepper:
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
+        self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
-        mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
+        mobile = touching & self.dynamic
         drawn = np.zeros(self.component_count, dtype=bool)
         drawn[self.components[mobile]] = True
         return drawn[self.components]
