@@ -306,7 +306,7 @@ class Settings:
 
     dt: float = 0.01
     integrator: str = "generalized_alpha"
-    spectral_radius: float = 0.9
+    spectral_radius: float = 0.7
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     d_hat: float = 1e-3
     minimum_separation: float = 0.0

@@ -69,7 +69,7 @@ class Scheme:
     chord: bool = False
 
 
-def scheme(name: str, h: float, previous_h: float, radius: float) -> Scheme:
+def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.7) -> Scheme:
     """The scheme of one step of length h [s] after one of length `previous_h` [s] (0: there is none); `radius` is the
     spectral radius of generalized alpha.
 

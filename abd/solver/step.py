@@ -277,15 +277,9 @@ class Stepper:
         rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
         struck = self.acting
         while True:
-            mode = self._modes(rule, struck)
+            mode = self.modes(rule, struck)
             kept = self._before_trying()
-            try:
-                self._solve(rule, mode, progress)
-                late = self._struck(mode)
-            except StepFailure:
-                late = self._struck(mode)
-                if not late.any():
-                    raise
+            late = self._solve(rule, mode, progress)
             if not late.any():
                 break
             self._take_back(*kept)
@@ -293,7 +287,7 @@ class Stepper:
         with progress.time("end"):
             self._finish(h, mode)
 
-    def _modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+    def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
@@ -308,8 +302,9 @@ class Stepper:
             return self.nobody
         return smooth & self._drawn_along((self.backend.touching() != 0) | self.backend.limited())
 
-    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> None:
-        """Minimise the incremental potential of a (sub)step."""
+    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
+        """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
+        it has to be taken again. Those that the way to Newton's start shows are found before."""
         backend, settings, h = self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = self.prescribed
@@ -321,6 +316,9 @@ class Stepper:
             self._begin_joints(ch2, h)
             start(backend, self.touching, self.sleep.ripe(self.joints))
             linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
+            late = self._struck(mode)
+        if late.any():
+            return late
 
         def minimise_step() -> None:
             solve_step(backend, settings, h, self.stiffness, progress, linearized)
@@ -332,9 +330,13 @@ class Stepper:
             else:
                 minimise_step()
         except StepFailure as failure:
+            late = self._struck(mode)
+            if late.any():
+                return late
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
+        return self._struck(mode)
 
     def _finish(self, h: float, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
