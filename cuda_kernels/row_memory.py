@@ -9,7 +9,7 @@ import warp as wp
 from cuda_kernels.affine import HALF, ZERO
 from cuda_kernels.figures import CHUNK
 from cuda_kernels.integrators import SMOOTH
-from cuda_kernels.laws import BARRIER, CUBIC, FRICTION, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
+from cuda_kernels.laws import BARRIER, CUBIC, FRICTION, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, push
 from cuda_kernels.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.rows import Rows
 
@@ -186,6 +186,9 @@ def set_laws(
         p0 = p0 * ch2 * per_step * per_step
     if has(acting, e, EXACT):
         p6 = acting.tolerance[e]
+    if law == BARRIER:
+        p6 = push(p0, p3, p5)
+        p7 = slow / w[7]
     if not has(acting, e, ACTIVE):
         law = OFF
     rows.law[e] = law
@@ -287,6 +290,8 @@ def remember(
             if has(acting, e, LIMIT) and law != OFF:
                 undamped = p
                 undamped[4] = ZERO
+                if law == BARRIER:
+                    undamped[6] = ZERO
                 pushed = evaluate(law, undamped, x)
                 energy = energy + pushed[0] / ch2
                 kept = kept - pushed[1] / ch2

@@ -103,8 +103,9 @@ def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
 
 
 def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
-    """The barriers and other limits that are not exact, without their damping; all else off."""
+    """The barriers and other limits that are not exact, without what they damp or hold back; all else off."""
     p = applied.p.copy()
     p[:, 4] = 0.0
+    p[applied.law == Law.BARRIER, 6] = 0.0
     chosen = np.isin(applied.law, LIMITS) & ~system.acting.exact
     return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

@@ -13,7 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from abd.joints.laws import SLOTS, Law
+from abd.joints.laws import SLOTS, Law, push
 from abd.joints.measured_rows import MeasuredRows
 from abd.joints.measured_rows import evaluate as row_values
 from abd.joints.measures import Measure
@@ -255,6 +255,8 @@ class JointSystem:
         p[turning, 0] *= (ch2 * per_step**2)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
+        wall = a.law == Law.BARRIER
+        p[wall, 6], p[wall, 7] = push(*p[wall][:, [0, 3, 5]].T), speed / w[7, wall]
         return law, p
 
     def remember(
