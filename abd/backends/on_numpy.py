@@ -151,7 +151,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             lA=np.zeros((self.n, 3, 3)),
             held=self.immobile,
             gravity=self.model.settings.gravity,
-            pull=1.0,
+            pull=rule.pull,
             ch2=rule.c * rule.h**2,
         )
         self.hold(self.immobile)

@@ -220,7 +220,7 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
         self.step.ch2, self.eps = rule.c * rule.h**2, float(eps)
-        self.step.pull.fill_(1.0)
+        self.step.pull.fill_(rule.pull)
         if self.iteration is None:
             self._launch_begin()
         else:

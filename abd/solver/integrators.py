@@ -58,6 +58,7 @@ class Scheme:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
         weights: (2, 9) of rows that measure over one step and over two.
         motion: (3, 14) by `Mode`.
+        pull: weight of the pull towards prescribed poses, in which one of implicit Euler has 1.
         chord: targets are those of `weights[1]`, bodies have no modes.
     """
 
@@ -66,6 +67,7 @@ class Scheme:
     beta: float
     weights: np.ndarray
     motion: np.ndarray
+    pull: float = 1.0
     chord: bool = False
 
 
@@ -111,7 +113,7 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.7) ->
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
-    return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, smooth]))
+    return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, smooth]), pull=c)
 
 
 def _motion(h, scale, stiffness, a_F, m_F, k=(0.0, 0.0), a=(0.0, 0.0), m=(0.0, 0.0), lead=(0.0, 0.0), lead_load=0.0):

@@ -326,7 +326,7 @@ class Stepper:
         try:
             if prescribed.any:
                 nominal = prescribed.nominal(self.time, h)
-                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, minimise_step)
+                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
         except StepFailure as failure:
