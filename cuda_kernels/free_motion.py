@@ -32,19 +32,19 @@ def moments_about(A: wp.mat33d, moment: wp.vec3d) -> wp.mat33d:
 def principal(I: wp.mat33d) -> Principal:
     """Principal axes of I."""
     d, V = eigen(I)
-    a = int(0)
-    b = int(1)
-    c = int(2)
+    a = wp.int32(0)
+    b = wp.int32(1)
+    c = wp.int32(2)
     if d[b] < d[a]:
-        a = int(1)
-        b = int(0)
+        a = wp.int32(1)
+        b = wp.int32(0)
     if d[c] < d[a]:
         c = b
         b = a
-        a = int(2)
+        a = wp.int32(2)
     elif d[c] < d[b]:
         c = b
-        b = int(2)
+        b = wp.int32(2)
     out = Principal()
     out.J = wp.vec3d(d[a], d[b], d[c])
     u = wp.vec3d(V[0, a], V[1, a], V[2, a])

@@ -46,9 +46,7 @@ def triple(values: wp.array2d(dtype=wp.float64), b: wp.int32, k: wp.int32) -> wp
 
 
 @wp.func
-def spin_of(
-    body: BodyData, b: wp.int32, axes: Principal, inertia: wp.mat33d, L: wp.vec3d
-) -> wp.vec3d:
+def spin_of(body: BodyData, b: wp.int32, axes: Principal, inertia: wp.mat33d, L: wp.vec3d) -> wp.vec3d:
     """Angular velocity that a body's freedom to turn leaves a momentum."""
     if body.rotation[b] == FREE:
         return spin(axes, L)

@@ -220,14 +220,15 @@ def test_angle_under_a_torque_converges_with_the_order(integrator, order):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_torque_and_force_work_equals_the_gain_of_energy(integrator):
-    """external_work follows the kinetic energy as h falls (what is missing is the scheme's own loss)."""
+    """external_work follows the kinetic energy as h falls (what is missing is the scheme's own loss; generalized alpha has
+    none, and the work of a couple counts chords)."""
     missing = []
     for h in (0.01, 0.005):
         loads = {"force": (5.0, 0.0, -3.0), "torque": (0.0, 0.0, 1.0)}
         _, reports = run(free_box(integrator, h, **loads), round(0.5 / h))
         energy = reports[-1].energy
         missing.append(1.0 - (energy["kinetic"] + energy["elastic"]) / energy["external_work"])
-    assert 0.0 <= missing[1] < 0.05
+    assert -1e-5 < missing[1] < 0.05
 
 
 def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:

@@ -15,8 +15,8 @@ from abd.backends.body_data import BodyData, body_boxes
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
-from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_joints import NumpyJoints
+from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
 from abd.contact.path import Path, follow, rotation_vectors, rotations, standing
@@ -93,7 +93,11 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     # state -------------------------------------------------------------------------------------------------------
 
     def load_state(
-        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
+        self,
+        q: np.ndarray,
+        qd: np.ndarray,
+        previous_q: np.ndarray,
+        previous_qd: np.ndarray,
         forces: np.ndarray | None = None,
     ) -> None:
         """Positions and velocities (n, 12) of the last two steps, and what is remembered of the forces on the bodies (n, 12)

@@ -263,9 +263,7 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
             launch(integrators.differentiate, n, *poses, self.weights, self.velocity)
         else:
             known = self.target, self.earlier, self.forces, self.velocity
-            launch(
-                integrators.keep_momentum, n, self.body, self.mode, self.motion, self.weights, *poses, *known
-            )
+            launch(integrators.keep_momentum, n, self.body, self.mode, self.motion, self.weights, *poses, *known)
         if self.device.resident:
             launch(integrators.copy_pose, n, self.now, self.before)
         else:

@@ -121,9 +121,7 @@ class ResidentStart:
 
     def _set_path(self) -> None:
         b = self.backend
-        self.device.launch(
-            paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.lead, b.moving, b.path
-        )
+        self.device.launch(paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.lead, b.moving, b.path)
         self.control.limit.fill_(1.0)
 
     def _go(self, touching: bool) -> None:

@@ -44,7 +44,7 @@ def spin(I: np.ndarray, L: np.ndarray) -> np.ndarray:
     """(n, 3) angular velocities I^-1 L; nothing about axes without inertia."""
     J, V = np.linalg.eigh(I)
     m = np.einsum("nik,ni->nk", V, L)
-    bears = J > FLAT * J[:, 2:]
+    bears = FLAT * J[:, 2:] < J
     return np.einsum("nik,nk->ni", V, np.where(bears, m / np.where(bears, J, 1.0), 0.0))
 
 

@@ -45,7 +45,22 @@ class Mode(IntEnum):
     SMOOTH = 2
 
 
-COLUMNS = ("step", "scale", "k_f", "k_a", "stiffness", "a_F", "a_f", "a_a", "m_F", "m_f", "m_a", "lead_f", "lead_a", "lead_load")
+COLUMNS = (
+    "step",
+    "scale",
+    "k_f",
+    "k_a",
+    "stiffness",
+    "a_F",
+    "a_f",
+    "a_a",
+    "m_F",
+    "m_f",
+    "m_a",
+    "lead_f",
+    "lead_a",
+    "lead_load",
+)
 """Columns of `Scheme.motion`: h; s_b; impulse of q*; 1/(c_b h^2); what a and the momenta become; and where Newton starts:
 the displacement per mass ``lead_f f + lead_a a + lead_load (external force)`` beyond q*."""
 
