@@ -46,8 +46,8 @@ class BodyData:
 class StepData:
     """What a step holds fixed.
 
-    Inertial target (pt, At) and the weight of a body's inertia, `scale` [-]; prescribed poses (pk, Ak) with multipliers (lp, lA) and `pull` (1,) [-]; `held` marks bodies
-    that do not move any more in this step; `ch2` = c h^2 [s^2].
+    Inertial target (pt, At) and the weight of a body's inertia, `scale` [-]; prescribed poses (pk, Ak) with multipliers
+    (lp, lA) and `pull` (1,) [-]; `held` marks bodies that do not move any more in this step; `ch2` = c h^2 [s^2].
     """
 
     pt: wp.array(dtype=wp.vec3d)

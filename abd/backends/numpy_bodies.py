@@ -18,7 +18,8 @@ class StepData:
     """What a step holds fixed; the kernels' struct of the same name has the same fields.
 
     Attributes:
-        pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-]; pk, Ak: prescribed poses; lp, lA: their multipliers.
+        pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-].
+        pk, Ak: prescribed poses; lp, lA: their multipliers.
         held: (n,) bodies that do not move any more in this step.
         gravity: (3,) [m/s^2]; pull: stiffness of the pull towards prescribed poses [-]; ch2: c h^2 [s^2].
     """
