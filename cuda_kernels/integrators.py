@@ -119,18 +119,21 @@ def coast(
     inertia = moments_about(A, body.moment[b])
     kick = motion[i, KICK] * triple(memory, b, 3) + motion[i, KICK + 1] * triple(memory, b, 9)
     ahead = motion[i, LEAD] * triple(memory, b, 3) + motion[i, LEAD + 1] * triple(memory, b, 9)
-    L = inertia * w + kick
     Q = identity3()
+    kicked = wp.vec3d()
+    extra = wp.vec3d()
     if body.rotation[b] == FREE:
         axes = principal(inertia)
-        Q = free_rotation(axes, L, h)
-        # the turn that is left is of the body as it will stand
-        L = wp.transpose(Q) * ahead
-        extra = Q * spin(axes, L)
+        Q = free_rotation(axes, inertia * w, h)
+        # what forces turn is the body as it will stand, like the implicit part of the step
+        kicked = h * (Q * spin(axes, wp.transpose(Q) * kick))
+        extra = Q * spin(axes, wp.transpose(Q) * ahead)
     else:
         axes = Principal()
-        Q = rotation(h * spin_of(body, b, axes, inertia, L))
+        Q = rotation(h * w)
+        kicked = h * spin_of(body, b, axes, inertia, kick)
         extra = spin_of(body, b, axes, inertia, ahead)
+    Q = rotation(kicked) * Q
     target.A[b] = Q * A
     lead.w[b] = nearest_turn(rotation(extra) * Q, h * w)
 

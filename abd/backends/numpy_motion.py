@@ -62,11 +62,14 @@ class Motion:
         dp = h * (velocity[:, :3] + self.inverse_mass * (k[:, [2]] * force + k[:, [3]] * mean_force))
         ahead = dp + self.inverse_mass * (k[:, [11]] * force + k[:, [12]] * mean_force)
         w, inertia = self.turnings(q, velocity), free_motion.inertia(A, self.data.moment)
-        L = np.einsum("nij,nj->ni", inertia, w) + k[:, [2]] * torque + k[:, [3]] * mean_torque
+        L = np.einsum("nij,nj->ni", inertia, w)
         free = (self.data.rotation == Turning.FREE)[:, None, None]
-        Q = np.where(free, free_motion.free_rotation(inertia, L, h), rotations(h * self.spins(inertia, L)))
-        stands = Q @ inertia @ Q.transpose(0, 2, 1)
-        extra = self.spins(np.where(free, stands, inertia), k[:, [11]] * torque + k[:, [12]] * mean_torque)
+        Q = np.where(free, free_motion.free_rotation(inertia, L, h), rotations(h * w))
+        # what forces turn is the body as it will stand, like the implicit part of the step
+        stands = np.where(free, Q @ inertia @ Q.transpose(0, 2, 1), inertia)
+        kicked = h * self.spins(stands, k[:, [2]] * torque + k[:, [3]] * mean_torque)
+        extra = self.spins(stands, k[:, [11]] * torque + k[:, [12]] * mean_torque)
+        Q = rotations(kicked) @ Q
         lead = free_motion.nearest_turn(rotations(extra) @ Q, h * w)
         moves = self.dynamic[:, None]
         return Target(

@@ -2,7 +2,7 @@
 
     E(q) = sum_b s_b/2 |q - q*|_M^2 + c h^2 V(q)
 
-q* is the free rigid motion of the step (`abd.potentials.free_motion`) from the momenta at its beginning plus an impulse
+q* is the free rigid motion of the step (`abd.potentials.free_motion`), displaced by h M^-1 of the impulse
 ``k_f f + k_a a`` of what the body remembers: f, the net force and torque at the end of the last step (6,), in world axes,
 and a, their mean that generalized alpha carries on. With the share c_b of the body's mode, s_b = c / c_b, the converged state
 says what acted on it, joints, contacts and gravity together,
@@ -20,6 +20,10 @@ radius rho,
 of second order. a is the force at the time (am - af) h off the end of its step; where h has changed by the factor r it is
 moved to where the new step expects it, ``a_n <- f_n + r (a_n - f_n)``, which keeps the order. `FRESH` begins it where nothing
 is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first force is right.
+
+Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: beyond a turn
+``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on).
+Mechanisms with such a body take `DISSIPATIVE` steps.
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches what turns, and brakes it.
 

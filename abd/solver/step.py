@@ -20,6 +20,7 @@ from abd.joints.link_graph import joined_components
 from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
+from abd.potentials import free_motion
 from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
@@ -29,6 +30,9 @@ from abd.solver.stiffness import ContactStiffness
 from abd.state import State
 
 _log = logging.getLogger(__name__)
+
+STEADY = 0.5
+"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.solver.integrators`)."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,10 @@ class Stepper:
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
+        self.jointed = np.zeros(len(model.bodies), dtype=bool)
+        ends = JointList.of(model.joints).bodies
+        self.jointed[ends[ends >= 0]] = True
+        self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.work, self.figures = Work(), None
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
@@ -279,7 +287,7 @@ class Stepper:
         """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain."""
         settings = self.settings
         rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
-        struck = self.acting
+        struck = self.acting | self._whirling(h)
         while True:
             mode = self.modes(rule, struck)
             kept = self._before_trying()
@@ -290,6 +298,20 @@ class Stepper:
             struck = struck | late
         with progress.time("end"):
             self._finish(h, mode)
+
+    def _whirling(self, h: float) -> np.ndarray:
+        """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
+        joined to them."""
+        bound = np.inf if self.figures is None else self.figures.fastest
+        if self.settings.integrator != "generalized_alpha" or not self.jointed.any() or h * bound < STEADY / np.sqrt(2.0):
+            return self.nobody  # |L| / J_mid is at most twice the angular velocity
+        A, Ad = (one[self.jointed, 3:].reshape(-1, 3, 3) for one in (self.q, self.qd))
+        inertia = free_motion.inertia(A, self.model.bodies.moment[self.jointed])
+        L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
+        middle = np.linalg.eigvalsh(inertia)[:, 1]
+        whirling = self.nobody.copy()
+        whirling[self.jointed] = h * np.linalg.norm(L, axis=1) > STEADY * middle
+        return self._drawn_along(whirling)
 
     def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
