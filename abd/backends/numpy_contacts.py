@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from abd.backends.body_data import smallest_moments
@@ -75,13 +73,25 @@ class NumpyContacts:
         """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
         return ccd.time_of_impact(path, self.candidates, limit[self.owners])
 
+    def free_way(self, path: Path) -> tuple[float, tuple[int, ...]]:
+        """How far a path between two states is proven free, and the bodies that are the first in one another's way: nobody
+        where it is free as a whole. The candidates of the iterate stay."""
+        found = find_candidates(self.model, self.surfaces, self.pairs, path, 0.0)
+        candidates = contacts(self.model, self.surfaces, self.pairs, found)
+        shares = ccd.way_shares(path, candidates, self.settings.d_hat)
+        if shares.min(initial=1.0) == 1.0:
+            return 1.0, ()
+        first = int(shares.argmin())
+        return float(shares[first]), (int(candidates.first[first]), int(candidates.second[first]))
+
 
 class NumpyFriction:
     """Friction of the contacts frozen in one state.
 
     Attributes:
         enabled: whether any pair of materials rubs.
-        candidates: (l,) the frozen contacts; owners: (l,) as of the contacts; lagged: what was frozen of them.
+        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
+        lagged: what was frozen of them.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
@@ -96,19 +106,18 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[np.zeros(0, dtype=int)])
+        q = self.touching.model.bodies.q
+        self._freeze(q, self.touching.candidates[np.zeros(0, dtype=int)], q[:, 3:].reshape(-1, 3, 3))
 
-    def lag(self, q: np.ndarray) -> None:
-        """Freeze the contacts that rub in the state q (n, 12)."""
+    def lag(self, q: np.ndarray, heading: np.ndarray) -> None:
+        """Freeze the contacts that rub in the state q (n, 12); `heading` as in `abd.potentials.friction.freeze`."""
         if self.enabled:
-            candidates = self.touching.candidates
-            self._freeze(candidates.positions(q), candidates)
+            self._freeze(q, self.touching.candidates, heading)
 
-    def _freeze(self, x: np.ndarray, candidates: contact.Contacts) -> None:
-        lagged = friction.lag(x, candidates, self.touching.parameters)
-        self.candidates = candidates[lagged.source]
-        self.lagged = replace(lagged, source=np.arange(len(lagged)))
-        self.owners = owners_of(self.candidates, self.touching.model)
+    def _freeze(self, q: np.ndarray, candidates: contact.Contacts, heading: np.ndarray) -> None:
+        model, parameters = self.touching.model, self.touching.parameters
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, model.bodies.radius, heading)
+        self.owners = owners_of(self.candidates, model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
