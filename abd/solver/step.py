@@ -328,7 +328,11 @@ class Stepper:
         """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
         joined to them."""
         bound = np.inf if self.figures is None else self.figures.fastest
-        if self.settings.integrator != "generalized_alpha" or not self.jointed.any() or h * bound < STEADY / np.sqrt(2.0):
+        if (
+            self.settings.integrator != "generalized_alpha"
+            or not self.jointed.any()
+            or h * bound < STEADY / np.sqrt(2.0)
+        ):
             return self.nobody  # |L| / J_mid is at most twice the angular velocity
         A, Ad = (one[self.jointed, 3:].reshape(-1, 3, 3) for one in (self.q, self.qd))
         inertia = free_motion.inertia(A, self.model.bodies.moment[self.jointed])
