@@ -302,7 +302,7 @@ class Simulation:
 
     def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
         """Go on from q, qd (n, 12), to which no step led."""
-        kept = {name: state.extra[name] for name in ("touching", "pace")}
+        kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
         changed = State(q=q, qd=qd, time=state.time, step=state.step, contact_stiffness=state.contact_stiffness)
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
