@@ -287,6 +287,7 @@ class Settings:
         d_hat: distance at which contact begins to act [m].
         minimum_separation: added to every pair's separation [m].
         barrier: "log", "log_sq" or "cubic".
+        contact_set: "minima" (every local minimum of distance counts once) or "ipc" (all pairs of primitives).
         contact_stiffness: kappa_c [J/m^4], [J/m^2] for cubic; None = automatic.
         eps_v: speed below which friction counts as static [m/s].
         friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
@@ -310,6 +311,7 @@ class Settings:
     d_hat: float = 1e-3
     minimum_separation: float = 0.0
     barrier: str = "log"
+    contact_set: str = "minima"
     contact_stiffness: float | None = None
     eps_v: float = 1e-3
     friction_iterations: int = 1

@@ -8,6 +8,7 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.barrier import barrier
 from cuda_kernels.kept_pairs import OldList
+from cuda_kernels.minima import PARTS, TOTAL, Coefficients, coefficients
 from cuda_kernels.surfaces import (
     CORNERS,
     EDGE_EDGE,
@@ -145,14 +146,26 @@ def turning(
 
 
 @wp.func
-def radial(law: ContactLaw, kappa: wp.float64, m: Mollifier, D: wp.float64, d: wp.float64, xi: wp.float64) -> wp.vec3d:
-    """Along the normal, of a contact with distance d, D = d^2: force, stiffness (no less than 0), and the slope of the
-    energy with the mollifier's c, kappa b dm/dc."""
+def radial(
+    law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, kind: wp.int32, m: Mollifier, r: wp.vec3d,
+    xi: wp.float64,
+) -> wp.vec3d:  # fmt: skip
+    """Along the normal, of part k of a candidate of some kind, with the vector r between its closest points: force,
+    stiffness, and the slope of the energy with the mollifier's c, which belongs to part 0.
+
+    The stiffness of a part alone is no less than 0. What a part of a vertex takes away from others counts; what the ends
+    of two crossing edges do not, as other points carry those.
+    """
+    D = wp.dot(r, r)
     b = barrier(law.kind, D, law.d_hat, xi)
-    g = kappa * m.m * TWO * d * b[1]
-    return wp.vec3d(
-        g, wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1])), kappa * b[0] * m.dm
-    )  # fmt: skip
+    share = kappa * counts[k] * m.m
+    stiffness = share * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
+    if kind == EDGE_EDGE:
+        stiffness = wp.max(ZERO, stiffness)
+    slope = ZERO
+    if k == 0:
+        slope = kappa * counts[TOTAL] * m.dm
+    return wp.vec3d(share * TWO * wp.sqrt(D) * b[1], stiffness, slope)
 
 
 @wp.func
@@ -198,7 +211,37 @@ def energy_and_gap(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.
         return wp.vec2d(wp.float64(1.0e300), d - xi)
     kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
     m = mollifier(c[1], prim, pose.A[i], pose.A[j])
-    return wp.vec2d(kappa * m.m * barrier(law.kind, D, law.d_hat, xi)[0], d - xi)
+    counts = coefficients(s, law.kind, law.d_hat, xi, pose, i, j, c, prim, near)
+    return wp.vec2d(kappa * m.m * counts[TOTAL], d - xi)
+
+
+@wp.kernel
+def find_parts(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
+):
+    """Bits of the parts of a batch of candidates that count; none of those that are not active."""
+    t = wp.tid() + first
+    for e in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        parts[e] = 0
+        if gap[e] < law.d_hat and gap[e] > ZERO:
+            c = candidates[e]
+            i = pairs[c[0]][0]
+            j = pairs[c[0]][1]
+            prim = primitives(s, i, j, c[1], c[2], c[3])
+            near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            counts = coefficients(s, law.kind, law.d_hat, separation(s, i, j, law.minimum), pose, i, j, c, prim, near)
+            for k in range(PARTS):
+                if counts[k] != ZERO:
+                    parts[e] = parts[e] | (1 << k)
 
 
 @wp.kernel

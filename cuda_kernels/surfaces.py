@@ -13,6 +13,7 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO
 from cuda_kernels.distance import PARALLEL, edge_edge, point_triangle
+from cuda_kernels.topology import Topology
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -49,6 +50,7 @@ class Surfaces:
     plane: wp.array(dtype=wp.vec4d)
     radius: wp.array(dtype=wp.float64)
     material: wp.array(dtype=wp.int32)
+    topology: Topology
 
 
 @wp.struct

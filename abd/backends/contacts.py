@@ -91,6 +91,7 @@ class Contacts:
             for name in ("energy_current", "gap_current", "energy_trial", "gap_trial", "toi"):
                 self.pool.get(name, count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
+            self.pool.get("parts", count, wp.int32)
             self._room = self.pool.room("approach"), self.pool.room("toi")
         return pairs, -(-count // self.batch)
 
@@ -188,7 +189,8 @@ class Contacts:
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
-        r.prepare(self._listed(), self.done, gap, self.law.d_hat)
+        parts = self._find_parts(pose, gap) if r.elements else None
+        r.prepare(self._listed(), self.done, gap, self.law.d_hat, parts)
         runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
         if r.elements:
             self.device.launch(
@@ -197,6 +199,13 @@ class Contacts:
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, self.surfaces, self.law, pose, *items, r.sums, grain=4)
+
+    def _find_parts(self, pose: Pose, gap: wp.array) -> wp.array:
+        """Bits of the parts of every candidate that count at a pose."""
+        c, parts, (_, batches) = self.candidates, self.pool.get("parts", 1, wp.int32), self._sizes()
+        query = self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, gap
+        self.device.launch(kernels.find_parts, batches, *query, parts, grain=512 // self.batch)
+        return parts
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
@@ -296,8 +305,7 @@ class Friction:
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, gap, self.contacts.law.d_hat,
-            marks,
+            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
         )  # fmt: skip
         if device.resident:
             self.scan.run(marks, offset, c.counts, 1, extent)

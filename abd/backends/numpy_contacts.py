@@ -9,9 +9,11 @@ import numpy as np
 from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
+from abd.contact.minima import find_minima
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
+from abd.contact.topology import Topology
 from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
@@ -24,6 +26,7 @@ class NumpyContacts:
     Attributes:
         candidates: every contact that is active anywhere on the path last searched.
         owners: (m,) the dynamic body of each, the first one where both are.
+        parts: what the candidates count in the contact set of local minima, the candidates themselves in that of "ipc".
         parameters: the law, its stiffness that of the incremental potential, kappa_c c h^2.
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.solver.caution`).
     """
@@ -31,6 +34,7 @@ class NumpyContacts:
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
         self.surfaces, self.pairs = Surfaces.of(model), body_pairs(model)
+        self.topology = None if self.settings.contact_set == "ipc" else Topology.of(model, self.surfaces)
         self.moments = smallest_moments(model)
         self.caution = np.ones(len(model.bodies))
         self.set_stiffness(0.0)
@@ -45,17 +49,27 @@ class NumpyContacts:
         found = find_candidates(self.model, self.surfaces, self.pairs, path, self.settings.d_hat)
         self.candidates = contacts(self.model, self.surfaces, self.pairs, found)
         self.owners = owners_of(self.candidates, self.model)
+        self.minima, self.parts = None, self.candidates
+        if self.topology is not None:
+            self.minima = find_minima(self.surfaces, self.topology, self.pairs, found, self.candidates)
+            self.parts = self.minima.contacts
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""
-        return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
+        if self.minima is None:
+            return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
+        return self.minima.energy(q, self.parameters, len(self.candidates))
+
+    def weights(self, q: np.ndarray) -> contact.Weights | None:
+        """Weights of the parts in the state q; None where every one counts by itself."""
+        return None if self.minima is None else self.minima.weights(q, self.parameters)
 
     def elements(self, q: np.ndarray) -> Elements:
-        """Elements of the active candidates."""
-        candidates = self.candidates
-        inertia = np.minimum(self.moments[candidates.first], self.moments[candidates.second])
+        """Elements of the active parts."""
+        parts = self.parts
+        inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
         return contact.contact_elements(
-            candidates.positions(q), candidates, self.parameters, inertia, self.shares(candidates)
+            parts.positions(q), parts, self.parameters, inertia, self.shares(parts), self.weights(q)
         )
 
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
@@ -101,11 +115,11 @@ class NumpyFriction:
     def lag(self, q: np.ndarray) -> None:
         """Freeze the contacts that rub in the state q (n, 12)."""
         if self.enabled:
-            candidates = self.touching.candidates
-            self._freeze(candidates.positions(q), candidates)
+            parts = self.touching.parts
+            self._freeze(parts.positions(q), parts, self.touching.weights(q))
 
-    def _freeze(self, x: np.ndarray, candidates: contact.Contacts) -> None:
-        lagged = friction.lag(x, candidates, self.touching.parameters)
+    def _freeze(self, x: np.ndarray, candidates: contact.Contacts, weights: contact.Weights | None = None) -> None:
+        lagged = friction.lag(x, candidates, self.touching.parameters, weights)
         self.candidates = candidates[lagged.source]
         self.lagged = replace(lagged, source=np.arange(len(lagged)))
         self.owners = owners_of(self.candidates, self.touching.model)

@@ -327,7 +327,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def _assemble_contacts(self) -> None:
         elements = self.contacts.elements(self.q)
-        self._add(self.contacts.candidates, elements)
+        self._add(self.contacts.parts, elements)
 
     def _add(self, candidates, elements) -> None:
         """Add elements to gradient and blocks."""

@@ -9,6 +9,8 @@ import warp as wp
 
 from abd.backends.body_data import BodyData
 from abd.backends.device import Device
+from abd.contact import surfaces as contact_surfaces
+from abd.contact import topology as contact_topology
 from abd.joint_list import JointList
 from abd.joints.table import MeasureTable
 from abd.model import Model
@@ -17,6 +19,7 @@ from cuda_kernels.affine import Path, Pose
 from cuda_kernels.broad_phase import Filters
 from cuda_kernels.measures import Measures
 from cuda_kernels.surfaces import Surfaces
+from cuda_kernels.topology import Topology
 
 
 def new_pose(device: Device, n: int) -> Pose:
@@ -126,7 +129,20 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
     data.plane = device.upload(np.nan_to_num(model.bodies.plane), wp.vec4d)
     data.radius = device.upload(model.bodies.radius, wp.float64)
     data.material = device.upload(model.bodies.material, wp.int32)
+    data.topology = upload_topology(model, device)
     return UploadedSurfaces(data, trees)
+
+
+def upload_topology(model: Model, device: Device) -> Topology:
+    """What surrounds edges and vertices; nothing where all pairs of primitives count."""
+    data = Topology()
+    data.local = int(model.settings.contact_set != "ipc")
+    if data.local:
+        for name, values in vars(contact_topology.Topology.of(model, contact_surfaces.Surfaces.of(model))).items():
+            kinds = {"f": wp.float64, "b": wp.int32, "i": wp.int32}
+            kind = kinds[values.dtype.kind] if values.ndim == 1 else (wp.vec2i if values.shape[1] == 2 else wp.vec3i)
+            setattr(data, name, device.upload(values, kind))
+    return data
 
 
 def upload_filters(model: Model, device: Device) -> Filters:

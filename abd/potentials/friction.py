@@ -21,7 +21,7 @@ import numpy as np
 
 from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
-from abd.potentials.contact import ContactParameters, Contacts, Stencil, closest, homogeneous, thresholds
+from abd.potentials.contact import ContactParameters, Contacts, Stencil, Weights, closest, homogeneous, thresholds
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
 
@@ -53,14 +53,17 @@ class Lagged:
         return len(self.source)
 
 
-def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lagged:
-    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]."""
+def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
+    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]; negative weights take load from others."""
     near = closest(x, contacts)
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
     load = -2.0 * contacts.mu * parameters.kappa * contacts.stiffness * d * b1
-    parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
-    rows = np.flatnonzero((load > 0.0) & ~parallel)
+    if weights is None:
+        parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
+    else:
+        load, parallel = weights.force * load, weights.parallel
+    rows = np.flatnonzero((load != 0.0) & ~parallel)
     Y_first, Y_second = homogeneous(contacts, near.w)
     return Lagged(
         source=rows,

@@ -307,6 +307,7 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         d_hat=min(1e-3 * diagonal, D_HAT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
         minimum_separation=solver.minimum_separation,
         barrier=solver.barrier,
+        contact_set=solver.contact_set,
         contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         eps_v=solver.eps_v,
         friction_iterations=solver.friction_iterations,

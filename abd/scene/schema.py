@@ -224,6 +224,11 @@ class SolverSpec(Spec):
     )
     minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
     barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
+    contact_set: Literal["minima", "ipc"] = entry(
+        "minima",
+        "what contact counts: every local minimum of distance once, however surfaces are cut into triangles, or all pairs "
+        "of primitives, as rigid-ipc does",
+    )
     contact_stiffness: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
         "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4"
     )
