@@ -127,8 +127,7 @@ class Minima:
         finite = np.isfinite(weights.value)
         np.add.at(total, self.source[finite], (stiffness * own * np.where(finite, weights.value, 0.0))[finite])
         total[self.source[~finite]] = np.inf
-        first = self.role == INSIDE
-        first |= self.role == CROSSING
+        first = (self.role == INSIDE) | (self.role == CROSSING)
         D = closest(x[first], self.contacts[first]).D
         total[self.source[first][D <= self.contacts.xi[first] ** 2]] = np.inf
         return total

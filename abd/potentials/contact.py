@@ -254,7 +254,7 @@ def contact_elements(
     n = near.r / np.where(active, d, 1.0)[:, None]
     by_distance = 2.0 * kappa * weights.force * m * d * b1
     stiffness = weights.stiffness * np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
-    by_angle = kappa * weights.value * m1
+    by_angle = kappa * np.where(active, weights.value, 0.0) * m1
     force = np.where(active & (c >= eps_x), np.maximum(-by_distance, 0.0), 0.0)
 
     tangential, tipping = curvature(
