@@ -189,6 +189,7 @@ def run(
     resume: bool = False,
     observers: Iterable[Observer] = (),
     simulate: Callable | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Run a scene and write its directory (architecture.md section 4).
 
@@ -201,6 +202,7 @@ def run(
         resume: continue from the checkpoint in the directory, bit for bit as if the run had never stopped.
         observers: hear of every step.
         simulate: makes the simulation from model and device; default `Simulation`.
+        stopped: asked before every step; the run is done where it says so.
 
     Raises:
         DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
@@ -222,7 +224,7 @@ def run(
             scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
             for observer in observers:
                 observer.begin(sim, sim.frame, steps)
-            status, failure = _advance(recorder, steps, interruption, observers)
+            status, failure = _advance(recorder, steps, interruption, observers, stopped)
             recorder.flush()
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
@@ -235,10 +237,14 @@ def run(
 
 
 def _advance(
-    recorder: Recorder, steps: int, interruption: Interruption, observers: list[Observer]
+    recorder: Recorder,
+    steps: int,
+    interruption: Interruption,
+    observers: list[Observer],
+    stopped: Callable[[], bool],
 ) -> tuple[Status, StepFailure | None]:
     """Step until the end, an interruption or a failure."""
-    while recorder.sim.frame < steps:
+    while recorder.sim.frame < steps and not stopped():
         if interruption.requested:
             return Status.INTERRUPTED, None
         try:
