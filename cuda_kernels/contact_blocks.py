@@ -9,7 +9,18 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose, identity3
 from cuda_kernels.blocks import PairSums, Runs, add_between, add_block, clear_sums, spread
-from cuda_kernels.contact import PARALLEL, ContactLaw, Mollifier, Turning, homogeneous, mollifier, radial, turning
+from cuda_kernels.contact import (
+    PARALLEL,
+    ContactLaw,
+    Mollifier,
+    Turning,
+    homogeneous,
+    mollifier,
+    radial,
+    stiffness,
+    turning,
+)
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import (
     EDGE_OF_I,
     EDGES,
@@ -76,7 +87,7 @@ def contact_blocks(
     counts: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the active candidates of every run, those with a gap in (0, d_hat); counts = [pairs, runs]."""
+    """Sums over the active candidates of every run, those with a gap in (0, 1); counts = [pairs, runs]."""
     t = wp.tid() + first
     if t >= counts[1]:
         return
@@ -89,7 +100,8 @@ def contact_blocks(
     pj = pose.p[j]
     Aj = pose.A[j]
     xi = separation(s, i, j, law.minimum)
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+    a = activation(s.between, i, j)
+    kappa = stiffness(law, s, i, j, a, xi)
     least = wp.min(law.inertia[i], law.inertia[j])
     share = law.caution[i]  # body i is dynamic; of one that does not move the share means nothing
     # Candidates that meet at the same two points, as those around two vertices do, are added as one.
@@ -98,7 +110,7 @@ def contact_blocks(
     Y_i = wp.vec4d()
     Y_j = wp.vec4d()
     for e in range(runs.begin[t], runs.end[t]):
-        if gap[e] < law.d_hat and gap[e] > ZERO:
+        if gap[e] < ONE and gap[e] > ZERO:
             c = candidates[e]
             prim = primitives(s, i, j, c[1], c[2], c[3])
             near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
@@ -106,7 +118,7 @@ def contact_blocks(
             d = wp.sqrt(D)
             m = mollifier(c[1], prim, Ai, Aj)
             n = near.r / d
-            along = radial(law, kappa, m, D, d, xi)
+            along = radial(law, kappa, a, m, D, d, xi)
             Z_i = homogeneous(near.Xi, ONE)
             Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
             if not (Z_i == Y_i and Z_j == Y_j):

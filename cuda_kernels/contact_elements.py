@@ -4,8 +4,9 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO, Pose
 from cuda_kernels.blocks import Runs
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, turning
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, stiffness, turning
 from cuda_kernels.elements import MOLLIFIED, PLAIN, TURNING, Elements
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 from cuda_kernels.vector12 import vec12
 
@@ -50,7 +51,8 @@ def contact_elements(
     along = wp.vec3d()
     if gap[e] > ZERO:
         n = near.r / d
-        along = radial(law, law.kappa[0] * law.stiffness[s.material[i], s.material[j]], m, D, d, xi)
+        a = activation(s.between, i, j)
+        along = radial(law, stiffness(law, s, i, j, a, xi), a, m, D, d, xi)
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))

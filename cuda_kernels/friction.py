@@ -6,8 +6,9 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.elements import PLAIN, Elements
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -54,8 +55,10 @@ def lag_contacts(
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     D = wp.dot(near.r, near.r)
     d = wp.sqrt(D)
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
-    b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
+    a = activation(s.between, i, j)
+    xi = separation(s, i, j, law.minimum)
+    kappa = stiffness(law, s, i, j, a, xi)
+    b = barrier(law.kind, D, a, xi)
     out.pair[e] = wp.vec2i(i, j)
     out.n[e] = near.r / d
     out.Y_i[e] = homogeneous(near.Xi, ONE)
@@ -76,7 +79,6 @@ def rubbing(
     surfaces: Surfaces,
     pose: Pose,
     gap: wp.array(dtype=wp.float64),
-    d_hat: wp.float64,
     count: wp.array(dtype=wp.int32),
 ):
     """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk.
@@ -85,7 +87,7 @@ def rubbing(
     if k >= listed[1]:
         return
     count[k] = 0
-    if gap[k] >= d_hat:
+    if gap[k] >= ONE:
         return
     c = candidates[k]
     i = pairs[c[0]][0]

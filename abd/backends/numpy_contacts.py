@@ -9,6 +9,7 @@ import numpy as np
 from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
@@ -24,7 +25,8 @@ class NumpyContacts:
     Attributes:
         candidates: every contact that is active anywhere on the path last searched.
         owners: (m,) the dynamic body of each, the first one where both are.
-        parameters: the law, its stiffness that of the incremental potential, kappa_c c h^2.
+        pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
+            potential, kappa_c c h^2; activation: (m,) [m].
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.solver.caution`).
     """
 
@@ -33,17 +35,33 @@ class NumpyContacts:
         self.surfaces, self.pairs = Surfaces.of(model), body_pairs(model)
         self.moments = smallest_moments(model)
         self.caution = np.ones(len(model.bodies))
-        self.set_stiffness(0.0)
+        self.pair_law, self.scale = PairLaw(model), 1.0
         self.search(standing(model.bodies.q))
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Stiffness in the incremental potential."""
-        self.parameters = ContactParameters(kappa, self.settings.d_hat, self.settings.barrier)
+    def set_scale(self, ch2: float) -> None:
+        """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.scale = ch2
+        self._take_law()
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.pair_law.own = own
+        self._take_law()
+
+    def _take_law(self) -> None:
+        """The law of every candidate."""
+        law, c = self.pair_law, self.candidates
+        first, second = c.first.astype(np.int64), c.second.astype(np.int64)
+        self.activation = law.activation(first, second)
+        kappa = self.scale * law.stiffness(first, second, self.activation, c.xi)
+        self.parameters = ContactParameters(kappa, self.activation, self.settings.barrier)
 
     def search(self, path: Path) -> None:
         """Find the candidates of a path."""
-        found = find_candidates(self.model, self.surfaces, self.pairs, path, self.settings.d_hat)
+        reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
+        found = find_candidates(self.model, self.surfaces, self.pairs, path, reach)
         self.candidates = contacts(self.model, self.surfaces, self.pairs, found)
+        self._take_law()
         self.owners = owners_of(self.candidates, self.model)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
@@ -96,16 +114,17 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[np.zeros(0, dtype=int)])
+        nothing = np.zeros(0, dtype=int)
+        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[nothing], self.touching.parameters[nothing])
 
     def lag(self, q: np.ndarray) -> None:
         """Freeze the contacts that rub in the state q (n, 12)."""
         if self.enabled:
             candidates = self.touching.candidates
-            self._freeze(candidates.positions(q), candidates)
+            self._freeze(candidates.positions(q), candidates, self.touching.parameters)
 
-    def _freeze(self, x: np.ndarray, candidates: contact.Contacts) -> None:
-        lagged = friction.lag(x, candidates, self.touching.parameters)
+    def _freeze(self, x: np.ndarray, candidates: contact.Contacts, parameters: ContactParameters) -> None:
+        lagged = friction.lag(x, candidates, parameters)
         self.candidates = candidates[lagged.source]
         self.lagged = replace(lagged, source=np.arange(len(lagged)))
         self.owners = owners_of(self.candidates, self.touching.model)

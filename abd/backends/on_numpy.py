@@ -18,6 +18,7 @@ from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -46,7 +47,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     """
 
     def __init__(self, model: Model):
-        self.model, self.device, self.d_hat = model, Host(), model.settings.d_hat
+        self.model, self.device = model, Host()
         self.iteration = self.start = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
@@ -64,7 +65,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.immobile = model.bodies.kind == Kind.STATIC
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
-        self.eps = self.kappa = 0.0
+        self.eps = 0.0
         self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
 
     # joints ------------------------------------------------------------------------------------------------------
@@ -118,9 +119,9 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """The array (n, 12) of the current state."""
         return self.q
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None) -> None:
         """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
-        any, contact stiffness kappa_c."""
+        any."""
         prescribed = self.now.copy()
         prescribed[self.prescribed] = self.now[self.prescribed] if goals is None else goals
         w, now, before = weights, self.now, self.before
@@ -140,7 +141,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             ch2=float(ch2),
         )
         self.hold(self.immobile)
-        self.set_stiffness(kappa)
+        self.contacts.set_scale(float(ch2))
         self.set_caution(np.zeros(self.islands.count))
         self.friction.forget()
 
@@ -179,10 +180,14 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Stiffness and multipliers of the prescribed bodies' pull."""
         self.step.pull, self.step.lp, self.step.lA = float(pull), lp.copy(), lA.copy()
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Contact stiffness kappa_c."""
-        self.kappa = float(kappa)
-        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+    @property
+    def pair_law(self) -> PairLaw:
+        """The law of contact by pairs of bodies."""
+        return self.contacts.pair_law
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.contacts.set_own_laws(own)
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
@@ -340,19 +345,6 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         np.add.at(self.blocks, (i, j), H_ij)
         np.add.at(self.blocks, (j, i), H_ij.transpose(0, 2, 1))
         np.add.at(self.blocks, (j, j), H_jj)
-
-    def stiffness_balance(self) -> tuple[float, float]:
-        """(f . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1), f the
-        gradient of all but contact and inertia.
-
-        Leaves the iterate linearised.
-        """
-        self._assemble_other()
-        other = np.einsum("nij,nj->ni", self.projectors, self.gradient)
-        inertial = np.einsum("nij,nj->ni", self.projectors, self.energies.inertial(self.step, self.q))
-        self.linearize()
-        share = (self.gradient - other) / (self.kappa * self.step.ch2)
-        return float(np.sum((other - inertial) * share)), float(np.sum(share * share))
 
     def linear_solver(self) -> dict:
         """Which solver there is."""

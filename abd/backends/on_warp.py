@@ -23,6 +23,7 @@ from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_path, new_pose, upload_bodies
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.joint_list import JointList
 from abd.joints.build import build_system
 from abd.joints.forces import Applied
@@ -85,11 +86,9 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps = self.kappa = 0.0
+        self.eps = 0.0
         self.contacts_known = False
-        self.d_hat = model.settings.d_hat
         self.fixed_stiffness = model.settings.contact_stiffness is not None
-        self.balanced: tuple[float, float] | None = None
         self.iteration = Iteration(self) if d.resident else None
         self.start = ResidentStart(self) if d.resident else None
 
@@ -187,9 +186,9 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.device.launch(integrators.pack, self.n, pose, out)
         return out
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None) -> None:
         """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
-        any, contact stiffness kappa_c."""
+        any."""
         launch = self.device.launch
         self.device.write(self.weights, weights)
         if goals is not None:
@@ -202,10 +201,10 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
             self._launch_begin()
         else:
             self.iteration.graphs.run(("begin",), self._launch_begin)
-        self.set_stiffness(kappa)
+        self.contacts.set_scale(self.step.ch2)
+        self.forget_contacts()
         self.linear.begin()
         self.contacts.candidates.forget()
-        self.balanced = None
 
     def _launch_begin(self) -> None:
         launch, n = self.device.launch, self.n
@@ -279,10 +278,14 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.device.write(self.step.lp, lp)
         self.device.write(self.step.lA, lA)
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Contact stiffness kappa_c."""
-        self.kappa = float(kappa)
-        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+    @property
+    def pair_law(self) -> PairLaw:
+        """The law of contact by pairs of bodies."""
+        return self.contacts.pair_law
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.contacts.set_own_laws(own)
         self.forget_contacts()
 
     def set_caution(self, share: np.ndarray) -> None:

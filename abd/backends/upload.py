@@ -9,6 +9,7 @@ import warp as wp
 
 from abd.backends.body_data import BodyData
 from abd.backends.device import Device
+from abd.contact.pair_law import PairLaw
 from abd.joint_list import JointList
 from abd.joints.table import MeasureTable
 from abd.model import Model
@@ -16,6 +17,7 @@ from cuda_kernels import bodies as body_kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.broad_phase import Filters
 from cuda_kernels.measures import Measures
+from cuda_kernels.pair_law import PairLaw as DeviceLaw
 from cuda_kernels.surfaces import Surfaces
 
 
@@ -75,7 +77,20 @@ class UploadedSurfaces:
     trees: list[wp.Bvh]
 
 
-def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
+def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
+    """The law of all pairs; no pair has one of its own yet."""
+    data = DeviceLaw()
+    data.bodies = law.n
+    for name in ("d_hat", "lightness", "acceleration"):
+        setattr(data, name, device.upload(getattr(law, name), wp.float64))
+    data.share, data.given, data.largest = law.share, law.given, law.largest
+    own = data.own
+    own.count, own.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+    own.activation, own.factor = device.zeros(1, wp.float64), device.zeros(1, wp.float64)
+    return data
+
+
+def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfaces:
     """Meshes with their rest-space trees, one per distinct mesh."""
     trees: list[wp.Bvh] = []
 
@@ -126,6 +141,7 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
     data.plane = device.upload(np.nan_to_num(model.bodies.plane), wp.vec4d)
     data.radius = device.upload(model.bodies.radius, wp.float64)
     data.material = device.upload(model.bodies.material, wp.int32)
+    data.between = upload_law(law, device)
     return UploadedSurfaces(data, trees)
 
 

@@ -78,7 +78,6 @@ class Stepper:
         n = len(self.model.bodies)
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
-        self.contact_stiffness, self.smallest_gap = state.contact_stiffness, state.smallest_gap
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
@@ -186,8 +185,6 @@ class Stepper:
             previous_q=self.previous_q.copy(),
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
-            contact_stiffness=self.contact_stiffness,
-            smallest_gap=self.smallest_gap,
             extra={
                 "touching": self.touching.astype(np.int32),
                 "pace": self.prescribed.pace.copy(),
@@ -267,16 +264,15 @@ class Stepper:
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = prescribed.goals(self.time + h) if prescribed.any else None
-        kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
+        self.stiffness.begin()
         with progress.time("start"):
-            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)
+            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals)
             began = backend.read_prescribed() if prescribed.any else None
             self._begin_joints(ch2, h)
             start(backend, h, self.touching, self.sleep.ripe(self.joints))
-            linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
 
         def minimise_step() -> None:
-            solve_step(backend, settings, h, self.stiffness, progress, linearized)
+            solve_step(backend, settings, h, self.stiffness, progress)
 
         try:
             if prescribed.any:
@@ -300,10 +296,10 @@ class Stepper:
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
-        self.contact_stiffness, self.smallest_gap = self.stiffness.value, self.figures.smallest_gap
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
+        self.stiffness.end(backend, h)
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
