@@ -250,6 +250,8 @@ class Simulation:
     def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
         """Go on from q, qd (n, 12), to which no step led."""
         kept = {name: state.extra[name] for name in ("touching", "pace")}
+        if np.array_equal(q, state.q):
+            kept |= {name: state.extra[name] for name in ("law_key", "law_activation", "law_factor")}
         changed = State(q=q, qd=qd, time=state.time, step=state.step)
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()

@@ -25,6 +25,7 @@ from abd.joints.build import build_system
 from abd.joints.readings import JointReader
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
+from abd.potentials.contact import Contacts
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -102,6 +103,19 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def read_prescribed(self) -> np.ndarray:
         """(k, 12) of the prescribed bodies at the current iterate."""
         return self.q[self.prescribed]
+
+    def list_standing(self) -> None:
+        """List the contacts of the present state, with energies in J."""
+        self.contacts.set_scale(1.0)
+        self.contacts.search(standing(self.q))
+
+    def near_contacts(self) -> Contacts:
+        """The listed contacts."""
+        return self.contacts.candidates
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        return float(self.contacts.energy(self.q).sum()), self.contact_count(), self.smallest_gap()
 
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""

@@ -30,7 +30,8 @@ from abd.joints.forces import Applied
 from abd.joints.system import JointMemory, JointSystem
 from abd.joints.table import MeasureTable
 from abd.model import Kind, Model
-from cuda_kernels import bodies, figures, integrators, sums
+from abd.potentials.contact import Contacts as DefinedContacts
+from cuda_kernels import bodies, figures, integrators, paths, sums
 
 
 class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
@@ -153,6 +154,30 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self._forget_candidates()
+
+    def list_standing(self) -> None:
+        """List the contacts of the present state, and evaluate them with energies in J; `load_state` or `abandon` forgets
+        them again."""
+        islands, alpha = self.islands, self.islands.scalars("limit")
+        self.moving.zero_()
+        self.device.launch(
+            paths.start_paths,
+            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.velocity, 1.0, self.moving, self.path,
+        )  # fmt: skip
+        self.device.write(alpha, np.ones(islands.count))
+        self.contacts.set_scale(1.0)
+        self.contacts.candidates.renew(self.path, 0.0, islands.island, alpha)
+        self.forget_contacts()
+        self.know_contacts()
+
+    def near_contacts(self) -> DefinedContacts:
+        """The listed contacts of pairs within their reach, as the definitions take them."""
+        return self.contacts.defined(self.model)
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current"))
+        return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
 
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from abd.backends.memory import memory_watched
 from abd.energies import Figures
+from abd.contact.pair_law import OwnLaws
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
@@ -23,6 +24,7 @@ from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
+from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
 from abd.state import State
 
@@ -47,6 +49,15 @@ class Work:
         )
 
 
+@dataclass(frozen=True)
+class Opening:
+    """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
+
+    energy: float = 0.0
+    contacts: int = 0
+    smallest_gap: float = np.inf
+
+
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
@@ -54,6 +65,7 @@ class Stepper:
     is read when it is asked for, and kept until the next step.
 
     Attributes:
+        opening: contacts of the state that no step led to, before the first step.
         work: done so far; figures: of the last (sub)step, None before the first.
     """
 
@@ -64,7 +76,7 @@ class Stepper:
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
-        self.work, self.figures = Work(), None
+        self.work, self.figures, self.opening = Work(), None, Opening()
         self.warned_of_turning = False
         self.restore(state)
 
@@ -84,11 +96,29 @@ class Stepper:
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.backend.load_state(state.q, state.qd, previous_q, previous_qd)
+        self._restore_laws(state)
         self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
         self._forget()
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
+
+    def _restore_laws(self, state: State) -> None:
+        """The own laws of pairs; found from the positions where no step led there."""
+        saved, backend = state.extra, self.backend
+        if "law_key" in saved:
+            backend.set_own_laws(OwnLaws(*(saved[f"law_{name}"].copy() for name in ("key", "activation", "factor"))))
+            return
+        backend.set_own_laws(OwnLaws())
+        backend.list_standing()
+        laws = starting_laws(self.model, backend.pair_law, backend.near_contacts(), state.q)
+        if len(laws):
+            backend.set_own_laws(laws)
+            backend.list_standing()
+        self.opening = Opening(*backend.contact_figures())
+        if self.opening.contacts:
+            self.touching = self._drawn_along(backend.touching() != 0)
+        backend.abandon()
 
     def _forget(self) -> None:
         """What the host holds of the state is not so any more."""
@@ -189,6 +219,9 @@ class Stepper:
                 "touching": self.touching.astype(np.int32),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
+                "law_key": self.backend.pair_law.own.key.copy(),
+                "law_activation": self.backend.pair_law.own.activation.copy(),
+                "law_factor": self.backend.pair_law.own.factor.copy(),
                 "joint_reference": self.memory.reference.copy(),
                 "joint_history": self.memory.history.ravel().copy(),
                 "joint_multiplier": self.memory.multiplier.copy(),
