@@ -9,8 +9,19 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose, identity3
 from cuda_kernels.blocks import PairSums, Runs, add_between, add_block, clear_sums, spread
-from cuda_kernels.contact import PARALLEL, ContactLaw, Mollifier, Turning, homogeneous, mollifier, radial, turning
+from cuda_kernels.contact import (
+    PARALLEL,
+    ContactLaw,
+    Mollifier,
+    Turning,
+    homogeneous,
+    mollifier,
+    radial,
+    stiffness,
+    turning,
+)
 from cuda_kernels.minima import PARTS, coefficients, part
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import (
     EDGE_OF_I,
     EDGES,
@@ -77,7 +88,7 @@ def contact_blocks(
     listed: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the active candidates of every run, those with a gap in (0, d_hat); listed = [pairs, runs]."""
+    """Sums over the active candidates of every run, those with a gap in (0, 1); listed = [pairs, runs]."""
     t = wp.tid() + first
     if t >= listed[1]:
         return
@@ -90,7 +101,8 @@ def contact_blocks(
     pj = pose.p[j]
     Aj = pose.A[j]
     xi = separation(s, i, j, law.minimum)
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+    a = activation(s.between, i, j)
+    kappa = stiffness(law, s, i, j, a, xi)
     least = wp.min(law.inertia[i], law.inertia[j])
     share = law.caution[i]  # body i is dynamic; of one that does not move the share means nothing
     # Candidates that meet at the same two points, as those around two vertices do, are added as one.
@@ -99,19 +111,19 @@ def contact_blocks(
     Y_i = wp.vec4d()
     Y_j = wp.vec4d()
     for e in range(runs.begin[t], runs.end[t]):
-        if gap[e] < law.d_hat and gap[e] > ZERO:
+        if gap[e] < ONE and gap[e] > ZERO:
             c = candidates[e]
             prim = primitives(s, i, j, c[1], c[2], c[3])
             near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
             m = mollifier(c[1], prim, Ai, Aj)
-            counts = coefficients(s, law.kind, law.d_hat, xi, pose, i, j, c, prim, near)
+            counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
             for k in range(PARTS):
                 if counts[k] != ZERO:
                     if k > 0:
                         one = part(c[1], prim, k)
                         near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
                     n = wp.normalize(near.r)
-                    along = radial(law, kappa, counts, k, c[1], m, near.r, xi)
+                    along = radial(law, kappa, counts, k, c[1], m, near.r, a, xi)
                     Z_i = homogeneous(near.Xi, ONE)
                     Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
                     if not (Z_i == Y_i and Z_j == Y_j):

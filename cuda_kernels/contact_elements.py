@@ -4,9 +4,10 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO, Pose
 from cuda_kernels.blocks import Runs
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, turning
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, stiffness, turning
 from cuda_kernels.elements import MOLLIFIED, PLAIN, TURNING, Elements
 from cuda_kernels.minima import coefficients, part
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 from cuda_kernels.vector12 import vec12
 
@@ -49,13 +50,13 @@ def contact_elements(
     along = wp.vec3d()
     k = out.part[place]
     if gap[e] > ZERO:
-        counts = coefficients(s, law.kind, law.d_hat, xi, pose, i, j, c, prim, near)
+        a = activation(s.between, i, j)
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
         if k > 0:
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         n = wp.normalize(near.r)
-        kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
-        along = radial(law, kappa, counts, k, c[1], m, near.r, xi)
+        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, c[1], m, near.r, a, xi)
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))

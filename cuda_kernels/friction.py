@@ -6,9 +6,10 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.elements import PLAIN, Elements
 from cuda_kernels.minima import PARTS, coefficients, part
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -54,9 +55,10 @@ def lag_contacts(
     j = pairs[c[0]][1]
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+    a = activation(s.between, i, j)
     xi = separation(s, i, j, law.minimum)
-    counts = coefficients(s, law.kind, law.d_hat, xi, pose, i, j, c, prim, near)
+    kappa = stiffness(law, s, i, j, a, xi)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
     for m in range(PARTS):
         if counts[m] != ZERO:
             if m > 0:
@@ -64,7 +66,7 @@ def lag_contacts(
                 near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
             D = wp.dot(near.r, near.r)
             d = wp.sqrt(D)
-            b = barrier(law.kind, D, law.d_hat, xi)
+            b = barrier(law.kind, D, a, xi)
             out.pair[e] = wp.vec2i(i, j)
             out.n[e] = near.r / d
             out.Y_i[e] = homogeneous(near.Xi, ONE)
@@ -95,7 +97,7 @@ def rubbing(
     if k >= listed[1]:
         return
     count[k] = 0
-    if gap[k] >= law.d_hat or gap[k] <= ZERO:
+    if gap[k] >= ONE or gap[k] <= ZERO:
         return
     c = candidates[k]
     i = pairs[c[0]][0]
@@ -105,7 +107,7 @@ def rubbing(
         if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
             near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], surfaces.plane[j])
             xi = separation(surfaces, i, j, law.minimum)
-            counts = coefficients(surfaces, law.kind, law.d_hat, xi, pose, i, j, c, prim, near)
+            counts = coefficients(surfaces, law.kind, activation(surfaces.between, i, j), xi, pose, i, j, c, prim, near)
             for m in range(PARTS):
                 if counts[m] != ZERO:
                     count[k] = count[k] + 1

@@ -13,6 +13,7 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO
 from cuda_kernels.distance import PARALLEL, edge_edge, point_triangle
+from cuda_kernels.pair_law import PairLaw
 from cuda_kernels.topology import Topology
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -32,7 +33,7 @@ FACE_OF_J = 5
 
 @wp.struct
 class Surfaces:
-    """Meshes of all bodies; offsets `*_start` (meshes + 1,) index the concatenated arrays."""
+    """Meshes of all bodies, and the law between two; offsets `*_start` (meshes + 1,) index the concatenated arrays."""
 
     mesh: wp.array(dtype=wp.int32)
     vertex_start: wp.array(dtype=wp.int32)
@@ -51,6 +52,7 @@ class Surfaces:
     radius: wp.array(dtype=wp.float64)
     material: wp.array(dtype=wp.int32)
     topology: Topology
+    between: PairLaw
 
 
 @wp.struct

@@ -10,6 +10,7 @@ from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import find_minima
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
@@ -27,7 +28,8 @@ class NumpyContacts:
         candidates: every contact that is active anywhere on the path last searched.
         owners: (m,) the dynamic body of each, the first one where both are.
         parts: what the candidates count in the contact set of local minima, the candidates themselves in that of "ipc".
-        parameters: the law, its stiffness that of the incremental potential, kappa_c c h^2.
+        pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
+            potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.solver.caution`).
     """
 
@@ -37,39 +39,56 @@ class NumpyContacts:
         self.topology = None if self.settings.contact_set == "ipc" else Topology.of(model, self.surfaces)
         self.moments = smallest_moments(model)
         self.caution = np.ones(len(model.bodies))
-        self.set_stiffness(0.0)
+        self.pair_law, self.scale = PairLaw(model), 1.0
         self.search(standing(model.bodies.q))
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Stiffness in the incremental potential."""
-        self.parameters = ContactParameters(kappa, self.settings.d_hat, self.settings.barrier)
+    def set_scale(self, ch2: float) -> None:
+        """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.scale = ch2
+        self._take_law()
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.pair_law.own = own
+        self._take_law()
+
+    def _take_law(self) -> None:
+        """The law of every candidate."""
+        law, c = self.pair_law, self.candidates
+        first, second = c.first.astype(np.int64), c.second.astype(np.int64)
+        self.activation = law.activation(first, second)
+        kappa = self.scale * law.stiffness(first, second, self.activation, c.xi)
+        self.parameters = ContactParameters(kappa, self.activation, self.settings.barrier)
+        self.part_parameters = self.parameters if self.minima is None else self.parameters[self.minima.source]
 
     def search(self, path: Path) -> None:
         """Find the candidates of a path."""
-        found = find_candidates(self.model, self.surfaces, self.pairs, path, self.settings.d_hat)
+        reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
+        found = find_candidates(self.model, self.surfaces, self.pairs, path, reach)
         self.candidates = contacts(self.model, self.surfaces, self.pairs, found)
         self.owners = owners_of(self.candidates, self.model)
         self.minima, self.parts = None, self.candidates
         if self.topology is not None:
             self.minima = find_minima(self.surfaces, self.topology, self.pairs, found, self.candidates)
             self.parts = self.minima.contacts
+        self._take_law()
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""
         if self.minima is None:
             return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
-        return self.minima.energy(q, self.parameters, len(self.candidates))
+        return self.minima.energy(q, self.part_parameters, len(self.candidates))
 
     def weights(self, q: np.ndarray) -> contact.Weights | None:
         """Weights of the parts in the state q; None where every one counts by itself."""
-        return None if self.minima is None else self.minima.weights(q, self.parameters)
+        return None if self.minima is None else self.minima.weights(q, self.part_parameters)
 
     def elements(self, q: np.ndarray) -> Elements:
         """Elements of the active parts."""
         parts = self.parts
         inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
         return contact.contact_elements(
-            parts.positions(q), parts, self.parameters, inertia, self.shares(parts), self.weights(q)
+            parts.positions(q), parts, self.part_parameters, inertia, self.shares(parts), self.weights(q)
         )
 
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
@@ -110,16 +129,23 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[np.zeros(0, dtype=int)])
+        nothing = np.zeros(0, dtype=int)
+        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[nothing], self.touching.parameters[nothing])
 
     def lag(self, q: np.ndarray) -> None:
         """Freeze the contacts that rub in the state q (n, 12)."""
         if self.enabled:
-            parts = self.touching.parts
-            self._freeze(parts.positions(q), parts, self.touching.weights(q))
+            parts, touching = self.touching.parts, self.touching
+            self._freeze(parts.positions(q), parts, touching.part_parameters, touching.weights(q))
 
-    def _freeze(self, x: np.ndarray, candidates: contact.Contacts, weights: contact.Weights | None = None) -> None:
-        lagged = friction.lag(x, candidates, self.touching.parameters, weights)
+    def _freeze(
+        self,
+        x: np.ndarray,
+        candidates: contact.Contacts,
+        parameters: ContactParameters,
+        weights: contact.Weights | None = None,
+    ) -> None:
+        lagged = friction.lag(x, candidates, parameters, weights)
         self.candidates = candidates[lagged.source]
         self.lagged = replace(lagged, source=np.arange(len(lagged)))
         self.owners = owners_of(self.candidates, self.touching.model)

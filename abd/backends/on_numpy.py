@@ -18,12 +18,14 @@ from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
 from abd.joints.readings import JointReader
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
+from abd.potentials.contact import Contacts
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -46,7 +48,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     """
 
     def __init__(self, model: Model):
-        self.model, self.device, self.d_hat = model, Host(), model.settings.d_hat
+        self.model, self.device = model, Host()
         self.iteration = self.start = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
@@ -64,7 +66,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.immobile = model.bodies.kind == Kind.STATIC
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
-        self.eps = self.kappa = 0.0
+        self.eps = 0.0
         self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
 
     # joints ------------------------------------------------------------------------------------------------------
@@ -102,6 +104,19 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """(k, 12) of the prescribed bodies at the current iterate."""
         return self.q[self.prescribed]
 
+    def list_standing(self) -> None:
+        """List the contacts of the present state, with energies in J."""
+        self.contacts.set_scale(1.0)
+        self.contacts.search(standing(self.q))
+
+    def near_contacts(self) -> Contacts:
+        """The listed contacts."""
+        return self.contacts.candidates
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        return float(self.contacts.energy(self.q).sum()), self.contact_count(), self.smallest_gap()
+
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""
         self.q, self.trial = self.now.copy(), self.now.copy()
@@ -118,9 +133,9 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """The array (n, 12) of the current state."""
         return self.q
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None) -> None:
         """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
-        any, contact stiffness kappa_c."""
+        any."""
         prescribed = self.now.copy()
         prescribed[self.prescribed] = self.now[self.prescribed] if goals is None else goals
         w, now, before = weights, self.now, self.before
@@ -140,7 +155,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             ch2=float(ch2),
         )
         self.hold(self.immobile)
-        self.set_stiffness(kappa)
+        self.contacts.set_scale(float(ch2))
         self.set_caution(np.zeros(self.islands.count))
         self.friction.forget()
 
@@ -185,10 +200,14 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on: the model's own array, which has it."""
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Contact stiffness kappa_c."""
-        self.kappa = float(kappa)
-        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+    @property
+    def pair_law(self) -> PairLaw:
+        """The law of contact by pairs of bodies."""
+        return self.contacts.pair_law
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.contacts.set_own_laws(own)
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
@@ -346,19 +365,6 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         np.add.at(self.blocks, (i, j), H_ij)
         np.add.at(self.blocks, (j, i), H_ij.transpose(0, 2, 1))
         np.add.at(self.blocks, (j, j), H_jj)
-
-    def stiffness_balance(self) -> tuple[float, float]:
-        """(f . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1), f the
-        gradient of all but contact and inertia.
-
-        Leaves the iterate linearised.
-        """
-        self._assemble_other()
-        other = np.einsum("nij,nj->ni", self.projectors, self.gradient)
-        inertial = np.einsum("nij,nj->ni", self.projectors, self.energies.inertial(self.step, self.q))
-        self.linearize()
-        share = (self.gradient - other) / (self.kappa * self.step.ch2)
-        return float(np.sum((other - inertial) * share)), float(np.sum(share * share))
 
     def linear_solver(self) -> dict:
         """Which solver there is."""

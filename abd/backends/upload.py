@@ -11,6 +11,7 @@ from abd.backends.body_data import BodyData
 from abd.backends.device import Device
 from abd.contact import surfaces as contact_surfaces
 from abd.contact import topology as contact_topology
+from abd.contact.pair_law import PairLaw
 from abd.joint_list import JointList
 from abd.joints.table import MeasureTable
 from abd.model import Model
@@ -18,6 +19,7 @@ from cuda_kernels import bodies as body_kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.broad_phase import Filters
 from cuda_kernels.measures import Measures
+from cuda_kernels.pair_law import PairLaw as DeviceLaw
 from cuda_kernels.surfaces import Surfaces
 from cuda_kernels.topology import Topology
 
@@ -78,7 +80,20 @@ class UploadedSurfaces:
     trees: list[wp.Bvh]
 
 
-def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
+def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
+    """The law of all pairs; no pair has one of its own yet."""
+    data = DeviceLaw()
+    data.bodies = law.n
+    for name in ("d_hat", "lightness", "acceleration"):
+        setattr(data, name, device.upload(getattr(law, name), wp.float64))
+    data.share, data.given, data.largest = law.share, law.given, law.largest
+    own = data.own
+    own.count, own.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+    own.activation, own.factor = device.zeros(1, wp.float64), device.zeros(1, wp.float64)
+    return data
+
+
+def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfaces:
     """Meshes with their rest-space trees, one per distinct mesh."""
     trees: list[wp.Bvh] = []
 
@@ -130,6 +145,7 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
     data.radius = device.upload(model.bodies.radius, wp.float64)
     data.material = device.upload(model.bodies.material, wp.int32)
     data.topology = upload_topology(model, device)
+    data.between = upload_law(law, device)
     return UploadedSurfaces(data, trees)
 
 

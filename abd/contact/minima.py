@@ -96,7 +96,7 @@ class Minima:
         return len(self.contacts)
 
     def weights(self, q: np.ndarray, parameters: ContactParameters) -> Weights:
-        """Weights of the parts in the state q (n, 12)."""
+        """Weights of the parts, whose law the parameters are, in the state q (n, 12)."""
         x = self.contacts.positions(q)
         near = closest(x, self.contacts)
         b, _, _ = barrier(parameters.barrier, near.D, parameters.d_hat, self.contacts.xi)

@@ -48,11 +48,16 @@ FIRST = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.
 
 @dataclass(frozen=True)
 class ContactParameters:
-    """Stiffness kappa [J/m^4] ([J/m^2] for "cubic"), activation distance [m], name of the barrier."""
+    """Stiffness kappa [J/m^4] ([J/m^2] for "cubic"), activation distance [m], each for all or (m,); name of the barrier."""
 
-    kappa: float
-    d_hat: float
+    kappa: np.ndarray | float
+    d_hat: np.ndarray | float
     barrier: str = "log"
+
+    def __getitem__(self, rows: np.ndarray) -> ContactParameters:
+        """Those of some of m contacts."""
+        kappa, d_hat = (one if np.ndim(one) == 0 else one[rows] for one in (self.kappa, self.d_hat))
+        return ContactParameters(kappa, d_hat, self.barrier)
 
 
 @dataclass(frozen=True)

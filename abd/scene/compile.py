@@ -27,8 +27,8 @@ from abd.scene.records import RecordCopies, Records
 from abd.scene.schema import BodySpec, SceneSpec
 from abd.scene.surfaces import Piece, SurfaceSource
 
-D_HAT_SHARE = 0.05
-"""Largest default of d_hat over the size of a typical body: in a long chain every link would be near all others."""
+LIMIT_SHARE = 0.05
+"""Largest range of the barriers at limits of joints over the size of a typical body."""
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:
@@ -304,7 +304,8 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         dt=solver.dt,
         integrator=solver.integrator,
         gravity=np.array(spec.gravity),
-        d_hat=min(1e-3 * diagonal, D_HAT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
+        d_hat=solver.d_hat,
+        limit_reach=min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
         minimum_separation=solver.minimum_separation,
         barrier=solver.barrier,
         contact_set=solver.contact_set,

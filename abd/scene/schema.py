@@ -217,8 +217,9 @@ class SolverSpec(Spec):
     integrator: Literal["bdf1", "bdf2"] = entry("bdf1", "implicit Euler, or the second-order formula")
     d_hat: Number | None = entry(
         None,
-        "distance at which contact begins to act; default 1e-3 of the scene's bounding-box diagonal, and at most 5 % of "
-        "that of a typical body",
+        "distance at which contact of every pair begins to act; default by pair: 0.4 % of the thinnest extent of the two "
+        "bodies (closed meshes: smallest side of the box about them; others: thickness or diameter), less for pairs that "
+        "start closer, until they have separated",
         unit="m",
         gt=0,
     )
@@ -230,7 +231,10 @@ class SolverSpec(Spec):
         "of primitives, as rigid-ipc does",
     )
     contact_stiffness: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
-        "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4"
+        "auto",
+        "stiffness of the barrier of every pair, J/m^2 for cubic; auto: by pair, from masses, gravity and loads of the two "
+        "bodies",
+        unit="J/m^4",
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
     friction_iterations: Count = entry(

@@ -11,6 +11,7 @@ import numpy as np
 
 from abd.backends.memory import memory_watched
 from abd.energies import Figures
+from abd.contact.pair_law import OwnLaws
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
@@ -24,6 +25,7 @@ from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
+from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
 from abd.state import State
 
@@ -48,6 +50,15 @@ class Work:
         )
 
 
+@dataclass(frozen=True)
+class Opening:
+    """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
+
+    energy: float = 0.0
+    contacts: int = 0
+    smallest_gap: float = np.inf
+
+
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
@@ -56,6 +67,7 @@ class Stepper:
 
     Attributes:
         loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
+        opening: contacts of the state that no step led to, before the first step.
         work: done so far; figures: of the last (sub)step, None before the first.
     """
 
@@ -66,7 +78,7 @@ class Stepper:
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
-        self.work, self.figures = Work(), None
+        self.work, self.figures, self.opening = Work(), None, Opening()
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.warned_of_turning = False
         self.restore(state)
@@ -81,18 +93,35 @@ class Stepper:
         n = len(self.model.bodies)
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
-        self.contact_stiffness, self.smallest_gap = state.contact_stiffness, state.smallest_gap
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.backend.load_state(state.q, state.qd, previous_q, previous_qd)
+        self._restore_laws(state)
         self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
         self._forget()
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
+
+    def _restore_laws(self, state: State) -> None:
+        """The own laws of pairs; found from the positions where no step led there."""
+        saved, backend = state.extra, self.backend
+        if "law_key" in saved:
+            backend.set_own_laws(OwnLaws(*(saved[f"law_{name}"].copy() for name in ("key", "activation", "factor"))))
+            return
+        backend.set_own_laws(OwnLaws())
+        backend.list_standing()
+        laws = starting_laws(self.model, backend.pair_law, backend.near_contacts(), state.q)
+        if len(laws):
+            backend.set_own_laws(laws)
+            backend.list_standing()
+        self.opening = Opening(*backend.contact_figures())
+        if self.opening.contacts:
+            self.touching = self._drawn_along(backend.touching() != 0)
+        backend.abandon()
 
     def _forget(self) -> None:
         """What the host holds of the state is not so any more."""
@@ -189,12 +218,13 @@ class Stepper:
             previous_q=self.previous_q.copy(),
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
-            contact_stiffness=self.contact_stiffness,
-            smallest_gap=self.smallest_gap,
             extra={
                 "touching": self.touching.astype(np.int32),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
+                "law_key": self.backend.pair_law.own.key.copy(),
+                "law_activation": self.backend.pair_law.own.activation.copy(),
+                "law_factor": self.backend.pair_law.own.factor.copy(),
                 "joint_reference": self.memory.reference.copy(),
                 "joint_history": self.memory.history.ravel().copy(),
                 "joint_multiplier": self.memory.multiplier.copy(),
@@ -272,16 +302,15 @@ class Stepper:
         goals = prescribed.goals(self.time + h) if prescribed.any else None
         if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
             backend.set_loads(*loads)
-        kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
+        self.stiffness.begin()
         with progress.time("start"):
-            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)
+            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals)
             began = backend.read_prescribed() if prescribed.any else None
             self._begin_joints(ch2, h)
             start(backend, h, self.touching, self.sleep.ripe(self.joints))
-            linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
 
         def minimise_step() -> None:
-            solve_step(backend, settings, h, self.stiffness, progress, linearized)
+            solve_step(backend, settings, h, self.stiffness, progress)
 
         try:
             if prescribed.any:
@@ -305,10 +334,10 @@ class Stepper:
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
-        self.contact_stiffness, self.smallest_gap = self.stiffness.value, self.figures.smallest_gap
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
+        self.stiffness.end(backend, h)
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
