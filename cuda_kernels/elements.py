@@ -26,9 +26,9 @@ PLAIN, TURNING, MOLLIFIED = 0, 1, 2
 
 @wp.struct
 class Elements:
-    """Items (s,) by place: its number, and which of its parts; force f on body i and stiffness K between the points Y_i, Y_j; what it adds beside
-    that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of `Mollifier`) and numbers
-    (normal and cosine of `Turning`, or the mollifier's slope)."""
+    """Items (s,) by place: its number, and which of its parts; force f on body i and stiffness K between the points Y_i,
+    Y_j; what it adds beside that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of
+    `Mollifier`) and numbers (normal and cosine of `Turning`, or the mollifier's slope)."""
 
     item: wp.array(dtype=wp.int32)
     part: wp.array(dtype=wp.int32)
@@ -96,8 +96,8 @@ def list_items(
     runs: Runs,
     elements: Elements,
 ):
-    """Put the parts of the active items of every listed pair into the places of its runs, after `active_pairs.list_runs`; the runs'
-    beginnings and ends become those of their places."""
+    """Put the parts of the active items of every listed pair into the places of its runs, after `active_pairs.list_runs`;
+    the runs' beginnings and ends become those of their places."""
     k = wp.tid() + first
     if k >= listed[0]:
         return

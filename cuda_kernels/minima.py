@@ -182,7 +182,10 @@ def of_vertex(
                         if pattern(s, start, other, x, p, A) == s.topology.ring_pattern[m]:
                             count = count + 1
                 for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
-                    if between(s, u, s.topology.spoke_end[m], x, p, A) > ZERO:
+                    # from the lower to the higher vertex, which is what the side itself is asked
+                    w = s.topology.spoke_end[m]
+                    t = between(s, wp.min(u, w), wp.max(u, w), x, p, A)
+                    if (u < w and t > ZERO) or (u > w and t < ONE):
                         count = count + s.topology.spoke_extra[m]
         if count != 0:
             out[k] = weight * wp.float64(count)

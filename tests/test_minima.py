@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contact_models import ARRANGEMENTS, D_HAT, as_model
-from contact_on_device import KAPPA, Kernels, clear_of_the_plane
-from on_device import assert_close, pose_of
+from contact_models import ARRANGEMENTS, as_model
+from contact_on_device import Kernels, clear_of_the_plane
+from on_device import assert_close
 from test_contact_kernels import assembled, heavy, law
 
 from abd.contact.candidates import contacts, find_candidates
@@ -18,7 +18,7 @@ from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
 from abd.model import Model
-from abd.potentials import contact, friction
+from abd.potentials import contact
 
 EPS = 1e-5
 

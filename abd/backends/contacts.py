@@ -11,7 +11,7 @@ from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
 from abd.backends.scan import Scan
 from abd.contact.candidates import Candidates as Listed
-from abd.contact.candidates import contacts as contacts_of
+from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
@@ -192,15 +192,17 @@ class Contacts:
             smallest[some] = np.minimum.reduceat(gap, segment[:-1][some])
         return c.pair_list(), smallest
 
-    def defined(self, model: Model) -> DefinedContacts:
-        """Candidates of the pairs that are within their reach in slot "current", as the definitions take them."""
+    def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
+        """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
+        take it."""
         pairs, gap = self.pair_gaps()
         i, j = pairs.T.astype(np.int64)
         law = self.pair_law
         near = gap * law.activation(i, j) < law.reach(i, j)
         items = self.device.read(self.candidates.items, self.candidates.count).reshape(-1, 4).astype(np.int64)
         items = items[near[items[:, 0]]] if len(pairs) else items
-        return contacts_of(model, DefinedSurfaces.of(model), pairs_of(model, i, j), Listed(*items.T))
+        surfaces = DefinedSurfaces.of(model)
+        return counting(model, surfaces, pairs_of(model, i, j), Listed(*items.T), q, law.reach(i, j))
 
     def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
         """Smallest gap beyond the separation over all candidates [m], infinity without any, and whether it may be a lower

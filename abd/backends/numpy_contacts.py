@@ -9,7 +9,7 @@ import numpy as np
 from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
-from abd.contact.minima import find_minima
+from abd.contact.minima import counting, find_minima
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
@@ -65,13 +65,18 @@ class NumpyContacts:
         """Find the candidates of a path."""
         reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
         found = find_candidates(self.model, self.surfaces, self.pairs, path, reach)
-        self.candidates = contacts(self.model, self.surfaces, self.pairs, found)
+        self.found, self.candidates = found, contacts(self.model, self.surfaces, self.pairs, found)
         self.owners = owners_of(self.candidates, self.model)
         self.minima, self.parts = None, self.candidates
         if self.topology is not None:
             self.minima = find_minima(self.surfaces, self.topology, self.pairs, found, self.candidates)
             self.parts = self.minima.contacts
         self._take_law()
+
+    def counting(self, q: np.ndarray) -> contact.Contacts:
+        """What counts of the candidates in the state q (n, 12)."""
+        reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
+        return counting(self.model, self.surfaces, self.pairs, self.found, q, reach)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""

@@ -109,9 +109,9 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.contacts.set_scale(1.0)
         self.contacts.search(standing(self.q))
 
-    def near_contacts(self) -> Contacts:
-        """The listed contacts."""
-        return self.contacts.candidates
+    def near_contacts(self, q: np.ndarray) -> Contacts:
+        """What counts of the listed contacts in the present state q (n, 12)."""
+        return self.contacts.counting(q)
 
     def contact_figures(self) -> tuple[float, int, float]:
         """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""

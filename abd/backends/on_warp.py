@@ -170,9 +170,9 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.forget_contacts()
         self.know_contacts()
 
-    def near_contacts(self) -> DefinedContacts:
-        """The listed contacts of pairs within their reach, as the definitions take them."""
-        return self.contacts.defined(self.model)
+    def near_contacts(self, q: np.ndarray) -> DefinedContacts:
+        """What counts in the present state q (n, 12) of the pairs within their reach, as the definitions take it."""
+        return self.contacts.defined(self.model, q)
 
     def contact_figures(self) -> tuple[float, int, float]:
         """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""

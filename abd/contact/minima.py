@@ -40,10 +40,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from abd.contact.candidates import EDGE_EDGE, TARGET_VERTEX, VERTEX_TARGET, Candidates
+from abd.contact.candidates import EDGE_EDGE, TARGET_VERTEX, VERTEX_TARGET, Candidates, contacts
 from abd.contact.pairs import Pairs
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import CORNER_BIT, SIDE_BIT, Topology
+from abd.model import Model
 from abd.potentials import distance, mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import ContactParameters, Contacts, Stencil, Weights, closest, thresholds
@@ -59,7 +60,8 @@ class Queries:
     Attributes:
         contacts: vertices against targets; part: the part each counts for; pattern: where, as bits of the target's corners
             with a positive weight, the closest point has to lie.
-        spokes: vertices against sides (u, w) around a corner u; spoke_part, spoke_extra: the part of u, and m - 1.
+        spokes: vertices against the sides around a corner u, with their ends in order, so that they are the sides' own to
+            the bit; spoke_part, spoke_extra: the part of u, and m - 1; spoke_rises: u is the first end.
     """
 
     contacts: Contacts
@@ -68,6 +70,7 @@ class Queries:
     spokes: Contacts
     spoke_part: np.ndarray
     spoke_extra: np.ndarray
+    spoke_rises: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Minima:
         parallel = np.zeros(len(self), dtype=bool)
         cross = mollifier.cross_squared(x[c[:, 0]])[0]
         threshold = thresholds(self.contacts[c[:, 0]])
-        parallel[c] = (cross < threshold)[:, None]
+        parallel[c] = (threshold > cross)[:, None]
         m = np.ones(len(self))
         m[c[:, 1:]] = mollifier.mollifier(cross, threshold)[0][:, None]
         value = np.where(self.role < CROSSING, value, np.where(self.role == CROSSING, total, 0.0))
@@ -129,7 +132,7 @@ class Minima:
         total[self.source[~finite]] = np.inf
         first = (self.role == INSIDE) | (self.role == CROSSING)
         D = closest(x[first], self.contacts[first]).D
-        total[self.source[first][D <= self.contacts.xi[first] ** 2]] = np.inf
+        total[self.source[first][self.contacts.xi[first] ** 2 >= D]] = np.inf
         return total
 
     def _of_vertices(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -147,8 +150,9 @@ class Minima:
         side = np.flatnonzero(self.role == SIDE)
         t = distance.edge_parameter(x[side, 0], x[side, 1], x[side, 2])
         out[side] -= self.extra[side] * ((t > 0.0) & (t < 1.0))
-        p, u, w, _ = asked.spokes.positions(q).swapaxes(0, 1)
-        np.add.at(out, asked.spoke_part, asked.spoke_extra * (distance.edge_parameter(p, u, w) > 0.0))
+        p, low, high, _ = asked.spokes.positions(q).swapaxes(0, 1)
+        t = distance.edge_parameter(p, low, high)
+        np.add.at(out, asked.spoke_part, asked.spoke_extra * np.where(asked.spoke_rises, t > 0.0, t < 1.0))
         return out
 
     @staticmethod
@@ -253,6 +257,22 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
     return _joined(surfaces, rows, len(of_edges))
 
 
+def counting(
+    model: Model, surfaces: Surfaces, pairs: Pairs, found: Candidates, q: np.ndarray, reach: np.ndarray
+) -> Contacts:
+    """What of candidates counts in the state q (n, 12), as contacts whose `stiffness` has their coefficient: the
+    candidates themselves in the contact set "ipc". `reach` (P,) is the activation of the pairs [m]."""
+    listed = contacts(model, surfaces, pairs, found)
+    if model.settings.contact_set == "ipc":
+        return listed
+    minima = find_minima(surfaces, Topology.of(model, surfaces), pairs, found, listed)
+    law = ContactParameters(1.0, reach[found.pair][minima.source], model.settings.barrier)
+    force = minima.weights(q, law).force
+    rows = np.flatnonzero(force)
+    chosen = minima.contacts[rows]
+    return _changed(chosen, stiffness=force[rows] * chosen.stiffness)
+
+
 class _Rows:
     """Parts of one sort, with what they ask: rows among themselves, targets and patterns."""
 
@@ -279,7 +299,9 @@ def _joined(surfaces: Surfaces, rows: list[_Rows], crossings: int) -> Minima:
         base = part.contacts[row]
         queries.append((_retargeted(surfaces, base, surfaces.targets[target]), start + row, pattern))
         u, w, row, extra = part.spokes
-        spokes.append((_retargeted(surfaces, part.contacts[row], np.stack([u, w, w], axis=1)), start + row, extra))
+        low, high = np.minimum(u, w), np.maximum(u, w)
+        against = _retargeted(surfaces, part.contacts[row], np.stack([low, high, high], axis=1))
+        spokes.append((against, start + row, extra, u == low))
 
     def all_of(name: str) -> np.ndarray:
         return np.concatenate([getattr(part, name) for part in rows])
@@ -291,7 +313,7 @@ def _joined(surfaces: Surfaces, rows: list[_Rows], crossings: int) -> Minima:
             _stacked([part[0] for part in queries]),
             *(np.concatenate([part[k] for part in queries]) for k in (1, 2)),
             _stacked([part[0] for part in spokes]),
-            *(np.concatenate([part[k] for part in spokes]) for k in (1, 2)),
+            *(np.concatenate([part[k] for part in spokes]) for k in (1, 2, 3)),
         ),
         crossing=starts[-6:-1][None, :] + np.arange(crossings)[:, None],
     )

@@ -10,8 +10,8 @@ from time import perf_counter
 import numpy as np
 
 from abd.backends.memory import memory_watched
-from abd.energies import Figures
 from abd.contact.pair_law import OwnLaws
+from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
@@ -114,7 +114,7 @@ class Stepper:
             return
         backend.set_own_laws(OwnLaws())
         backend.list_standing()
-        laws = starting_laws(self.model, backend.pair_law, backend.near_contacts(), state.q)
+        laws = starting_laws(self.model, backend.pair_law, backend.near_contacts(state.q), state.q)
         if len(laws):
             backend.set_own_laws(laws)
             backend.list_standing()
