@@ -155,8 +155,8 @@ def turning(
 def radial(
     law: ContactLaw, kappa: wp.float64, a: wp.float64, m: Mollifier, D: wp.float64, d: wp.float64, xi: wp.float64
 ) -> wp.vec3d:
-    """Along the normal, of a contact with distance d, D = d^2, and activation a: force, stiffness (no less than 0), and the slope of the
-    energy with the mollifier's c, kappa b dm/dc."""
+    """Along the normal, of a contact with distance d, D = d^2, and activation a: force, stiffness (no less than 0), and the
+    slope of the energy with the mollifier's c, kappa b dm/dc."""
     b = barrier(law.kind, D, a, xi)
     g = kappa * m.m * TWO * d * b[1]
     return wp.vec3d(
