@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from abd.backends.memory import memory_watched
-from abd.energies import Figures
 from abd.contact.pair_law import OwnLaws
+from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
@@ -66,6 +67,7 @@ class Stepper:
 
     Attributes:
         opening: contacts of the state that no step led to, before the first step.
+        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
         work: done so far; figures: of the last (sub)step, None before the first.
     """
 
@@ -77,6 +79,7 @@ class Stepper:
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.work, self.figures, self.opening = Work(), None, Opening()
+        self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.warned_of_turning = False
         self.restore(state)
 
@@ -277,14 +280,15 @@ class Stepper:
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
 
-    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None]:
+    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None, OwnLaws]:
         """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
-        return self.backend.solver_memory(), self.prescribed.pace, memory
+        return self.backend.solver_memory(), self.prescribed.pace, memory, self.backend.pair_law.own
 
-    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None) -> None:
+    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None, own: OwnLaws) -> None:
         """Give up a (sub)step that failed."""
         self.backend.abandon()
+        self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
         self.prescribed.pace = pace
         if memory is not None:
@@ -297,6 +301,8 @@ class Stepper:
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = prescribed.goals(self.time + h) if prescribed.any else None
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            backend.set_loads(*loads)
         self.stiffness.begin()
         with progress.time("start"):
             backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals)
