@@ -333,8 +333,8 @@ def times_of_impact(
     toi: wp.array(dtype=wp.float64),
 ):
     """Proven-safe alphas of a batch of candidates, up to the limit of their islands; `approach` bounds how much closer
-    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0 in activations, or lower bounds of them; where `proven`,
-    the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
+    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0 in activations, or lower bounds of them;
+    where `proven`, the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
 
     Only the smallest alpha of an island means anything. `first_found` (islands,), the limits at first, is the smallest
     that some thread has found so far: nobody has to march far beyond it. It is a hint that threads write without waiting

@@ -138,7 +138,7 @@ def test_figures_of_contacts_are_those_of_the_definitions():
     definition = NumpyBackend(simulation.model)
     definition.load_state(q, stepper.qd, q, stepper.qd)
     rule = scheme("bdf1", DT, 0.0)
-    definition.begin(rule.weights, DT * DT, 1e-5, None, stepper.contact_stiffness)
+    definition.begin(rule.weights, DT * DT, 1e-5, None)
     definition.follow_velocity(DT, np.zeros(simulation.backend.n, int))
     assert found.contacts == definition.contact_count() > 0
     assert found.smallest_gap == pytest.approx(definition.smallest_gap(), rel=1e-10)

@@ -109,7 +109,7 @@ def test_each_island_has_its_own_step_length(make):
     names, weights = model.bodies.names, np.array([1, 0, DT, 0, 1, 0, 1 / DT, -1 / DT, 0])
     q, qd = model.bodies.q, model.bodies.qd * 5.0
     backend.load_state(q, qd, q, qd)
-    backend.begin(weights, DT**2, 1e-5, None, 1e9)
+    backend.begin(weights, DT**2, 1e-5, None)
     alpha = backend.follow_velocity(DT, np.ones(n, int))
     at = backend.islands.host
     assert alpha[at[names.index("falling")]] == 1.0
@@ -123,7 +123,7 @@ def test_settled_islands_stay_where_they_are(make):
     weights = np.array([1, 0, DT, 0, 1, 0, 1 / DT, -1 / DT, 0])
     q, qd = model.bodies.q, model.bodies.qd
     backend.load_state(q, qd, q, qd)
-    backend.begin(weights, DT**2, 1e-5, None, 1e9)
+    backend.begin(weights, DT**2, 1e-5, None)
     backend.follow_velocity(DT, np.zeros(n, int))
     backend.evaluate()
     backend.lag_friction()

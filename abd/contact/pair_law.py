@@ -26,7 +26,8 @@ D_HAT_SHARE = 0.004
 FORCE_SHARE = 10.0
 """F over the force that gives the reduced mass the acceleration to be resisted."""
 LARGEST = 1.25
-"""Activation of a pair over that of its bodies, at most: a body that starts just within its range is in balance there."""
+"""Activation of a pair over that of its bodies, at most: a body that starts just within its range is in balance there. A
+given d_hat is not exceeded."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class PairLaw:
         self.n, self.barrier = len(bodies), settings.barrier
         self.d_hat = activations(model, extents)
         self.given = settings.contact_stiffness or 0.0
-        self.share, self.largest = FORCE_SHARE, LARGEST
+        self.share, self.largest = FORCE_SHARE, LARGEST if settings.d_hat is None else 1.0
         dynamic = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
         self.lightness = np.where(dynamic, 1.0 / np.where(dynamic, bodies.mass, 1.0), 0.0)
         gravity, speed = np.linalg.norm(settings.gravity), np.linalg.norm(bodies.qd[:, :3], axis=1)

@@ -39,12 +39,14 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """End of a run: the content of report.json, the directory, and the failure if there was one."""
+    """End of a run: the content of report.json, the directory, the failure if there was one, and the number of steps that
+    were made by this call."""
 
     status: Status
     report: dict
     directory: Path
     failure: StepFailure | None = None
+    made: int = 0
 
 
 class Observer:
@@ -224,13 +226,14 @@ def run(
             scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
             for observer in observers:
                 observer.begin(sim, sim.frame, steps)
+            first = sim.frame
             status, failure = _advance(recorder, steps, interruption, observers, stopped)
             recorder.flush()
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
         write_report(place.path / "report.json", report)
         _draw_energy(place.trajectory)
-        outcome = Outcome(status, report, place.path, failure)
+        outcome = Outcome(status, report, place.path, failure, sim.frame - first)
         for observer in observers:
             observer.end(outcome)
     return outcome

@@ -30,8 +30,8 @@ DEEP = 0.3
 BISECTIONS = 48
 TOGETHER = 400
 """Pairs among which loads are found exactly (non-negative least squares, dense); more are found without the sign first."""
-REGULAR = 1e-6
-"""Share of a load's own square in what is minimised: where several distributions do as well, the even one is taken."""
+REGULAR = 1e-10
+"""Share of a load's own square in what is minimised: where several distributions do as well, pairs carry as they can."""
 
 
 class Meetings:
@@ -42,7 +42,8 @@ class Meetings:
 
     Attributes:
         key: (P,) of the pairs, sorted; gap: (P,) smallest ones [m]; i, j: (P,) bodies, i < j.
-        normal: (P, 3) direction of the force on body i at the common activation; point: (P, 3) where it acts [m].
+        normal: (P, 3) direction of the force on body i at the common activation, or twice the gap if that is more; point:
+            (P, 3) where it acts [m]; strength: (P,) how large it is, over F: edges and corners that pass by hardly count.
     """
 
     def __init__(self, law: PairLaw, contacts: Contacts, q: np.ndarray):
@@ -62,7 +63,11 @@ class Meetings:
         reach = np.maximum(usual, 2.0 * self.gap)
         each = self._forces(reach)
         self.normal = self._per_pair(each[:, None] * self.direction)
-        self.normal /= np.maximum(np.linalg.norm(self.normal, axis=1), 1e-300)[:, None]
+        size = np.maximum(np.linalg.norm(self.normal, axis=1), 1e-300)
+        self.normal /= size[:, None]
+        xi = np.zeros(len(self.key))
+        xi[self.of] = contacts.xi
+        self.strength = size / law.force(self.i, self.j, xi)
         points = np.einsum("mk,mki->mi", FIRST[contacts.stencil] * near.w, x)
         total = np.maximum(self._per_pair(each[:, None])[:, 0], 1e-300)
         self.point = self._per_pair(each[:, None] * points) / total[:, None]
@@ -121,7 +126,8 @@ def _loads(model: Model, meetings: Meetings, q: np.ndarray, within: np.ndarray) 
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], np.arange(groups + 1))
     columns = pushes.tocsc()
-    even = np.sqrt(REGULAR * (meetings.law.lightness[meetings.i] + meetings.law.lightness[meetings.j])[chosen])
+    lightness = meetings.law.lightness[meetings.i] + meetings.law.lightness[meetings.j]
+    even = (np.sqrt(REGULAR * lightness) / np.maximum(meetings.strength, 1e-6))[chosen]
     for k in range(groups):
         members = order[starts[k] : starts[k + 1]]
         block = columns[:, members].tocsr()

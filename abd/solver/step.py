@@ -66,8 +66,8 @@ class Stepper:
     is read when it is asked for, and kept until the next step.
 
     Attributes:
-        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
         opening: contacts of the state that no step led to, before the first step.
+        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
         work: done so far; figures: of the last (sub)step, None before the first.
     """
 
@@ -280,14 +280,15 @@ class Stepper:
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
 
-    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None]:
+    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None, OwnLaws]:
         """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
-        return self.backend.solver_memory(), self.prescribed.pace, memory
+        return self.backend.solver_memory(), self.prescribed.pace, memory, self.backend.pair_law.own
 
-    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None) -> None:
+    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None, own: OwnLaws) -> None:
         """Give up a (sub)step that failed."""
         self.backend.abandon()
+        self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
         self.prescribed.pace = pace
         if memory is not None:
