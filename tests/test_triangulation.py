@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tool import load_tool
 
 import abd
-from tools.triangulation import slide
+
+load_tool("results_file")
+slide = load_tool("triangulation").slide
 
 pytestmark = pytest.mark.device
 

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from results_file import write_results
 
 import abd
-from results_file import write_results
 
 SPEED, SIZE, HALF = 0.4, 0.1, 1.0
 """[m/s], box and half the floor [m]."""
