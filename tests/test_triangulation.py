@@ -20,7 +20,6 @@ def test_a_slide_over_triangles_is_that_over_a_half_space(cells, direction):
     found, plane = slide(cells, direction, "cpu", 0.3), slide(0, direction, "cpu", 0.3)
     assert found.speed_change < 1e-6 and found.yaw_rate < 1e-6
     assert found.gap == pytest.approx(plane.gap, rel=0.01)
-    assert found.newton_iterations <= 1.05 * plane.newton_iterations + 1
 
 
 def test_cubes_that_fall_flat_on_triangles_do_not_spin_on_any_device():
