@@ -109,6 +109,16 @@ def between(s: Surfaces, u: wp.int32, w: wp.int32, x: wp.vec3d, p: wp.vec3d, A: 
 
 
 @wp.func
+def in_triangle(s: Surfaces, v: wp.int32) -> bool:
+    """Whether a vertex belongs to a triangle: those come first around it."""
+    begin = s.topology.ring_start[v]
+    if begin == s.topology.ring_start[v + 1]:
+        return False
+    t = s.targets[s.topology.ring_target[begin]]
+    return t[1] != t[2]
+
+
+@wp.func
 def of_vertex(
     s: Surfaces,
     barrier_kind: wp.int32,
@@ -187,8 +197,14 @@ def of_vertex(
                     t = between(s, wp.min(u, w), wp.max(u, w), x, p, A)
                     if (u < w and t > ZERO) or (u > w and t < ONE):
                         count = count + s.topology.spoke_extra[m]
-        if count != 0:
-            out[k] = weight * wp.float64(count)
+        value = weight * wp.float64(count)
+        if k > 3 and D < reach:
+            # two corners of triangles meet each other from both sides
+            u = s.topology.corners[target][k - 4]
+            if in_triangle(s, source) and in_triangle(s, u):
+                value = value - wp.float64(0.5) * wp.min(weight, s.topology.vertex_weight[u])
+        if value != ZERO:
+            out[k] = value
             out[TOTAL] = out[TOTAL] + out[k] * barrier(barrier_kind, D, d_hat, xi)[0]
     return out
 

@@ -10,7 +10,7 @@ from contact_models import ARRANGEMENTS, D_HAT, NO_EDGES, NO_POINTS, scene, soli
 from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, edges_of, turned
 from test_minima import SCENES, parts_of
 
-from abd.contact.minima import CROSSING
+from abd.contact.minima import CORNER, CROSSING
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
 from abd.model import Kind, Mesh, Model
@@ -99,7 +99,11 @@ def test_vertices_against_triangles_are_the_improved_max_operator_of_ipctk(name)
     collisions.collision_set_type = ipctk.NormalCollisions.CollisionSetType.IMPROVED_MAX_APPROX
     collisions.build(only, mesh, vertices, D_HAT, arrangement.xi)
     potential = ipctk.BarrierPotential(ipctk.ClampedLogBarrier(), D_HAT, KAPPA)
-    ours = KAPPA * weights.value[parts.role < CROSSING].sum()
+    tips = parts.contacts[parts.role == CORNER]
+    near = contact.closest(tips.positions(model.bodies.q), tips)
+    # ipctk counts two corners from both sides
+    twice = 0.5 * barrier("log", near.D, D_HAT, tips.xi)[0].sum()
+    ours = KAPPA * (weights.value[parts.role < CROSSING].sum() + twice)
     assert ours > 0.0 and ours == pytest.approx(potential(collisions, mesh, vertices), rel=1e-6)
 
 

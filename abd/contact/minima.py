@@ -21,6 +21,10 @@ A tie, such as a vertex exactly over a flat edge, may be decided either way: the
 always add up to 1. Over a valley two faces count with the edge between them taken off, and as the closest point leaves
 one of them its share fades continuously.
 
+Two corners of triangles meet each other from both sides. Either side gives back half of ``min(C_v, C_u) b(v, u)``, so that
+tip to tip counts once, and two boxes that stand flush on one another count the corners of the face between them, as they
+do when one is shifted.
+
 Two edges a, b with weights C_a, C_b
 
     E_ab = C_a C_b m(c) T,     T = b(a, b) product over the four ends k of (1 - l_k b_k / b(a, b))
@@ -224,7 +228,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
         # wires are targets of isolated points alone
         meant = (surfaces.target_dimension[topology.ring_target[index]] == 2) | surfaces.isolated[v[mine]][row]
         index, row = index[meant], row[meant]
-        part.constant = 1.0 - np.bincount(row, minlength=len(mine))
+        part.constant = 1.0 - np.bincount(row, minlength=len(mine)) - 0.5 * _tips(surfaces, topology, v[mine], corner)
         part.ask(row, topology.ring_target[index], topology.ring_pattern[index])
         index, row = _ranges(topology.spoke_start, corner)
         part.spokes = corner[row], topology.spoke_end[index], row, topology.spoke_extra[index]
@@ -330,6 +334,17 @@ def _retargeted(surfaces: Surfaces, base: Contacts, corners: np.ndarray) -> Cont
     """The first points of `base` against other features of the second bodies."""
     rest = np.concatenate([base.rest[:, :1], surfaces.vertices[corners]], axis=1)
     return _changed(base, rest=rest)
+
+
+def _tips(surfaces: Surfaces, topology: Topology, v: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(m,) the smaller weight over that of v of corners v, u of triangles, which meet each other from both sides; else 0."""
+    both = np.ones(len(v), dtype=bool)
+    for corner in (v, u):
+        first = np.minimum(topology.ring_start[corner], max(len(topology.ring_target) - 1, 0))
+        alone = topology.ring_start[corner] == topology.ring_start[corner + 1]
+        both &= ~alone & (surfaces.target_dimension[topology.ring_target[first]] == 2)
+    weight = topology.vertex_weight
+    return np.where(both, np.minimum(1.0, weight[u] / np.where(weight[v] > 0.0, weight[v], 1.0)), 0.0)
 
 
 def _ranges(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
