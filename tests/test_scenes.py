@@ -70,7 +70,7 @@ class Played:
     def barrier_force(self, scene: str, gap: float) -> float:
         """Force [N] of one contact of the first two bodies of a scene at a distance [m]: ``-kappa db/dd`` with
         b = -(d^2 - D)^2 ln(d^2/D), D their activation squared."""
-        law, pair = PairLaw(abd.load(SCENES / f"{scene}.toml").compile()), (np.array([0]), np.array([1]))
+        law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
         saved = self.trajectory.checkpoint()["simulation"]["extra"]
         law.own = OwnLaws(saved["law_key"], saved["law_activation"], saved["law_factor"])
         a = law.activation(*pair)
