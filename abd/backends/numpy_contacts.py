@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from abd.backends.body_data import smallest_moments
@@ -99,7 +97,8 @@ class NumpyFriction:
 
     Attributes:
         enabled: whether any pair of materials rubs.
-        candidates: (l,) the frozen contacts; owners: (l,) as of the contacts; lagged: what was frozen of them.
+        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
+        lagged: what was frozen of them.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
@@ -114,20 +113,21 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        nothing = np.zeros(0, dtype=int)
-        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[nothing], self.touching.parameters[nothing])
+        q, nothing = self.touching.model.bodies.q, np.zeros(0, dtype=int)
+        none = self.touching.candidates[nothing]
+        self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
-    def lag(self, q: np.ndarray) -> None:
-        """Freeze the contacts that rub in the state q (n, 12)."""
+    def lag(self, q: np.ndarray, heading: np.ndarray) -> None:
+        """Freeze the contacts that rub in the state q (n, 12); `heading` as in `abd.potentials.friction.freeze`."""
         if self.enabled:
-            candidates = self.touching.candidates
-            self._freeze(candidates.positions(q), candidates, self.touching.parameters)
+            self._freeze(q, self.touching.candidates, heading, self.touching.parameters)
 
-    def _freeze(self, x: np.ndarray, candidates: contact.Contacts, parameters: ContactParameters) -> None:
-        lagged = friction.lag(x, candidates, parameters)
-        self.candidates = candidates[lagged.source]
-        self.lagged = replace(lagged, source=np.arange(len(lagged)))
-        self.owners = owners_of(self.candidates, self.touching.model)
+    def _freeze(
+        self, q: np.ndarray, candidates: contact.Contacts, heading: np.ndarray, parameters: ContactParameters
+    ) -> None:
+        model = self.touching.model
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, model.bodies.radius, heading)
+        self.owners = owners_of(self.candidates, model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
