@@ -19,7 +19,7 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
+from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
 from abd.joints.readings import JointReader
@@ -258,6 +258,15 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             self.settled = self.islands.carry(before, self.settled, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
         return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
+
+    def free_way(self, h: float) -> tuple[float, tuple[int, ...]]:
+        """How far the way from the state to the iterate, in a step of h [s], is proven free of collisions: 1 where it is
+        as a whole, with nobody; otherwise a share of it, with the bodies that are the first to stand in one another's way.
+        """
+        A = maps(self.now)
+        turned = h * axial(maps(self.velocity) @ np.linalg.inv(A))
+        radii = np.linalg.norm(self.corners @ A.transpose(0, 2, 1), axis=2).max(axis=1)
+        return self.contacts.free_way(between(self.now, self.q, turned, radii))
 
     def _touching_pairs(self) -> np.ndarray:
         """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""

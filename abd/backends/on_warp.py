@@ -23,6 +23,7 @@ from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_path, new_pose, upload_bodies
+from abd.backends.ways import Ways
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.joint_list import JointList
 from abd.joints.build import build_system
@@ -34,7 +35,7 @@ from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels import bodies, figures, integrators, paths, sums
 
 
-class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
+class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
     def __init__(self, model: Model, device: str = "cpu", resident: bool = False):
