@@ -139,7 +139,7 @@ class Contacts:
         self.device.launch(
             way_shares,
             batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, approach,
-            self.arrays("current")[1], int(back), self.law.d_hat, shares, grain=512 // self.batch,
+            self.arrays("current")[1], int(back), shares, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares

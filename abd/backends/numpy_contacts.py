@@ -96,7 +96,8 @@ class NumpyContacts:
         where it is free as a whole. The candidates of the iterate stay."""
         found = find_candidates(self.model, self.surfaces, self.pairs, path, 0.0)
         candidates = contacts(self.model, self.surfaces, self.pairs, found)
-        shares = ccd.way_shares(path, candidates, self.settings.d_hat)
+        bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
+        shares = ccd.way_shares(path, candidates, self.pair_law.activation(*bodies))
         if shares.min(initial=1.0) == 1.0:
             return 1.0, ()
         first = int(shares.argmin())
