@@ -123,9 +123,9 @@ def way_shares(
 ):
     """How far the way of a batch of candidates is proven free, 1 where it is free as a whole; listed = [pairs, candidates].
 
-    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, in
-    activations, or lower bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value at the
-    other end, and a fifth of it is kept; no less than the activation if that is smaller.
+    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, in activations,
+    or lower bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value
+    at the other end, and a fifth of it is kept; no less than the activation if that is smaller.
     """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
