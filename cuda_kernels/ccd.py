@@ -3,7 +3,8 @@
 Over [t, t + tau] every point leaves its tangent by at most ``bend tau^2 / 2``. Of several proofs how far a candidate may
 advance the longest counts. *Speed*: the distance falls at most by the relative speed of the two primitives after
 removing the mean velocity of their points. *Plane*: the plane across the closest points, fixed to the second body, has
-all points of the first primitive ahead of it. *Lines*: those of two edges keep their distance.
+all points of the first primitive ahead of it. *Points*: two points alone stay apart along the line between them.
+*Lines*: those of two edges keep their distance.
 """
 
 import warp as wp
@@ -25,6 +26,8 @@ from cuda_kernels.surfaces import (
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
+ANY_GAP = wp.constant(wp.float64(1.0e300))
+"""No bound on the gap that a march leaves [m]."""
 STRAINED = wp.constant(wp.float64(0.75))
 """Strain along the path beyond which the second body is no frame to prove anything in."""
 ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
@@ -227,14 +230,16 @@ def march(
     end: wp.float64,
     known: wp.float64,
     approach: wp.float64,
+    least: wp.float64,
+    cap: wp.int32,
 ) -> wp.float64:
     """Largest proven-safe alpha, up to `end`, of a candidate of bodies i, j that is not far.
 
     `known` is its gap at alpha = 0 or a lower bound of it [m], `approach` bounds how much closer its bodies come [m], all
     along the path; it is negative where they stay as they are.
 
-    Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, or at
-    its cap of advances, with the alpha proven so far.
+    Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, and
+    no more than `least` [m], or at its cap of advances, with the alpha proven so far.
     """
     kind = c[1]
     prim = primitives(s, i, j, kind, c[2], c[3])
@@ -260,7 +265,7 @@ def march(
     near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
     distance = wp.length(near.r)
     gap = near.side * distance - xi
-    stop = ENOUGH * gap
+    stop = wp.min(ENOUGH * gap, least)
     frame = Frame()
     t = wp.float64(0.0)
     marching = gap > ZERO
@@ -286,6 +291,8 @@ def march(
                 u0 = seen(x.x0, v.x0, pg, path.dp[g], spin)
                 u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
                 tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
+                if prim.x1 == prim.x2 and prim.x2 == prim.x3:
+                    tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
                 if edges and t + tau < end:
                     c0 = x.x1 - x.x0
                     along = wp.dot(pf + Af * near.Xi - x.x0, c0) / wp.dot(c0, c0)
@@ -305,7 +312,7 @@ def march(
             distance = wp.length(near.r)
             gap = near.side * distance - xi
             advances = advances + 1
-            if gap <= stop or advances >= MAX_ADVANCES:
+            if gap <= stop or advances >= cap:
                 marching = False
     by_bodies = (ONE - LEFT) * known / approach
     if by_bodies > t:
@@ -353,7 +360,7 @@ def times_of_impact(
             j = pairs[c[0]][1]
             gap = known[k] * activation(s.between, i, j)
             if not is_far(approach[c[0]], gap, end):
-                alpha = march(s, path, i, j, c, minimum, end, gap, approach[c[0]])
+                alpha = march(s, path, i, j, c, minimum, end, gap, approach[c[0]], ANY_GAP, MAX_ADVANCES)
                 if alpha < found:
                     first_found[island[i]] = alpha
         toi[k] = alpha

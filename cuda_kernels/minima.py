@@ -109,13 +109,15 @@ def between(s: Surfaces, u: wp.int32, w: wp.int32, x: wp.vec3d, p: wp.vec3d, A: 
 
 
 @wp.func
-def in_triangle(s: Surfaces, v: wp.int32) -> bool:
-    """Whether a vertex belongs to a triangle: those come first around it."""
-    begin = s.topology.ring_start[v]
-    if begin == s.topology.ring_start[v + 1]:
+def is_met(s: Surfaces, u: wp.int32, v: wp.int32) -> bool:
+    """Whether vertex v meets a triangle or edge around u: those of the largest dimension come first."""
+    begin = s.topology.ring_start[u]
+    if begin == s.topology.ring_start[u + 1]:
         return False
     t = s.targets[s.topology.ring_target[begin]]
-    return t[1] != t[2]
+    if t[1] != t[2]:
+        return True
+    return t[0] != t[1] and s.least[v] <= 1
 
 
 @wp.func
@@ -141,7 +143,8 @@ def of_vertex(
     weight = s.topology.vertex_weight[source]
     if weight == ZERO:
         return out
-    alone = s.isolated[source] != 0
+    # wires are targets of points and of the ends of wires alone
+    wires = s.least[source] <= 1
     x = pose.p[v] + pose.A[v] * prim.x0
     p = pose.p[o]
     A = pose.A[o]
@@ -187,7 +190,7 @@ def of_vertex(
                 for m in range(s.topology.ring_start[u], s.topology.ring_start[u + 1]):
                     other = s.topology.ring_target[m]
                     triangle = s.targets[other][1] != s.targets[other][2]
-                    if triangle or alone:
+                    if triangle or wires:
                         count = count - 1
                         if pattern(s, start, other, x, p, A) == s.topology.ring_pattern[m]:
                             count = count + 1
@@ -199,9 +202,9 @@ def of_vertex(
                         count = count + s.topology.spoke_extra[m]
         value = weight * wp.float64(count)
         if k > 3 and D < reach:
-            # two corners of triangles meet each other from both sides
+            # two corners that meet each other from both sides
             u = s.topology.corners[target][k - 4]
-            if in_triangle(s, source) and in_triangle(s, u):
+            if is_met(s, u, source) and is_met(s, source, u):
                 value = value - wp.float64(0.5) * wp.min(weight, s.topology.vertex_weight[u])
         if value != ZERO:
             out[k] = value

@@ -23,6 +23,7 @@ from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
 from cuda_kernels.contact_blocks import contact_blocks
 from cuda_kernels.contact_elements import contact_elements
+from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64
@@ -129,6 +130,26 @@ class Contacts:
             approach, self.arrays("current")[1], c.kept, int(proven), self.first_found, toi, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
+
+    def way_shares(self, path: Path, back: bool, out: wp.array) -> wp.array:
+        """Per body, how far the ways of the candidates it emits are proven free, and the same of every candidate; the ways
+        lead `back` or forth (`abd.backends.ways`). Slot "current" holds the gaps at the end of the step."""
+        c, (pairs, batches) = self.candidates, self._sizes()
+        shares, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
+        self.device.launch(
+            way_shares,
+            batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, approach,
+            self.arrays("current")[1], int(back), shares, grain=512 // self.batch,
+        )  # fmt: skip
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
+        return shares
+
+    def bodies_of(self, candidate: int) -> tuple[int, ...]:
+        """The two bodies of a candidate."""
+        c = self.candidates
+        pair = np.searchsorted(self.device.read(c.segment, c.pair_count + 1), candidate, side="right") - 1
+        return tuple(c.pair_list()[pair].tolist())
 
     def arrays(self, slot: str):
         """Energy and gap of every candidate, for slot "current" or "trial"."""
@@ -282,19 +303,21 @@ class Friction:
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
 
-    def lag(self, pose: Pose) -> None:
-        """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded."""
+    def lag(self, pose: Pose, heading: wp.array) -> None:
+        """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
+
+        `heading` (n,) are the maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`)."""
         if not self.enabled:
             return
         if not self.device.resident:
             self.laggings += 1
-            self._freeze(pose, self._mark(pose))
+            self._freeze(pose, heading, self._mark(pose))
             return
         self.follow_list()
-        self.launch_lag(pose)
+        self.launch_lag(pose, heading)
         wanted = int(self.device.read(self.wanted)[0])
         if self.make_room(wanted):
-            self.launch_lag(pose)
+            self.launch_lag(pose, heading)
         self.take(wanted)
 
     def follow_list(self) -> None:
@@ -309,11 +332,11 @@ class Friction:
         # the pairs, but not yet how many of their candidates will be frozen
         self.reduction.follow(PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, 0, c.pair_room))
 
-    def launch_lag(self, pose: Pose) -> None:
+    def launch_lag(self, pose: Pose, heading: wp.array) -> None:
         """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
         where there is no room for all."""
         if self.enabled:
-            self._freeze(pose, self._mark(pose))
+            self._freeze(pose, heading, self._mark(pose))
 
     @property
     def follows_list(self) -> bool:
@@ -362,15 +385,15 @@ class Friction:
         device.launch(friction.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
         return offset
 
-    def _freeze(self, pose: Pose, offset: wp.array) -> None:
+    def _freeze(self, pose: Pose, heading: wp.array, offset: wp.array) -> None:
         """Freeze what was marked, and find the pairs that it belongs to."""
         c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
         extent, pairs = device.extent(c.count, c.room), device.extent(c.pair_count, c.pair_room)
         if device.resident or self.count:
             device.launch(
                 friction.lag_contacts,
-                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, c.pairs, c.items, c.counts, offset,
-                self.lagged,
+                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, heading, c.pairs, c.items, c.counts,
+                offset, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
             wp.copy(self.pairs, c.pairs, count=pairs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from abd.backends.body_data import smallest_moments
@@ -113,13 +111,26 @@ class NumpyContacts:
         """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
         return ccd.time_of_impact(path, self.candidates, limit[self.owners])
 
+    def free_way(self, path: Path) -> tuple[float, tuple[int, ...]]:
+        """How far a path between two states is proven free, and the bodies that are the first in one another's way: nobody
+        where it is free as a whole. The candidates of the iterate stay."""
+        found = find_candidates(self.model, self.surfaces, self.pairs, path, 0.0)
+        candidates = contacts(self.model, self.surfaces, self.pairs, found)
+        bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
+        shares = ccd.way_shares(path, candidates, self.pair_law.activation(*bodies))
+        if shares.min(initial=1.0) == 1.0:
+            return 1.0, ()
+        first = int(shares.argmin())
+        return float(shares[first]), (int(candidates.first[first]), int(candidates.second[first]))
+
 
 class NumpyFriction:
     """Friction of the contacts frozen in one state.
 
     Attributes:
         enabled: whether any pair of materials rubs.
-        candidates: (l,) the frozen contacts; owners: (l,) as of the contacts; lagged: what was frozen of them.
+        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
+        lagged: what was frozen of them.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
@@ -134,25 +145,26 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        nothing = np.zeros(0, dtype=int)
-        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[nothing], self.touching.parameters[nothing])
+        q, nothing = self.touching.model.bodies.q, np.zeros(0, dtype=int)
+        none = self.touching.candidates[nothing]
+        self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
-    def lag(self, q: np.ndarray) -> None:
-        """Freeze the contacts that rub in the state q (n, 12)."""
+    def lag(self, q: np.ndarray, heading: np.ndarray) -> None:
+        """Freeze the contacts that rub in the state q (n, 12); `heading` as in `abd.potentials.friction.freeze`."""
         if self.enabled:
-            parts, touching = self.touching.parts, self.touching
-            self._freeze(parts.positions(q), parts, touching.part_parameters, touching.weights(q))
+            touching = self.touching
+            self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
 
     def _freeze(
         self,
-        x: np.ndarray,
+        q: np.ndarray,
         candidates: contact.Contacts,
+        heading: np.ndarray,
         parameters: ContactParameters,
         weights: contact.Weights | None = None,
     ) -> None:
-        lagged = friction.lag(x, candidates, parameters, weights)
-        self.candidates = candidates[lagged.source]
-        self.lagged = replace(lagged, source=np.arange(len(lagged)))
+        radius = self.touching.model.bodies.radius
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, weights)
         self.owners = owners_of(self.candidates, self.touching.model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:

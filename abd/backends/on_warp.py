@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.body_data import BodyData, body_boxes
+from abd.backends.body_data import BodyData, body_boxes, surface_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
@@ -23,6 +23,7 @@ from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_path, new_pose, upload_bodies
+from abd.backends.ways import Ways
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.joint_list import JointList
 from abd.joints.build import build_system
@@ -34,7 +35,7 @@ from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels import bodies, figures, integrators, paths, sums
 
 
-class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
+class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
     def __init__(self, model: Model, device: str = "cpu", resident: bool = False):
@@ -50,6 +51,7 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
+        self.surface_box = tuple(d.upload(side, wp.vec3d) for side in surface_boxes(model))
         self.pose, self.trial, self.straight, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(6))
         self.path = new_path(d, n)
         self.velocity, self.earlier, self.q = (d.zeros((n, 12), wp.float64) for _ in range(3))

@@ -1,7 +1,7 @@
 """Continuous collision detection by conservative advancement, on straight paths and on arcs.
 
 From a safe t the two primitives of a contact are known to stay apart for a while: over [t, t + tau] a point departs from
-its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Three proofs say for how long; the longest counts, spending
+its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Four proofs say for how long; the longest counts, spending
 four fifths of the gap beyond the separation, and the positions are evaluated on the path again.
 
 - Speed: in any direction the distance falls by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the quadratic
@@ -9,6 +9,8 @@ four fifths of the gap beyond the separation, and the positions are evaluated on
 - Plane: seen from the second body its primitive rests, behind the plane across the closest points. Points of the first
   primitive, at the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
   ``n . (x_k - x_l) + tau n . u_k`` outweighs their bend as seen from there. Sliding and common rotation pass.
+- Points: two points alone stay apart along the line between them, however the bodies about them turn. Balls that spin
+  where they touch so pass.
 - Lines, for two edges: with c the first, e the second, and r between any two points of them, ``r . (e x c) / |e x c|``
   is the distance of their lines. Edges that cross may slide and turn on one another. The triple product is the
   difference of large terms where the edges are long or almost parallel: what rounding may have done to it is allowed for.
@@ -31,6 +33,8 @@ LEFT = 0.19
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 STRAINED = 0.75
 """Strain along the path beyond which the second body is no frame to prove anything in."""
+MANY = 4096
+"""Advances on the way between two states: tight gaps and turning bodies take hundreds, and nothing depends on few."""
 ROUNDING = 16.0 * np.finfo(float).eps
 """Relative error allowed to terms that cancel."""
 NEVER = 1e100
@@ -38,17 +42,22 @@ NEVER = 1e100
 
 
 def time_of_impact(
-    path: Path, contacts: Contacts, limit: np.ndarray | float = 1.0, iterations: int = 1000
+    path: Path,
+    contacts: Contacts,
+    limit: np.ndarray | float = 1.0,
+    iterations: int = 1000,
+    least: np.ndarray | float = np.inf,
 ) -> np.ndarray:
     """How far along the path every contact is proven to stay beyond its separation.
 
     Args:
         path: arcs of all bodies; contacts: m candidates.
         limit: (m,) how far the path is followed at most; iterations: largest number of advances.
+        least: (m,) gaps down to which a march goes on, even if they are less than a fifth of the initial one [m].
 
     Returns:
         (m,) values of alpha in [0, limit]. The limit where the path is free; otherwise the gap is down to a fifth or
-        less of the initial one, unless the advances ran out: then alpha is what had been proven until then. 0 for
+        less of the initial one, and to `least`, unless the advances ran out: then alpha is what had been proven until then. 0 for
         contacts at or below their separation at the start.
     """
     end = np.broadcast_to(np.asarray(limit, dtype=float), len(contacts))
@@ -64,7 +73,7 @@ def time_of_impact(
         gap = np.sqrt(near.D) - here.xi
         if advance == 0:
             bent, stretch = _frames(path, contacts, x)
-            stop = np.maximum(ENOUGH * gap, 0.0)
+            stop = np.maximum(np.minimum(ENOUGH * gap, least), 0.0)
             approach, room = path.approach(contacts.first, contacts.second), (1.0 - LEFT) * np.maximum(gap, 0.0)
             free = (approach * end <= room) & (gap > 0.0)
             by_bodies = np.where(free, end, np.minimum(room / np.where(approach > 0.0, approach, np.inf), end))
@@ -78,6 +87,10 @@ def time_of_impact(
             _plane(x, u, r, here, floor, *frame),
             _root((1.0 - LEFT) * gap, _relative_speed(v, here), bends[rows]),
         )
+        points = _two_points(here)
+        n = r[points] / _norm(r[points])[:, None]
+        closing = dot(n, v[points, 1] - v[points, 0])
+        tau[points] = np.maximum(tau[points], _root((1.0 - LEFT) * gap[points], closing, bends[rows][points]))
         edges = here.stencil == Stencil.EDGE_EDGE
         left, ends = 1.0 - t[rows][edges], near.w[going][edges]
         lines = _lines(x[edges], u[edges], r[edges], ends[:, 1], floor[edges], left, *(part[edges] for part in frame))
@@ -85,6 +98,17 @@ def time_of_impact(
         t[rows] = np.minimum(t[rows] + tau, end[rows])
         rows = rows[t[rows] < end[rows]]
     return np.maximum(t, by_bodies)
+
+
+def way_shares(path: Path, contacts: Contacts, least: np.ndarray | float = np.inf) -> np.ndarray:
+    """(m,) how far the way between two states is proven free, 1 where it is free as a whole.
+
+    Both ends are free of intersections. A gap may shrink towards its value at the end, and a fifth of it is kept; no less
+    than `least` [m] if that is smaller.
+    """
+    x, _ = _motion(path, contacts, np.ones(len(contacts)))
+    end = np.maximum(np.sqrt(closest(x, contacts).D) - contacts.xi, 0.0)
+    return time_of_impact(path, contacts, iterations=MANY, least=np.minimum(ENOUGH * end, least))
 
 
 def _motion(path: Path, contacts: Contacts, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,6 +132,12 @@ def _sides(contacts: Contacts) -> np.ndarray:
     """(m, 4) true where a point belongs to the first primitive; feet on a half-space belong to the second."""
     stand_in = np.where(contacts.stencil == Stencil.POINT_PLANE, Stencil.POINT_TRIANGLE, contacts.stencil)
     return FIRST[stand_in] > 0.0
+
+
+def _two_points(contacts: Contacts) -> np.ndarray:
+    """(m,) whether the target is a point (a, a, a)."""
+    a, b, c = np.moveaxis(contacts.rest[:, 1:], 1, 0)
+    return (contacts.stencil == Stencil.POINT_TRIANGLE) & (a == b).all(axis=1) & (b == c).all(axis=1)
 
 
 def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

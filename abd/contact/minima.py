@@ -21,9 +21,9 @@ A tie, such as a vertex exactly over a flat edge, may be decided either way: the
 always add up to 1. Over a valley two faces count with the edge between them taken off, and as the closest point leaves
 one of them its share fades continuously.
 
-Two corners of triangles meet each other from both sides. Either side gives back half of ``min(C_v, C_u) b(v, u)``, so that
-tip to tip counts once, and two boxes that stand flush on one another count the corners of the face between them, as they
-do when one is shifted.
+Two corners of triangles, or two ends of codimensional edges, meet each other from both sides. Either side gives back half
+of ``min(C_v, C_u) b(v, u)``, so that tip to tip counts once, and two boxes that stand flush on one another count the
+corners of the face between them, as they do when one is shifted.
 
 Two edges a, b with weights C_a, C_b
 
@@ -31,8 +31,9 @@ Two edges a, b with weights C_a, C_b
 
 with b_k the barrier of the end against the other edge. l_k = 1 where the other edge belongs to a triangle: the end is a
 vertex against a surface there and counts above, so that T fades to 0 as the crossing leaves the edge, and the vertex
-carries on. Codimensional edges are no targets of vertices; there ``l_k = 1 - share`` of the end (`topology`), and the
-edges around it carry its contact together. Flat and concave edges have weight 0.
+carries on. Codimensional edges are targets of the ends of their like, with l_k = 1, but not of the corners of triangles;
+there ``l_k = 1 - share`` of the end (`topology`), and the edges around it carry its contact together. Flat and concave
+edges have weight 0.
 
 All of it is a function of distances, so that forces are the exact gradient: nothing is frozen and no energy made. The
 Hessian takes the second derivatives of the barriers, those of ends of crossing edges only where they are positive.
@@ -225,8 +226,8 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
             weight=C[of_vertices[mine]],
         )
         index, row = _ranges(topology.ring_start, corner)
-        # wires are targets of isolated points alone
-        meant = (surfaces.target_dimension[topology.ring_target[index]] == 2) | surfaces.isolated[v[mine]][row]
+        # wires are targets of points and of the ends of wires alone
+        meant = surfaces.target_dimension[topology.ring_target[index]] >= surfaces.least[v[mine]][row]
         index, row = index[meant], row[meant]
         part.constant = 1.0 - np.bincount(row, minlength=len(mine)) - 0.5 * _tips(surfaces, topology, v[mine], corner)
         part.ask(row, topology.ring_target[index], topology.ring_pattern[index])
@@ -337,12 +338,13 @@ def _retargeted(surfaces: Surfaces, base: Contacts, corners: np.ndarray) -> Cont
 
 
 def _tips(surfaces: Surfaces, topology: Topology, v: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """(m,) the smaller weight over that of v of corners v, u of triangles, which meet each other from both sides; else 0."""
+    """(m,) the smaller weight over that of v of corners v, u which meet each other from both sides; else 0."""
     both = np.ones(len(v), dtype=bool)
-    for corner in (v, u):
+    for corner, other in ((v, u), (u, v)):
         first = np.minimum(topology.ring_start[corner], max(len(topology.ring_target) - 1, 0))
         alone = topology.ring_start[corner] == topology.ring_start[corner + 1]
-        both &= ~alone & (surfaces.target_dimension[topology.ring_target[first]] == 2)
+        # points meet once
+        both &= ~alone & (surfaces.target_dimension[topology.ring_target[first]] >= np.maximum(surfaces.least[other], 1))
     weight = topology.vertex_weight
     return np.where(both, np.minimum(1.0, weight[u] / np.where(weight[v] > 0.0, weight[v], 1.0)), 0.0)
 

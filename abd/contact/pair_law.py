@@ -144,13 +144,13 @@ def thinnest_extents(model: Model) -> np.ndarray:
     """(n,) thinnest extent of every body [m], infinite where it has none: of half-spaces, and of surfaces without thickness.
 
     Closed meshes: the smallest side of the box about them, in their own frame or along the principal axes of their
-    vertices, whichever is smaller. Shells, rods and points: twice their radius.
+    vertices, whichever is smaller, and twice their radius. Shells, rods and points: twice their radius.
     """
     bodies = model.bodies
     of_meshes = np.array([_thinnest(mesh) for mesh in model.meshes] + [np.inf])
     solid = of_meshes[bodies.mesh]
-    codimensional = np.where(bodies.radius > 0.0, 2.0 * bodies.radius, np.inf)
-    return np.minimum(solid, codimensional)
+    thickness = 2.0 * bodies.radius
+    return np.where(np.isfinite(solid), solid + thickness, np.where(thickness > 0.0, thickness, np.inf))
 
 
 def _thinnest(mesh: Mesh) -> float:

@@ -6,7 +6,8 @@ edge and vertex of a surface, the targets around it, and constants of the rest s
     edge weight     how convex an edge is: 0 where its two faces are flat or, on a closed mesh, concave; 1 from `SHARP` on
                     and for edges of one face (the boundary of an open mesh), of none, or of more than two
     vertex weight   the largest of its edges'; 1 for isolated points
-    vertex share    that over the sum of its edges' weights: what each of them carries of the vertex
+    vertex share    that over the sum of its edges' weights: what each of them carries of the vertex against codimensional
+                    edges; 0 for vertices that meet those themselves (`Surfaces.least`)
 
 A flat or concave edge, or vertex, is never the point of a surface that another body touches first. Vertices in one
 place count as one, and so do edges between them.
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.contact.surfaces import Surfaces
+from abd.contact.surfaces import Surfaces, least_dimension
 from abd.model import Mesh, Model
 
 FLAT = 1e-6
@@ -131,7 +132,8 @@ def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
     sides[:faces] = side.reshape(-1, 3)
     edges = np.sort(same[mesh.edges.reshape(-1, 2).astype(np.int64)], axis=1)
     edge_weight, faced = _edge_weights(mesh, triangles, edges, ends, side, shared)
-    vertex_weight, vertex_share = _vertex_weights(edges, edge_weight, isolated, same)
+    meets_wires = least_dimension(mesh) <= 1
+    vertex_weight, vertex_share = _vertex_weights(edges, edge_weight, isolated, meets_wires, same)
     return {
         "vertex_weight": vertex_weight,
         "vertex_share": vertex_share,
@@ -211,7 +213,7 @@ def _edge_weights(
 
 
 def _vertex_weights(
-    edges: np.ndarray, weight: np.ndarray, isolated: np.ndarray, same: np.ndarray
+    edges: np.ndarray, weight: np.ndarray, isolated: np.ndarray, meets_wires: np.ndarray, same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights and shares (v,) of the vertices; those in the place of an earlier one have the weight 0."""
     count = len(same)
@@ -219,6 +221,7 @@ def _vertex_weights(
     np.maximum.at(largest, edges.ravel(), np.repeat(weight, 2))
     np.add.at(total, edges.ravel(), np.repeat(weight, 2))
     share = np.where(total > 0.0, largest / np.where(total > 0.0, total, 1.0), 1.0)
+    share[meets_wires] = 0.0
     value = np.where(isolated, 1.0, np.where(same == np.arange(count), largest, 0.0))
     return value, share[same]
 

@@ -12,11 +12,12 @@ from abd.errors import StepFailure
 
 @dataclass
 class Progress:
-    """What the iterations of one step amount to."""
+    """What the iterations of one step amount to; `refused_ways`: (sub)steps taken again because their way was not free."""
 
     newton: int = 0
     linear: int = 0
     trials: int = 0
+    refused_ways: int = 0
     tolerance: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
 
@@ -51,6 +52,13 @@ def not_converged(iterations: int, still_open: float, speed: float, tolerance: f
     return StepFailure(
         "not_converged",
         f"{iterations} Newton iterations left a vertex speed of {speed:.3g} m/s (tolerance {tolerance:.3g}) {where}",
+    )
+
+
+def no_decrease(halvings: int, where: str) -> StepFailure:
+    """That the line search found no lower energy; where: in which island."""
+    return StepFailure(
+        "line_search", f"no decrease of the energy along the Newton direction in {halvings} halvings {where}"
     )
 
 

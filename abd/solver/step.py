@@ -27,6 +27,7 @@ from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
+from abd.solver.ways import NotFree, Pieces, prove_free
 from abd.state import State
 
 _log = logging.getLogger(__name__)
@@ -62,7 +63,8 @@ class Opening:
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
-    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame. What the host is asked for
+    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame. One whose way is not free is
+    taken in pieces of their own (`abd.solver.ways`). What the host is asked for
     is read when it is asked for, and kept until the next step.
 
     Attributes:
@@ -247,27 +249,48 @@ class Stepper:
         begin = perf_counter()
         progress = Progress()
         try:
-            substeps = self._advance(self.settings.dt, self.settings.retries, progress)
+            substeps = self._go(self.settings.dt, self.settings.retries, progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
             raise
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
+    def _go(self, h: float, retries: int, progress: Progress) -> int:
+        """Substeps with free ways that make h; where they fail, the state is as before."""
+        pieces, saved, work, substeps = Pieces(h, self.settings.dt), None, self.work, 0
+        try:
+            while pieces.left:
+                try:
+                    substeps += self._advance(pieces.length, retries, progress)
+                    pieces.free()
+                except NotFree as refusal:
+                    progress.refused_ways += 1
+                    if saved is None:
+                        saved = self.state()
+                    if not pieces.shorten(refusal.share):
+                        raise
+        except StepFailure:
+            if saved is not None:
+                self.restore(saved)
+                self.work = work
+            raise
+        return substeps
+
     def _advance(self, h: float, retries: int, progress: Progress) -> int:
-        """Substeps that make h; where they fail, the state is as before."""
+        """Substeps that make h, or one whose way is not free; where they fail, the state is as before."""
         kept = self._before_trying()
         try:
             self._try(h, progress)
             return 1
         except StepFailure as failure:
             self._take_back(*kept)
-            if retries == 0 or failure.reason in ("blocked", "limits", "memory"):
+            if retries == 0 or failure.reason in ("blocked", "limits", "memory", "passed"):
                 raise
         saved, work = self.state(), self.work
         try:
-            first = self._advance(0.5 * h, retries - 1, progress)
-            return first + self._advance(0.5 * h, retries - 1, progress)
+            first = self._go(0.5 * h, retries - 1, progress)
+            return first + self._go(0.5 * h, retries - 1, progress)
         except StepFailure:
             self.restore(saved)
             self.work = work
@@ -323,6 +346,8 @@ class Stepper:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
+        with progress.time("way"):
+            prove_free(backend, self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h)
 
