@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from abd.contact.pair_law import PairLaw
 from abd.joint_list import JointList
 from abd.model import Kind, Model
 
@@ -32,9 +33,16 @@ def summary(model: Model) -> list[str]:
         lines.extend(_mechanisms(model))
     lines.append(
         f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, "
-        f"tolerance {settings.tolerance:.3g} m/s, d_hat {settings.d_hat:.3g} m"
+        f"tolerance {settings.tolerance:.3g} m/s, contact within {_activations(model)} m"
     )
     return lines + [f"note: {note}" for note in model.notes]
+
+
+def _activations(model: Model) -> str:
+    """Gaps below which bodies act on one another: one number, or the smallest and the largest."""
+    own = PairLaw(model).d_hat
+    low, high = (f"{value:.3g}" for value in (own.min(initial=np.inf), own.max(initial=0.0)))
+    return low if low == high else f"{low} .. {high}"
 
 
 MECHANISMS_SHOWN = 5

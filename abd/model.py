@@ -284,10 +284,12 @@ class Settings:
         dt: time step of one frame [s].
         integrator: "generalized_alpha", "bdf1" or "bdf2"; spectral_radius: of generalized alpha [-].
         gravity: (3,) [m/s^2].
-        d_hat: distance at which contact begins to act [m].
+        d_hat: distance at which contact of every pair begins to act [m]; None = by pair (`abd.contact.pair_law`).
         minimum_separation: added to every pair's separation [m].
         barrier: "log", "log_sq" or "cubic".
-        contact_stiffness: kappa_c [J/m^4], [J/m^2] for cubic; None = automatic.
+        contact_set: "minima" (every local minimum of distance counts once) or "ipc" (all pairs of primitives).
+        limit_reach: distance from a limit of a joint at which its barrier begins to act [m].
+        contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: speed below which friction counts as static [m/s].
         friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
         tolerance: largest vertex speed of the last Newton step [m/s].
@@ -308,9 +310,11 @@ class Settings:
     integrator: str = "generalized_alpha"
     spectral_radius: float = 0.7
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
-    d_hat: float = 1e-3
+    d_hat: float | None = 1e-3
+    limit_reach: float = 1e-3
     minimum_separation: float = 0.0
     barrier: str = "log"
+    contact_set: str = "minima"
     contact_stiffness: float | None = None
     eps_v: float = 1e-3
     friction_iterations: int = 1

@@ -303,7 +303,9 @@ class Simulation:
     def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
         """Go on from q, qd (n, 12), to which no step led."""
         kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
-        changed = State(q=q, qd=qd, time=state.time, step=state.step, contact_stiffness=state.contact_stiffness)
+        if np.array_equal(q, state.q):
+            kept |= {name: state.extra[name] for name in ("law_key", "law_activation", "law_factor")}
+        changed = State(q=q, qd=qd, time=state.time, step=state.step)
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
         self.forget_readings()
@@ -325,8 +327,6 @@ class Simulation:
             "time": state.time,
             "step": state.step,
             "previous_h": state.previous_h,
-            "contact_stiffness": state.contact_stiffness,
-            "smallest_gap": state.smallest_gap,
             "extra": state.extra,
             "coordinates": self.coordinates.copy(),
             "joints": self.control.saved(),
@@ -349,8 +349,7 @@ class Simulation:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
             arrays["q"] = apart
         self.control.restore(saved["joints"])
-        numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
-        numbers["smallest_gap"] = float(saved.get("smallest_gap", np.inf))
+        numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
         self.coordinates = np.asarray(saved["coordinates"]).copy()

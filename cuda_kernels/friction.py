@@ -6,8 +6,10 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose, axial, rotation
 from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.elements import PLAIN, Elements
+from cuda_kernels.minima import PARTS, coefficients, part
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -51,8 +53,8 @@ def lag_contacts(
     offset: wp.array(dtype=wp.int32),
     out: Lagged,
 ):
-    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose, their points on the surfaces of
-    bodies with a radius; listed = [pairs, candidates]."""
+    """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
+    on the surfaces of bodies with a radius; negative coefficients take load from others. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1] or out.counts[1] == 0:
         return
@@ -64,18 +66,27 @@ def lag_contacts(
     j = pairs[c[0]][1]
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    D = wp.dot(near.r, near.r)
-    d = wp.sqrt(D)
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
-    b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
-    out.pair[e] = wp.vec2i(i, j)
-    n = near.r / d
-    out.n[e] = n
-    out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i]), ONE)
-    out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j]), ONE)
-    if c[1] == VERTEX_PLANE:
-        out.Y_j[e] = wp.vec4d()
-    out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]
+    a = activation(s.between, i, j)
+    xi = separation(s, i, j, law.minimum)
+    kappa = stiffness(law, s, i, j, a, xi)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    for m in range(PARTS):
+        if counts[m] != ZERO:
+            if m > 0:
+                one = part(c[1], prim, m)
+                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(near.r, near.r)
+            d = wp.sqrt(D)
+            b = barrier(law.kind, D, a, xi)
+            n = near.r / d
+            out.pair[e] = wp.vec2i(i, j)
+            out.n[e] = n
+            out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i]), ONE)
+            out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j]), ONE)
+            if c[1] == VERTEX_PLANE:
+                out.Y_j[e] = wp.vec4d()
+            out.load[e] = -mu[s.material[i], s.material[j]] * kappa * counts[m] * TWO * d * b[1]
+            e = e + 1
 
 
 @wp.kernel
@@ -87,25 +98,31 @@ def rubbing(
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     surfaces: Surfaces,
+    law: ContactLaw,
     pose: Pose,
     gap: wp.array(dtype=wp.float64),
-    d_hat: wp.float64,
     count: wp.array(dtype=wp.int32),
 ):
-    """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk.
+    """How many parts of a candidate carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk.
     listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1]:
         return
     count[k] = 0
-    if gap[k] >= d_hat:
+    if gap[k] >= ONE or gap[k] <= ZERO:
         return
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
     if mu[material[i], material[j]] > ZERO:
         prim = primitives(surfaces, i, j, c[1], c[2], c[3])
-        count[k] = 1 - mollifier(c[1], prim, pose.A[i], pose.A[j]).active
+        if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
+            near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], surfaces.plane[j])
+            xi = separation(surfaces, i, j, law.minimum)
+            counts = coefficients(surfaces, law.kind, activation(surfaces.between, i, j), xi, pose, i, j, c, prim, near)
+            for m in range(PARTS):
+                if counts[m] != ZERO:
+                    count[k] = count[k] + 1
 
 
 @wp.func

@@ -65,7 +65,7 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
         enabled=np.array([[True, True], [True, False]]),
     )
-    return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT), {})
+    return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT, contact_set="ipc"), {})
 
 
 def states(count: int, seed: int, spread: float) -> np.ndarray:

@@ -204,7 +204,7 @@ def test_near_pairs_are_those_with_a_small_gap(name):
     for distance in (0.5 * D_HAT, np.median(gap), np.inf):
         near = np.unique(listed.pair[gap < distance])
         np.testing.assert_array_equal(
-            kernels.contacts.near_pairs(distance), np.column_stack([pairs.i[near], pairs.j[near]])
+            kernels.contacts.near_pairs(distance / D_HAT), np.column_stack([pairs.i[near], pairs.j[near]])
         )
     assert len(near) > 0
 

@@ -137,8 +137,7 @@ def test_figures_of_contacts_are_those_of_the_definitions():
     found, q = stepper.figures, stepper.q
     definition = NumpyBackend(simulation.model)
     definition.load_state(q, stepper.qd, q, stepper.qd)
-    rule = scheme("bdf1", DT)
-    definition.begin(rule, np.zeros(simulation.backend.n, int), 1e-5, None, stepper.contact_stiffness)
+    definition.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
     definition.follow_velocity(np.zeros(simulation.backend.n, int))
     assert found.contacts == definition.contact_count() > 0
     assert found.smallest_gap == pytest.approx(definition.smallest_gap(), rel=1e-10)

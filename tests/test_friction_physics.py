@@ -115,11 +115,12 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
     simulation = abd.Simulation(scene, device=NAME)
     for _ in range(100):
         report = simulation.step()
-    settings = simulation.model.settings
     gap = report.min_gap
-    slope = barrier(kind, np.array([gap**2]), settings.d_hat, 0.0)[1][0]
-    force = -4.0 * simulation.host_state().contact_stiffness * slope * 2.0 * gap
-    assert 0.0 < gap < settings.d_hat
+    law, pair = simulation.backend.pair_law, (np.array([0]), np.array([1]))
+    a = law.activation(*pair)
+    slope = barrier(kind, np.array([gap**2]), a, 0.0)[1][0]
+    force = -4.0 * law.stiffness(*pair, a, np.zeros(1))[0] * slope * 2.0 * gap
+    assert 0.0 < gap < a[0]
     assert force == pytest.approx(simulation.bodies["box"].mass * G, rel=1e-6)
 
 

@@ -110,7 +110,7 @@ def test_each_island_has_its_own_step_length(make):
     names = model.bodies.names
     q, qd = model.bodies.q, model.bodies.qd * 5.0
     backend.load_state(q, qd, q, qd)
-    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None, 1e9)
+    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
     alpha = backend.follow_velocity(np.ones(n, int))
     at = backend.islands.host
     assert alpha[at[names.index("falling")]] == 1.0
@@ -123,7 +123,7 @@ def test_settled_islands_stay_where_they_are(make):
     backend, n, names = make(model), len(model.bodies), model.bodies.names
     q, qd = model.bodies.q, model.bodies.qd
     backend.load_state(q, qd, q, qd)
-    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None, 1e9)
+    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
     backend.follow_velocity(np.zeros(n, int))
     backend.evaluate()
     backend.lag_friction()

@@ -29,7 +29,9 @@ ROUNDING = 1e-9
     ],
 )  # fmt: skip
 def test_shipped_scenes(name, steps):
-    host, resident = assert_same_steps(abd.load(SCENES / f"{name}.toml"), steps, ROUNDING)
+    # cards of 1 mm in contact amplify the rounding of the linear solves most
+    within = 1e3 * ROUNDING if name == "card_house" else ROUNDING
+    host, resident = assert_same_steps(abd.load(SCENES / f"{name}.toml"), steps, within)
     assert host.backend.iteration is None
     records = resident.backend.iteration.graphs
     assert records.replayed or resident.backend.iteration.reads == steps
@@ -233,18 +235,24 @@ def test_one_body_and_constrained_ones():
     assert_same_steps(scene, 6)
 
 
+def assert_same_laws(host, resident) -> None:
+    """The pairs with a law of their own are the same."""
+    one, other = host.backend.pair_law.own, resident.backend.pair_law.own
+    np.testing.assert_array_equal(one.key, other.key)
+    np.testing.assert_array_equal(one.factor, other.factor)
+    np.testing.assert_allclose(one.activation, other.activation, rtol=1e-12)
+
+
 def test_a_tight_gap_stiffens_the_contact():
-    """Between iterations: islands that touch anything and have converged begin again. Steps begin with the softest
-    contacts, and gaps count as tight early."""
+    """Between iterations: islands that touch anything and have converged begin again. Gaps count as tight early."""
     scene = pile({"tolerance": 1e-9, **PCG})
     scene.add_body("aside", box=[0.2, 0.2, 0.2], position=[9, 0, 0.1005])
     host, resident = pair(scene)
     rising = counted(resident.backend.iteration, "restiffen")
-    soft = patch.object(stiffness.ContactStiffness, "balance", lambda *_: False)
-    with soft, patch.object(stiffness, "TIGHT_GAP", 1.0):
+    with patch.object(stiffness, "TIGHT_GAP", 1.0):
         for _ in range(9):
             step_both(host, resident)
-            assert resident.stepper.contact_stiffness == host.stepper.contact_stiffness
+            assert_same_laws(host, resident)
     assert rising
 
 

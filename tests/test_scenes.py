@@ -11,6 +11,7 @@ from scipy.special import ellipk
 from tool import load_tool
 
 import abd
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile import compile_scene
@@ -66,11 +67,16 @@ class Played:
         """(T, 3) world path of a point of a body's mesh frame."""
         return self.X[name][:, :3, :3] @ np.array(point) + self.X[name][:, :3, 3]
 
-    def barrier_force(self, gap: float) -> float:
-        """Force [N] of one contact at a distance [m]: ``-kappa db/dd``, b = -(d^2 - D)^2 ln(d^2/D), D = d_hat^2."""
-        D, square = self.d_hat**2, gap * gap
+    def barrier_force(self, scene: str, gap: float) -> float:
+        """Force [N] of one contact of the first two bodies of a scene at a distance [m]: ``-kappa db/dd`` with
+        b = -(d^2 - D)^2 ln(d^2/D), D their activation squared."""
+        law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
+        saved = self.trajectory.checkpoint()["simulation"]["extra"]
+        law.own = OwnLaws(saved["law_key"], saved["law_activation"], saved["law_factor"])
+        a = law.activation(*pair)
+        D, square = float(a[0]) ** 2, gap * gap
         slope = -2.0 * (square - D) * np.log(square / D) - (square - D) ** 2 / square
-        return -self.trajectory.checkpoint()["simulation"]["contact_stiffness"] * slope * 2.0 * gap
+        return -law.stiffness(*pair, a, np.zeros(1))[0] * slope * 2.0 * gap
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +157,7 @@ def test_falling_box_falls_as_the_integrator_says_and_rests_on_its_weight(played
     step = np.arange(31)
     np.testing.assert_allclose(run.X["box"][:31, 2, 3], 0.6 - G * 1e-4 * step**2 / 2, atol=1e-13)
     gap = run.X["box"][-1, 2, 3] - 0.1
-    assert 4.0 * run.barrier_force(gap) == pytest.approx(8.0 * G, rel=5e-3)
+    assert 4.0 * run.barrier_force("falling_box", gap) == pytest.approx(8.0 * G, rel=5e-3)
 
 
 def test_box_stack_stands_and_the_ground_carries_all_of_it(played):
@@ -161,7 +167,7 @@ def test_box_stack_stands_and_the_ground_carries_all_of_it(played):
     assert (gaps > 0.0).all() and (gaps < run.d_hat).all()
     assert (np.diff(gaps[1:]) > 0.0).all(), "the lower, the tighter"
     assert np.abs(centers[:, :2]).max() < 1e-9
-    assert 4.0 * run.barrier_force(gaps[0]) == pytest.approx(10.0 * G, rel=5e-3)
+    assert 4.0 * run.barrier_force("box_stack", gaps[0]) == pytest.approx(10.0 * G, rel=5e-3)
 
 
 def creep(ratio: float) -> float:

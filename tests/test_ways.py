@@ -177,7 +177,7 @@ def test_shares_on_the_device(seed):
     kernels.energies(end)
     shares = contacts.way_shares(upload_path(path), False, DEVICE.zeros(n, warp.float64))
     found = DEVICE.read(shares, contacts.candidates.count)
-    expected = way_shares(path, listed, contacts.law.d_hat)
+    expected = way_shares(path, listed, model.settings.d_hat)
     assert np.array_equal(found[inner] < 1.0, expected[inner] < 1.0)
     both = inner & (found < 1.0)
     np.testing.assert_allclose(found[both], expected[both], atol=0.05)

@@ -10,7 +10,13 @@ from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
 from abd.backends.scan import Scan
+from abd.contact.candidates import Candidates as Listed
+from abd.contact.minima import counting
+from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pairs import pairs_of
+from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
+from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
@@ -40,10 +46,10 @@ class Contacts:
         self.device, self.pool = device, Pool(device)
         self.n = len(model.bodies)
         self.done = device.zeros(self.n, wp.int32) if done is None else done
-        self.candidates = Candidates(model, device)
+        self.pair_law = PairLaw(model)
+        self.candidates = Candidates(model, device, self.pair_law)
         self.law = kernels.ContactLaw()
         self.law.kind = BARRIERS[settings.barrier]
-        self.law.d_hat = settings.d_hat
         self.law.minimum = settings.minimum_separation
         self.law.kappa = device.zeros(1, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
@@ -66,9 +72,20 @@ class Contacts:
         """What candidates, their energies and their sums take on the device; grows to the largest need so far."""
         return self.pool.bytes + self.candidates.pool.bytes + self.reduction.pool.bytes
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Stiffness in the incremental potential, kappa_c c h^2."""
-        self.device.write(self.law.kappa, np.array([kappa]))
+    def set_scale(self, ch2: float) -> None:
+        """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.device.write(self.law.kappa, np.array([ch2]))
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs whose law is their own; what is known of contacts has to be evaluated again."""
+        self.pair_law.own = own
+        count, get, write, device = len(own), self.pool.get, self.device.write, self.surfaces.between.own
+        if count:
+            device.key, device.activation = get("own key", count, wp.int64), get("own activation", count, wp.float64)
+            device.factor = get("own factor", count, wp.float64)
+            for name in ("key", "activation", "factor"):
+                write(getattr(device, name), getattr(own, name))
+        write(device.count, np.array([count], dtype=np.int32))
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.solver.caution`)."""
@@ -92,6 +109,7 @@ class Contacts:
             for name in ("energy_current", "gap_current", "energy_trial", "gap_trial", "toi"):
                 self.pool.get(name, count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
+            self.pool.get("parts", count, wp.int32)
             self._room = self.pool.room("approach"), self.pool.room("toi")
         return pairs, -(-count // self.batch)
 
@@ -122,7 +140,7 @@ class Contacts:
         self.device.launch(
             way_shares,
             batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, approach,
-            self.arrays("current")[1], int(back), self.law.d_hat, shares, grain=512 // self.batch,
+            self.arrays("current")[1], int(back), shares, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
@@ -183,33 +201,63 @@ class Contacts:
         )  # fmt: skip
         self.exchange()
 
-    def smallest_gap(self, slot: str = "current") -> float:
-        """Smallest gap beyond the separation over all candidates [m]; infinity without any."""
-        if self.candidates.count == 0:
-            return float("inf")
-        return float(self.device.read(self.body_gaps(slot), self.n).min())
+    def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
+        any; on the host."""
+        c, read = self.candidates, self.device.read
+        if c.pair_count == 0:
+            return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
+        gap, segment = read(self.arrays("current")[1], c.count), read(c.segment, c.pair_count + 1)
+        smallest, some = np.full(c.pair_count, np.inf), np.diff(segment) > 0
+        if some.any():
+            smallest[some] = np.minimum.reduceat(gap, segment[:-1][some])
+        return c.pair_list(), smallest
+
+    def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
+        """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
+        take it."""
+        pairs, gap = self.pair_gaps()
+        i, j = pairs.T.astype(np.int64)
+        law = self.pair_law
+        near = gap * law.activation(i, j) < law.reach(i, j)
+        items = self.device.read(self.candidates.items, self.candidates.count).reshape(-1, 4).astype(np.int64)
+        items = items[near[items[:, 0]]] if len(pairs) else items
+        surfaces = DefinedSurfaces.of(model)
+        return counting(model, surfaces, pairs_of(model, i, j), Listed(*items.T), q, law.reach(i, j))
+
+    def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
+        """Smallest gap beyond the separation over all candidates [m], infinity without any, and whether it may be a lower
+        bound."""
+        c, read = self.candidates, self.device.read
+        if c.count == 0:
+            return float("inf"), False
+        gap, pairs, items = read(self.arrays(slot)[1], c.count), c.pair_list(), read(c.items, c.count).reshape(-1, 4)
+        length = gap * self.pair_law.activation(*pairs.T)[items[:, 0]]
+        least = int(length.argmin())
+        return float(length[least]), bool(gap[least] > 1.0)
 
     def body_gaps(self, slot: str = "current") -> wp.array:
-        """(n,) smallest gap [m] beyond the separation over the candidates that a body emits; infinity without any."""
+        """(n,) smallest gap in activations over the candidates that a body emits; infinity without any."""
         out, c = self.least, self.candidates
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
 
-    def near_pairs(self, distance: float) -> np.ndarray:
-        """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond d_hat, is below a distance
-        [m]; on the host."""
+    def near_pairs(self, within: float) -> np.ndarray:
+        """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond 1, is below so many of their
+        activations; on the host."""
         c, read = self.candidates, self.device.read
-        close = np.cumsum(read(self.arrays("current")[1], c.count) < distance)
+        close = np.cumsum(read(self.arrays("current")[1], c.count) < within)
         return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]
 
     def active(self) -> np.ndarray:
         """(count,) whether each candidate is active in slot "current"."""
-        return self.device.read(self.arrays("current")[1], self.candidates.count) < self.law.d_hat
+        return self.device.read(self.arrays("current")[1], self.candidates.count) < 1.0
 
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
-        r.prepare(self._listed(), self.done, gap, self.law.d_hat)
+        parts = self._find_parts(pose, gap) if r.elements else None
+        r.prepare(self._listed(), self.done, gap, 1.0, parts)
         runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
         if r.elements:
             self.device.launch(
@@ -218,6 +266,13 @@ class Contacts:
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, self.surfaces, self.law, pose, *items, r.sums, grain=4)
+
+    def _find_parts(self, pose: Pose, gap: wp.array) -> wp.array:
+        """Bits of the parts of every candidate that count at a pose."""
+        c, parts, (_, batches) = self.candidates, self.pool.get("parts", 1, wp.int32), self._sizes()
+        query = self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, gap
+        self.device.launch(kernels.find_parts, batches, *query, parts, grain=512 // self.batch)
+        return parts
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
@@ -319,8 +374,7 @@ class Friction:
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, gap, self.contacts.law.d_hat,
-            marks,
+            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
         )  # fmt: skip
         if device.resident:
             self.scan.run(marks, offset, c.counts, 1, extent)

@@ -87,12 +87,11 @@ class Iteration:
 
     # from the host --------------------------------------------------------------------------------------------------
 
-    def begin(self, tolerance: float, h: float, tightest: float, loosest: float, stale: bool) -> bool:
+    def begin(self, tolerance: float, h: float, tightest: float, loosest: float) -> bool:
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
             tolerance: Newton's [m/s]; h: step [s]; tightest, loosest: tolerances of the linear solves.
-            stale: the iterate has yet to be linearised.
         """
         b, c, write = self.backend, self.control, self.device.write
         numbers, flags = np.zeros(control.NUMBERS), np.zeros(control.FLAGS, dtype=np.int32)
@@ -106,16 +105,16 @@ class Iteration:
             numbers[index] = value
         write(c.at, numbers)
         self.all.zero_()
+        stale = True
         if b.sleeping.any():
             asleep = b.asleep()
             if asleep.all():
                 return False
             write(self.all, asleep.astype(np.int32))
-            if stale:
-                # once with all bodies: those that sleep keep blocks that can be factorised
-                b.contacts.law.caution.zero_()
-                b.linearize()
-                stale = False
+            # once with all bodies: those that sleep keep blocks that can be factorised
+            b.contacts.law.caution.zero_()
+            b.linearize()
+            stale = False
         flags[control.STALE] = stale
         write(c.flags, flags)
         self.device.launch(newton.begin_islands, b.n, c, self.all)

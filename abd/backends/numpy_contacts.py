@@ -7,9 +7,12 @@ import numpy as np
 from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
+from abd.contact.minima import counting, find_minima
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
+from abd.contact.topology import Topology
 from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
@@ -22,38 +25,73 @@ class NumpyContacts:
     Attributes:
         candidates: every contact that is active anywhere on the path last searched.
         owners: (m,) the dynamic body of each, the first one where both are.
-        parameters: the law, its stiffness that of the incremental potential, kappa_c c h^2.
+        parts: what the candidates count in the contact set of local minima, the candidates themselves in that of "ipc".
+        pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
+            potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.solver.caution`).
     """
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
         self.surfaces, self.pairs = Surfaces.of(model), body_pairs(model)
+        self.topology = None if self.settings.contact_set == "ipc" else Topology.of(model, self.surfaces)
         self.moments = smallest_moments(model)
         self.caution = np.ones(len(model.bodies))
-        self.set_stiffness(0.0)
+        self.pair_law, self.scale = PairLaw(model), 1.0
         self.search(standing(model.bodies.q))
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Stiffness in the incremental potential."""
-        self.parameters = ContactParameters(kappa, self.settings.d_hat, self.settings.barrier)
+    def set_scale(self, ch2: float) -> None:
+        """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.scale = ch2
+        self._take_law()
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.pair_law.own = own
+        self._take_law()
+
+    def _take_law(self) -> None:
+        """The law of every candidate."""
+        law, c = self.pair_law, self.candidates
+        first, second = c.first.astype(np.int64), c.second.astype(np.int64)
+        self.activation = law.activation(first, second)
+        kappa = self.scale * law.stiffness(first, second, self.activation, c.xi)
+        self.parameters = ContactParameters(kappa, self.activation, self.settings.barrier)
+        self.part_parameters = self.parameters if self.minima is None else self.parameters[self.minima.source]
 
     def search(self, path: Path) -> None:
         """Find the candidates of a path."""
-        found = find_candidates(self.model, self.surfaces, self.pairs, path, self.settings.d_hat)
-        self.candidates = contacts(self.model, self.surfaces, self.pairs, found)
+        reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
+        found = find_candidates(self.model, self.surfaces, self.pairs, path, reach)
+        self.found, self.candidates = found, contacts(self.model, self.surfaces, self.pairs, found)
         self.owners = owners_of(self.candidates, self.model)
+        self.minima, self.parts = None, self.candidates
+        if self.topology is not None:
+            self.minima = find_minima(self.surfaces, self.topology, self.pairs, found, self.candidates)
+            self.parts = self.minima.contacts
+        self._take_law()
+
+    def counting(self, q: np.ndarray) -> contact.Contacts:
+        """What counts of the candidates in the state q (n, 12)."""
+        reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
+        return counting(self.model, self.surfaces, self.pairs, self.found, q, reach)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(m,) energies of the candidates in the state q (n, 12); inf at or below the separation."""
-        return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
+        if self.minima is None:
+            return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
+        return self.minima.energy(q, self.part_parameters, len(self.candidates))
+
+    def weights(self, q: np.ndarray) -> contact.Weights | None:
+        """Weights of the parts in the state q; None where every one counts by itself."""
+        return None if self.minima is None else self.minima.weights(q, self.part_parameters)
 
     def elements(self, q: np.ndarray) -> Elements:
-        """Elements of the active candidates."""
-        candidates = self.candidates
-        inertia = np.minimum(self.moments[candidates.first], self.moments[candidates.second])
+        """Elements of the active parts."""
+        parts = self.parts
+        inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
         return contact.contact_elements(
-            candidates.positions(q), candidates, self.parameters, inertia, self.shares(candidates)
+            parts.positions(q), parts, self.part_parameters, inertia, self.shares(parts), self.weights(q)
         )
 
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
@@ -78,7 +116,8 @@ class NumpyContacts:
         where it is free as a whole. The candidates of the iterate stay."""
         found = find_candidates(self.model, self.surfaces, self.pairs, path, 0.0)
         candidates = contacts(self.model, self.surfaces, self.pairs, found)
-        shares = ccd.way_shares(path, candidates, self.settings.d_hat)
+        bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
+        shares = ccd.way_shares(path, candidates, self.pair_law.activation(*bodies))
         if shares.min(initial=1.0) == 1.0:
             return 1.0, ()
         first = int(shares.argmin())
@@ -106,18 +145,27 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        q = self.touching.model.bodies.q
-        self._freeze(q, self.touching.candidates[np.zeros(0, dtype=int)], q[:, 3:].reshape(-1, 3, 3))
+        q, nothing = self.touching.model.bodies.q, np.zeros(0, dtype=int)
+        none = self.touching.candidates[nothing]
+        self._freeze(q, none, q[:, 3:].reshape(-1, 3, 3), self.touching.parameters[nothing])
 
     def lag(self, q: np.ndarray, heading: np.ndarray) -> None:
         """Freeze the contacts that rub in the state q (n, 12); `heading` as in `abd.potentials.friction.freeze`."""
         if self.enabled:
-            self._freeze(q, self.touching.candidates, heading)
+            touching = self.touching
+            self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
 
-    def _freeze(self, q: np.ndarray, candidates: contact.Contacts, heading: np.ndarray) -> None:
-        model, parameters = self.touching.model, self.touching.parameters
-        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, model.bodies.radius, heading)
-        self.owners = owners_of(self.candidates, model)
+    def _freeze(
+        self,
+        q: np.ndarray,
+        candidates: contact.Contacts,
+        heading: np.ndarray,
+        parameters: ContactParameters,
+        weights: contact.Weights | None = None,
+    ) -> None:
+        radius = self.touching.model.bodies.radius
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, weights)
+        self.owners = owners_of(self.candidates, self.touching.model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""

@@ -19,12 +19,14 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
 from abd.joints.readings import JointReader
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
+from abd.potentials.contact import Contacts
 from abd.solver.integrators import Scheme
 
 STRAIN = 0.5
@@ -48,7 +50,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     """
 
     def __init__(self, model: Model):
-        self.model, self.device, self.d_hat = model, Host(), model.settings.d_hat
+        self.model, self.device = model, Host()
         self.iteration = self.start = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
@@ -64,7 +66,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.immobile = model.bodies.kind == Kind.STATIC
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
-        self.eps = self.kappa = 0.0
+        self.eps = 0.0
         bodies = model.bodies
         self.load_state(bodies.q, bodies.qd, bodies.q, bodies.qd)
 
@@ -112,6 +114,19 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """(k, 12) of the prescribed bodies at the current iterate."""
         return self.q[self.prescribed]
 
+    def list_standing(self) -> None:
+        """List the contacts of the present state, with energies in J."""
+        self.contacts.set_scale(1.0)
+        self.contacts.search(standing(self.q))
+
+    def near_contacts(self, q: np.ndarray) -> Contacts:
+        """What counts of the listed contacts in the present state q (n, 12)."""
+        return self.contacts.counting(q)
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        return float(self.contacts.energy(self.q).sum()), self.contact_count(), self.smallest_gap()
+
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""
         self.q, self.trial = self.now.copy(), self.now.copy()
@@ -132,9 +147,9 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """The array (n, 12) of the current state."""
         return self.q
 
-    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
         """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
-        there are any, contact stiffness kappa_c."""
+        there are any."""
         prescribed = self.now.copy()
         prescribed[self.prescribed] = self.now[self.prescribed] if goals is None else goals
         if rule.chord:
@@ -157,7 +172,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             ch2=rule.c * rule.h**2,
         )
         self.hold(self.immobile)
-        self.set_stiffness(kappa)
+        self.contacts.set_scale(self.step.ch2)
         self.set_caution(np.zeros(self.islands.count))
         self.friction.forget()
 
@@ -208,10 +223,14 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on: the model's own array, which has it."""
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Contact stiffness kappa_c."""
-        self.kappa = float(kappa)
-        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+    @property
+    def pair_law(self) -> PairLaw:
+        """The law of contact by pairs of bodies."""
+        return self.contacts.pair_law
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.contacts.set_own_laws(own)
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
@@ -365,7 +384,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def _assemble_contacts(self) -> None:
         elements = self.contacts.elements(self.q)
-        self._add(self.contacts.candidates, elements)
+        self._add(self.contacts.parts, elements)
 
     def _add(self, candidates, elements) -> None:
         """Add elements to gradient and blocks."""
@@ -378,19 +397,6 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         np.add.at(self.blocks, (i, j), H_ij)
         np.add.at(self.blocks, (j, i), H_ij.transpose(0, 2, 1))
         np.add.at(self.blocks, (j, j), H_jj)
-
-    def stiffness_balance(self) -> tuple[float, float]:
-        """(f . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1), f the
-        gradient of all but contact and inertia.
-
-        Leaves the iterate linearised.
-        """
-        self._assemble_other()
-        other = np.einsum("nij,nj->ni", self.projectors, self.gradient)
-        inertial = np.einsum("nij,nj->ni", self.projectors, self.energies.inertial(self.step, self.q))
-        self.linearize()
-        share = (self.gradient - other) / (self.kappa * self.step.ch2)
-        return float(np.sum((other - inertial) * share)), float(np.sum(share * share))
 
     def linear_solver(self) -> dict:
         """Which solver there is."""

@@ -24,14 +24,16 @@ from abd.backends.row_memory import RowMemory
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.ways import Ways
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.joint_list import JointList
 from abd.joints.build import build_system
 from abd.joints.forces import Applied
 from abd.joints.system import JointMemory, JointSystem
 from abd.joints.table import MeasureTable
 from abd.model import Kind, Model
+from abd.potentials.contact import Contacts as DefinedContacts
 from abd.solver.integrators import Scheme
-from cuda_kernels import bodies, figures, integrators, sums
+from cuda_kernels import bodies, figures, integrators, paths, sums
 
 
 class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
@@ -92,11 +94,9 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps = self.kappa = 0.0
+        self.eps = 0.0
         self.contacts_known = False
-        self.d_hat = model.settings.d_hat
         self.fixed_stiffness = model.settings.contact_stiffness is not None
-        self.balanced: tuple[float, float] | None = None
         self.iteration = Iteration(self) if d.resident else None
         self.start = ResidentStart(self) if d.resident else None
 
@@ -174,6 +174,30 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.device.write(self.forces, np.zeros((n, 12)) if forces is None else forces)
         self._forget_candidates()
 
+    def list_standing(self) -> None:
+        """List the contacts of the present state, and evaluate them with energies in J; `load_state` or `abandon` forgets
+        them again."""
+        islands, alpha = self.islands, self.islands.scalars("limit")
+        self.moving.zero_()
+        self.device.launch(
+            paths.start_paths,
+            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
+        )  # fmt: skip
+        self.device.write(alpha, np.ones(islands.count))
+        self.contacts.set_scale(1.0)
+        self.contacts.candidates.renew(self.path, 0.0, islands.island, alpha)
+        self.forget_contacts()
+        self.know_contacts()
+
+    def near_contacts(self, q: np.ndarray) -> DefinedContacts:
+        """What counts in the present state q (n, 12) of the pairs within their reach, as the definitions take it."""
+        return self.contacts.defined(self.model, q)
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current"))
+        return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
+
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""
         self.device.launch(integrators.copy_pose, self.n, self.now, self.pose)
@@ -210,9 +234,9 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.device.launch(integrators.pack, self.n, pose, out)
         return out
 
-    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
         """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
-        there are any, contact stiffness kappa_c."""
+        there are any."""
         launch, self.rule = self.device.launch, rule
         self.device.write(self.weights, rule.weights)
         self.device.write(self.motion, rule.motion)
@@ -227,10 +251,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self._launch_begin()
         else:
             self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self._launch_begin)
-        self.set_stiffness(kappa)
+        self.contacts.set_scale(self.step.ch2)
+        self.forget_contacts()
         self.linear.begin()
         self.contacts.candidates.forget()
-        self.balanced = None
 
     def _launch_begin(self) -> None:
         launch, n = self.device.launch, self.n
@@ -324,10 +348,14 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.step.gravity = wp.vec3d(*gravity)
         self.device.generation += 1
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Contact stiffness kappa_c."""
-        self.kappa = float(kappa)
-        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+    @property
+    def pair_law(self) -> PairLaw:
+        """The law of contact by pairs of bodies."""
+        return self.contacts.pair_law
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.contacts.set_own_laws(own)
         self.forget_contacts()
 
     def set_caution(self, share: np.ndarray) -> None:

@@ -23,15 +23,12 @@ class Status:
     """What a start came to.
 
     failure: as `cuda_kernels.control` names them, 0 without; covered: whether the candidate list is complete for the path
-    that it takes; frozen: contacts with friction; opposing, square: of the balance of contact stiffness, as
-    `NewtonSystem.stiffness_balance` takes them from the device.
+    that it takes; frozen: contacts with friction.
     """
 
     failure: int
     covered: bool
     frozen: int
-    opposing: float
-    square: float
 
 
 class ResidentStart:
@@ -57,7 +54,7 @@ class ResidentStart:
             StepFailure: no fraction of the path keeps the joint limits, or there are too many candidates.
         """
         b = self.backend
-        key = touching, b.step.ch2, b.eps, b.fixed_stiffness
+        key = touching, b.step.ch2, b.eps
         self.device.write(b.moving, moving.astype(np.int32))
         self.graphs.run(("start path", *key), lambda: self._leave())
         self._renew()
@@ -74,13 +71,8 @@ class ResidentStart:
             self._renew()
             b.contacts_known = True
             status = self._look(("start on a new list", *key), self._go_on)
-        while status.failure == control.NO_ROOM:
-            self._make_room(b.contacts.reduction)
-            status = self._look(("start balance", *key), self._balance_again)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
-        if not b.fixed_stiffness:
-            b.balanced = status.opposing, status.square
 
     def _make_room(self, reduction: Reduction) -> None:
         reduction.make_room(*map(int, self.device.read(reduction.needed)))
@@ -91,12 +83,11 @@ class ResidentStart:
         def looked_at() -> None:
             body()
             b = self.backend
-            found = b.friction.wanted, b.balance.out
-            self.device.launch(kernels.gather_start, 1, self.control, *found, self.status)
+            self.device.launch(kernels.gather_start, 1, self.control, b.friction.wanted, self.status)
 
         self.graphs.run(key, looked_at)
-        failure, covered, frozen, opposing, square = self.device.read(self.status).tolist()
-        return Status(int(failure), bool(covered), int(frozen), opposing, square)
+        failure, covered, frozen = self.device.read(self.status).tolist()
+        return Status(int(failure), bool(covered), int(frozen))
 
     def _renew(self) -> None:
         """Renew the candidate list for the path, and form the islands anew."""
@@ -189,20 +180,7 @@ class ResidentStart:
         self.graphs.when(self._asked, self._hold_rising)
         b.exchange()
         self.path.spend()
-        if not b.fixed_stiffness:
-            self._balance()
 
     def _hold_rising(self) -> None:
         self.device.launch(kernels.hold_rising, self.backend.n, self.control)
         self._evaluate_trial()
-
-    def _balance(self) -> None:
-        b, reduction = self.backend, self.backend.contacts.reduction
-        b.launch_balance()
-        room = reduction.pair_room, reduction.run_room
-        self.device.launch(control.check_room, 1, self.control, reduction.needed, *room)
-
-    def _balance_again(self) -> None:
-        """The end of a start that found no room for it."""
-        self.device.launch(line_search.begin_again, 1, self.control)
-        self._balance()

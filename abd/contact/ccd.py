@@ -100,7 +100,7 @@ def time_of_impact(
     return np.maximum(t, by_bodies)
 
 
-def way_shares(path: Path, contacts: Contacts, least: float = np.inf) -> np.ndarray:
+def way_shares(path: Path, contacts: Contacts, least: np.ndarray | float = np.inf) -> np.ndarray:
     """(m,) how far the way between two states is proven free, 1 where it is free as a whole.
 
     Both ends are free of intersections. A gap may shrink towards its value at the end, and a fifth of it is kept; no less

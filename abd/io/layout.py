@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from abd.contact.pair_law import widest_activation
 from abd.io.skin import skin
 from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
@@ -46,8 +47,9 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     group["name"] = _strings(model.materials.names)
     group["enabled"] = np.asarray(model.materials.enabled, dtype=bool)
     solver = file.create_group("solver")
-    for name in ("dt", "integrator", "tolerance", "d_hat", "minimum_separation"):
+    for name in ("dt", "integrator", "tolerance", "minimum_separation"):
         solver.attrs[name] = getattr(settings, name)
+    solver.attrs["d_hat"] = widest_activation(model)
     file.create_group("joints")
     for part in JointList.of(model.joints).parts:
         _write_joint(file, model, part)

@@ -34,13 +34,13 @@ def energy_figure(trajectory: Trajectory) -> Figure:
 
 
 def gap_figure(trajectory: Trajectory) -> Figure:
-    """Smallest gap, and contact's range d_hat, over time."""
+    """Smallest gap, and the largest activation of contact, over time."""
     time, gap = trajectory.time, trajectory.series("/solver/min_gap")
     figure, axes = _axes("smallest gap [m]")
     near = np.isfinite(gap) & (gap > 0.0)
     axes.plot(time, np.where(near, gap, np.nan), ".-", markersize=2.5, label="smallest gap", **_STYLE)
     d_hat = float(trajectory.solver_settings["d_hat"])
-    axes.axhline(d_hat, color="0.6", linewidth=0.8, label="d_hat")
+    axes.axhline(d_hat, color="0.6", linewidth=0.8, label="largest activation")
     axes.set_yscale("log")
     axes.set_xlim(*_span(time))
     axes.legend(fontsize="small", frameon=False)

@@ -178,7 +178,8 @@ class Trajectory:
         mesh: (n,) index into `meshes`, -1 for none; plane: (n, 4) of half-spaces, NaN otherwise.
         mass, radius: (n,) [kg], [m]; group, world, material: (n,).
         meshes: list of `StoredMesh`.
-        attributes: of the file; solver_settings: dt, integrator, tolerance, d_hat, minimum_separation.
+        attributes: of the file; solver_settings: dt, integrator, tolerance, minimum_separation, and d_hat, the largest
+            activation of any pair of bodies.
 
     Raises:
         TrajectoryError: no such file, or not one of ours.

@@ -253,7 +253,7 @@ class _Builder:
     def _distance(self, rotary: bool, width: float, wanted: float | None) -> float:
         if wanted is not None:
             return wanted
-        return min(LIMIT_ANGLE if rotary else self.model.settings.d_hat, RANGE_SHARE * width)
+        return min(LIMIT_ANGLE if rotary else self.model.settings.limit_reach, RANGE_SHARE * width)
 
     def _stiff(self, k, joint, terms, role, name, rotary, law=Law.QUADRATIC, **keys) -> None:
         """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""

@@ -29,6 +29,7 @@ from abd.potentials.contact import (
     ContactParameters,
     Contacts,
     Stencil,
+    Weights,
     closest,
     homogeneous,
     thresholds,
@@ -64,14 +65,17 @@ class Lagged:
         return len(self.source)
 
 
-def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lagged:
-    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]."""
+def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
+    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]; negative weights take load from others."""
     near = closest(x, contacts)
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
     load = -2.0 * contacts.mu * parameters.kappa * contacts.stiffness * d * b1
-    parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
-    rows = np.flatnonzero((load > 0.0) & ~parallel)
+    if weights is None:
+        parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
+    else:
+        load, parallel = weights.force * load, weights.parallel
+    rows = np.flatnonzero((load != 0.0) & ~parallel)
     Y_first, Y_second = homogeneous(contacts, near.w)
     return Lagged(
         source=rows,
@@ -86,7 +90,12 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lag
 
 
 def freeze(
-    q: np.ndarray, contacts: Contacts, parameters: ContactParameters, radius: np.ndarray, heading: np.ndarray
+    q: np.ndarray,
+    contacts: Contacts,
+    parameters: ContactParameters,
+    radius: np.ndarray,
+    heading: np.ndarray,
+    weights: Weights | None = None,
 ) -> tuple[Lagged, Contacts]:
     """Freeze the contacts that rub in the state q (n, 12) of bodies with contact radii `radius` (n,) [m].
 
@@ -94,12 +103,13 @@ def freeze(
         heading: (n, 3, 3) maps that the bodies' rotation leads to, the inertial target. A surface rolls over the contact
             within the step: the point of the material is the one that will be there at its end, where slips are
             measured. With that of the beginning a ball that turns by w would roll with the lever arm r cos w.
+        weights: as of `lag`.
 
     Returns:
         what was frozen, and its contacts with their points moved to the surfaces: in rest coordinates by
         ``-r A^-1 n`` on the first body and ``r A^-1 n`` on the second. Their displacements are what the slip is made of.
     """
-    lagged = lag(contacts.positions(q), contacts, parameters)
+    lagged = lag(contacts.positions(q), contacts, parameters, weights)
     chosen = contacts[lagged.source]
     A = q[:, 3:].reshape(-1, 3, 3)
     maps = rotations(axial(heading @ np.linalg.inv(A))) @ A

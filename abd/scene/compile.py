@@ -27,8 +27,8 @@ from abd.scene.records import RecordCopies, Records
 from abd.scene.schema import BodySpec, SceneSpec
 from abd.scene.surfaces import Piece, SurfaceSource
 
-D_HAT_SHARE = 0.05
-"""Largest default of d_hat over the size of a typical body: in a long chain every link would be near all others."""
+LIMIT_SHARE = 0.05
+"""Largest range of the barriers at limits of joints over the size of a typical body."""
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:
@@ -307,9 +307,11 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         integrator=solver.integrator,
         spectral_radius=solver.spectral_radius,
         gravity=np.array(spec.gravity),
-        d_hat=min(1e-3 * diagonal, D_HAT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
+        d_hat=solver.d_hat,
+        limit_reach=min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
         minimum_separation=solver.minimum_separation,
         barrier=solver.barrier,
+        contact_set=solver.contact_set,
         contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         eps_v=solver.eps_v,
         friction_iterations=solver.friction_iterations,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.contact.pair_law import widest_activation
 from abd.errors import Problem
 from abd.joint_list import JointList
 from abd.model import Kind, Model
@@ -99,7 +100,7 @@ class Surveyor:
         self.planes = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
         diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
         self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
-        self.size = np.where(self.size > 0.0, self.size, model.settings.d_hat)
+        self.size = np.where(self.size > 0.0, self.size, widest_activation(model))
 
     def rounding(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(m,) overlap that counts as touching [m]."""

@@ -186,9 +186,8 @@ class Scene(JointMethods):
         return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
 
     def resolved(self, settings: Settings) -> Scene:
-        """A new scene that names the settings which follow from its geometry (d_hat, tolerances, frames)."""
+        """A new scene that names the settings which follow from its geometry as a whole (tolerances, frames)."""
         spec = self.spec.model_copy(deep=True)
-        spec.solver.d_hat = settings.d_hat
         spec.solver.tolerance, spec.solver.tolerance_relative = settings.tolerance, None
         spec.solver.friction_tolerance = settings.friction_tolerance
         spec.output.frames, spec.output.duration = settings.frames, None

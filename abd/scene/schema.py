@@ -234,15 +234,24 @@ class SolverSpec(Spec):
     )
     d_hat: Number | None = entry(
         None,
-        "distance at which contact begins to act; default 1e-3 of the scene's bounding-box diagonal, and at most 5 % of "
-        "that of a typical body",
+        "distance at which contact of every pair begins to act; default by pair: 0.4 % of the thinnest extent of the two "
+        "bodies (closed meshes: smallest side of the box about them; others: thickness or diameter), less for pairs that "
+        "start closer, until they have separated",
         unit="m",
         gt=0,
     )
     minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
     barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
+    contact_set: Literal["minima", "ipc"] = entry(
+        "minima",
+        "what contact counts: every local minimum of distance once, however surfaces are cut into triangles, or all pairs "
+        "of primitives, as rigid-ipc does",
+    )
     contact_stiffness: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
-        "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4"
+        "auto",
+        "stiffness of the barrier of every pair, J/m^2 for cubic; auto: by pair, from masses, gravity and loads of the two "
+        "bodies",
+        unit="J/m^4",
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
     friction_iterations: Count = entry(
@@ -259,7 +268,7 @@ class SolverSpec(Spec):
         gt=0,
     )
     max_newton: Count = entry(100, "Newton iterations per step", ge=1)
-    retries: Count = entry(4, "how often a failed step is halved before the run stops", ge=0, le=20)
+    retries: Count = entry(8, "how often a failed step is halved before the run stops", ge=0, le=20)
     linear_solver: Literal["auto", "direct", "pcg"] = entry(
         "auto", "factorisation (direct), conjugate gradients (pcg), or by size and structure"
     )

@@ -26,14 +26,13 @@ BALANCED_LAGGINGS = 30
 """Laggings after which ``friction_iterations = -1`` gives up as not converged."""
 
 
-def minimise(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:
+def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.solver.stiffness`).
-        linearized: the iterate's gradient and blocks are there already.
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
@@ -41,7 +40,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
     tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
     if backend.iteration is not None:
-        minimise_resident(backend, settings, h, tolerance, stiffness, progress, linearized)
+        minimise_resident(backend, settings, h, tolerance, stiffness, progress)
         return
     islands = backend.islands
     forcing, caution = Forcing(settings.linear_tolerance), Caution(islands.count)
@@ -49,11 +48,10 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     converged = backend.asleep()
     if converged.all():
         return
-    if not linearized:
-        # once with all bodies: those that sleep keep blocks that can be factorised
-        with progress.time("assembly"):
-            backend.linearize()
-        linearized = True
+    # once with all bodies: those that sleep keep blocks that can be factorised
+    with progress.time("assembly"):
+        backend.linearize()
+    linearized = True
     for _ in range(settings.max_newton):
         backend.settle(converged)
         if not linearized:
@@ -124,9 +122,9 @@ def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: f
     return moved
 
 
-def solve_step(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:
+def solve_step(backend, settings, h: float, stiffness, progress: Progress) -> None:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say."""
-    minimise(backend, settings, h, stiffness, progress, linearized)
+    minimise(backend, settings, h, stiffness, progress)
     if not backend.friction.enabled:
         return
     wanted = settings.friction_iterations

@@ -145,13 +145,18 @@ class Prescribed:
         alpha = backend.follow_velocity(self._marked(chosen))
         if not (alpha == 1.0).all():
             return False
-        roomy = 0.5 * min(backend.smallest_gap(), backend.d_hat)
+        roomy = 0.5 * min(_closest(backend), 1.0)
         backend.try_step(alpha)
         backend.accept()
-        if backend.smallest_gap() >= roomy:
+        if _closest(backend) >= roomy:
             return True
         backend.accept()
         return False
+
+
+def _closest(backend) -> float:
+    """Smallest gap at the iterate, in activations."""
+    return float(backend.island_gaps().min(initial=np.inf))
 
 
 def _missing(goals: np.ndarray, q: np.ndarray) -> np.ndarray:

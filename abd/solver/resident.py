@@ -11,7 +11,7 @@ from abd.solver.progress import Progress, island_of, not_converged
 
 
 def minimise_resident(
-    backend, settings, h: float, tolerance: float, stiffness, progress: Progress, linearized: bool
+    backend, settings, h: float, tolerance: float, stiffness, progress: Progress
 ) -> None:
     """As `minimise`, with the tolerance [m/s] that holds.
 
@@ -20,7 +20,7 @@ def minimise_resident(
     """
     iteration, tightest = backend.iteration, settings.linear_tolerance
     with progress.time("iterations"):
-        if not iteration.begin(tolerance, h, tightest, max(LOOSEST, tightest), not linearized):
+        if not iteration.begin(tolerance, h, tightest, max(LOOSEST, tightest)):
             return
         for _ in range(settings.max_newton):
             status = iteration.run(progress)

@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.backends.memory import memory_watched
+from abd.contact.pair_law import OwnLaws
 from abd.contact.path import axial, rotation_vectors
 from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
@@ -26,6 +27,7 @@ from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
+from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
 from abd.solver.ways import NotFree, Pieces, prove_free
 from abd.state import State
@@ -54,6 +56,15 @@ class Work:
         )
 
 
+@dataclass(frozen=True)
+class Opening:
+    """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
+
+    energy: float = 0.0
+    contacts: int = 0
+    smallest_gap: float = np.inf
+
+
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
@@ -62,6 +73,7 @@ class Stepper:
     is read when it is asked for, and kept until the next step.
 
     Attributes:
+        opening: contacts of the state that no step led to, before the first step.
         loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
         work: done so far; figures: of the last (sub)step, None before the first.
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
@@ -81,7 +93,7 @@ class Stepper:
         self.jointed[ends[ends >= 0]] = True
         self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
-        self.work, self.figures = Work(), None
+        self.work, self.figures, self.opening = Work(), None, Opening()
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.warned_of_turning = False
         self.restore(state)
@@ -96,7 +108,6 @@ class Stepper:
         n = len(self.model.bodies)
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
-        self.contact_stiffness, self.smallest_gap = state.contact_stiffness, state.smallest_gap
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
@@ -106,11 +117,29 @@ class Stepper:
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
         self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
+        self._restore_laws(state)
         self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
         self._forget()
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
+
+    def _restore_laws(self, state: State) -> None:
+        """The own laws of pairs; found from the positions where no step led there."""
+        saved, backend = state.extra, self.backend
+        if "law_key" in saved:
+            backend.set_own_laws(OwnLaws(*(saved[f"law_{name}"].copy() for name in ("key", "activation", "factor"))))
+            return
+        backend.set_own_laws(OwnLaws())
+        backend.list_standing()
+        laws = starting_laws(self.model, backend.pair_law, backend.near_contacts(state.q), state.q)
+        if len(laws):
+            backend.set_own_laws(laws)
+            backend.list_standing()
+        self.opening = Opening(*backend.contact_figures())
+        if self.opening.contacts:
+            self.touching = self._drawn_along(backend.touching() != 0)
+        backend.abandon()
 
     def _forget(self) -> None:
         """What the host holds of the state is not so any more."""
@@ -207,8 +236,6 @@ class Stepper:
             previous_q=self.previous_q.copy(),
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
-            contact_stiffness=self.contact_stiffness,
-            smallest_gap=self.smallest_gap,
             extra={
                 "touching": self.touching.astype(np.int32),
                 "acting": self.acting.astype(np.int32),
@@ -216,6 +243,9 @@ class Stepper:
                 "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
+                "law_key": self.backend.pair_law.own.key.copy(),
+                "law_activation": self.backend.pair_law.own.activation.copy(),
+                "law_factor": self.backend.pair_law.own.factor.copy(),
                 "joint_reference": self.memory.reference.copy(),
                 "joint_history": self.memory.history.ravel().copy(),
                 "joint_multiplier": self.memory.multiplier.copy(),
@@ -292,14 +322,15 @@ class Stepper:
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
 
-    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None]:
+    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None, OwnLaws]:
         """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
-        return self.backend.solver_memory(), self.prescribed.pace, memory
+        return self.backend.solver_memory(), self.prescribed.pace, memory, self.backend.pair_law.own
 
-    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None) -> None:
+    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None, own: OwnLaws) -> None:
         """Give up a (sub)step that failed."""
         self.backend.abandon()
+        self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
         self.prescribed.pace = pace
         if memory is not None:
@@ -366,19 +397,18 @@ class Stepper:
         goals = prescribed.goals(self.time + h) if prescribed.any else None
         if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
             backend.set_loads(*loads)
-        kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
+        self.stiffness.begin()
         with progress.time("start"):
-            backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals, kappa)
+            backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.read_prescribed() if prescribed.any else None
             self._begin_joints(ch2, h)
             start(backend, self.touching, self.sleep.ripe(self.joints))
-            linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
             late = self._struck(mode)
         if late.any():
             return late
 
         def minimise_step() -> None:
-            solve_step(backend, settings, h, self.stiffness, progress, linearized)
+            solve_step(backend, settings, h, self.stiffness, progress)
 
         try:
             if prescribed.any:
@@ -406,11 +436,11 @@ class Stepper:
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
-        self.contact_stiffness, self.smallest_gap = self.stiffness.value, self.figures.smallest_gap
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
         self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
+        self.stiffness.end(backend, h)
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
