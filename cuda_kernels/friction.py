@@ -95,6 +95,52 @@ def rubbing(
         count[k] = 1 - mollifier(c[1], prim, pose.A[i], pose.A[j]).active
 
 
+@wp.kernel
+def pair_loads(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    mu: wp.array2d(dtype=wp.float64),
+    pairs: wp.array(dtype=wp.vec2i),
+    listed: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    energy: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Sum of ``mu lambda`` over the active candidates of every pair, from their energies and gaps: ``-dE/dd = -E b'/b``.
+    listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    i = pairs[k][0]
+    j = pairs[k][1]
+    total = wp.float64(0.0)
+    rubs = mu[s.material[i], s.material[j]]
+    if rubs > ZERO:
+        xi = separation(s, i, j, law.minimum)
+        for e in range(segment[k], segment[k + 1]):
+            if gap[e] < law.d_hat and energy[e] > ZERO:
+                d = gap[e] + xi
+                b = barrier(law.kind, d * d, law.d_hat, xi)
+                total = total - rubs * energy[e] * TWO * d * b[1] / b[0]
+    out[k] = total
+
+
+@wp.kernel
+def lagged_loads(
+    first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)
+):
+    """Sum of ``mu lambda`` over the lagged contacts of every body pair."""
+    k = wp.tid() + first
+    if k >= l.counts[0]:
+        return
+    total = wp.float64(0.0)
+    for e in range(segment[k], segment[k + 1]):
+        total = total + l.load[e]
+    out[k] = total
+
+
 @wp.func
 def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Tangential relative displacement against the rest pose xh [m], a world vector."""

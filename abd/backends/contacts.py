@@ -11,6 +11,7 @@ from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
 from abd.backends.scan import Scan
 from abd.model import Kind, Model
+from abd.solver.lagging import PairLoads
 from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
@@ -388,6 +389,29 @@ class Friction:
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         self.reduction.reduce(self.contacts.done, gradient, diagonal)
+
+    def loads(self) -> tuple[PairLoads, PairLoads]:
+        """Loads that were frozen, and those of the energies and gaps in slot "current"; pairs without any are left out."""
+        read, launch, c, contacts = self.device.read, self.device.launch, self.contacts.candidates, self.contacts
+        out = self.pool.get("loads", max(c.pair_count, self.pair_count), wp.float64)
+
+        def kept(pairs: wp.array, count: int) -> PairLoads:
+            load = read(out, count)
+            some = np.flatnonzero(load)
+            return PairLoads(read(pairs, count)[some] if len(some) else np.zeros((0, 2), dtype=np.int32), load[some])
+
+        frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
+        if self.count:
+            launch(friction.lagged_loads, self.pair_count, self.lagged, self.segment, out)
+            frozen = kept(self.pairs, self.pair_count)
+        if c.count:
+            launch(
+                friction.pair_loads,
+                c.pair_count, contacts.surfaces, contacts.law, self.mu, c.pairs, c.counts, c.segment,
+                *contacts.arrays("current"), out, grain=512,
+            )  # fmt: skip
+            acting = kept(c.pairs, c.pair_count)
+        return frozen, acting
 
     def works(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> wp.array:
         """(count,) work of friction on the motion from `now` to `pose`, times c h^2, contact by contact."""

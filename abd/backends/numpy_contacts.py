@@ -16,6 +16,7 @@ from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
+from abd.solver.lagging import PairLoads
 
 
 class NumpyContacts:
@@ -104,6 +105,12 @@ class NumpyFriction:
             candidates = self.touching.candidates
             self._freeze(candidates.positions(q), candidates)
 
+    def loads(self, q: np.ndarray) -> tuple[PairLoads, PairLoads]:
+        """Loads that were frozen, and those of the contacts in the state q (n, 12)."""
+        candidates, frozen = self.touching.candidates, self.lagged
+        acting = friction.lag(candidates.positions(q), candidates, self.touching.parameters)
+        return _by_pair(self.candidates, frozen.load), _by_pair(candidates[acting.source], acting.load)
+
     def _freeze(self, x: np.ndarray, candidates: contact.Contacts) -> None:
         lagged = friction.lag(x, candidates, self.touching.parameters)
         self.candidates = candidates[lagged.source]
@@ -123,6 +130,13 @@ class NumpyFriction:
         """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
         gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
         return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
+
+
+def _by_pair(candidates: contact.Contacts, load: np.ndarray) -> PairLoads:
+    """Sums of the loads (l,) over the contacts of every body pair."""
+    bodies = np.stack([candidates.first, candidates.second], axis=1)
+    pairs, place = np.unique(bodies, axis=0, return_inverse=True)
+    return PairLoads(pairs, np.bincount(place.ravel(), load, minlength=len(pairs)))
 
 
 def owners_of(candidates: contact.Contacts, model: Model) -> np.ndarray:

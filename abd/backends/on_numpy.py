@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from abd.backends.body_data import BodyData, body_boxes
+from abd.backends.body_data import BodyData, body_boxes, inverse_masses
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
@@ -24,6 +24,7 @@ from abd.joints.build import build_system
 from abd.joints.readings import JointReader
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
+from abd.solver.lagging import PairLoads
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -65,6 +66,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
         self.eps = self.kappa = 0.0
+        self.inverse_mass = inverse_masses(model)
         self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
 
     # joints ------------------------------------------------------------------------------------------------------
@@ -303,6 +305,14 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Freeze friction's contacts at the current iterate."""
         self.friction.lag(self.q)
         self.evaluate()
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        return self.friction.loads(self.q)
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        return self.inverse_mass * self.weights[6]
 
     def linearize(self) -> None:
         """Gradient (n, 12) and blocks (n, n, 12, 12) at the current iterate, fixed degrees of freedom projected out."""

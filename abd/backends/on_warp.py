@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.body_data import BodyData, body_boxes
+from abd.backends.body_data import BodyData, body_boxes, inverse_masses
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
@@ -85,7 +85,8 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps = self.kappa = 0.0
+        self.eps = self.kappa = self.rate = 0.0
+        self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
         self.d_hat = model.settings.d_hat
         self.fixed_stiffness = model.settings.contact_stiffness is not None
@@ -196,7 +197,7 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
             self.device.write(self.prescribed_q, goals)
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
-        self.step.ch2, self.eps = float(ch2), float(eps)
+        self.step.ch2, self.eps, self.rate = float(ch2), float(eps), float(weights[6])
         self.step.pull.fill_(1.0)
         if self.iteration is None:
             self._launch_begin()

@@ -80,6 +80,7 @@ class Stepper:
         self.previous_h = state.previous_h
         self.contact_stiffness, self.smallest_gap = state.contact_stiffness, state.smallest_gap
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
@@ -190,6 +191,7 @@ class Stepper:
             smallest_gap=self.smallest_gap,
             extra={
                 "touching": self.touching.astype(np.int32),
+                "loaded": np.array([self.loaded], dtype=np.int32),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
                 "joint_reference": self.memory.reference.copy(),
@@ -247,16 +249,16 @@ class Stepper:
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
 
-    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None]:
+    def _before_trying(self) -> tuple[dict, np.ndarray, bool, JointMemory | None]:
         """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
-        return self.backend.solver_memory(), self.prescribed.pace, memory
+        return self.backend.solver_memory(), self.prescribed.pace, self.loaded, memory
 
-    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None) -> None:
+    def _take_back(self, solver: dict, pace: np.ndarray, loaded: bool, memory: JointMemory | None) -> None:
         """Give up a (sub)step that failed."""
         self.backend.abandon()
         self.backend.recall_solver(solver)
-        self.prescribed.pace = pace
+        self.prescribed.pace, self.loaded = pace, loaded
         if memory is not None:
             self.joints.face(self.previous_q)
             self.memory = memory
@@ -275,8 +277,10 @@ class Stepper:
             start(backend, h, self.touching, self.sleep.ripe(self.joints))
             linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
 
+        loaded = self.loaded
+
         def minimise_step() -> None:
-            solve_step(backend, settings, h, self.stiffness, progress, linearized)
+            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, linearized, loaded)
 
         try:
             if prescribed.any:
