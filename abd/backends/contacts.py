@@ -199,6 +199,22 @@ class Contacts:
         else:
             self.device.launch(contact_blocks, runs, self.surfaces, self.law, pose, *items, r.sums, grain=4)
 
+    def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) with active candidates at the current pose, on the host, and the gradients (k, 12) of their
+        contacts by the bodies i and j. As `linearize`, and not to be recorded."""
+        empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
+        if self.candidates.count == 0:
+            return empty
+        self.linearize(pose)
+        r, read = self.reduction, self.device.read
+        if r.run_count == 0:
+            return empty
+        pair, place = np.unique(read(r.runs.pair, r.run_count), return_inverse=True)
+        sums = np.zeros((2, len(pair), 12))
+        for total, values in zip(sums, (r.sums.g_i, r.sums.g_j), strict=True):
+            np.add.at(total, place.ravel(), read(values, r.run_count))
+        return self.candidates.pair_list()[pair], *sums
+
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         self.reduction.reduce(self.done, gradient, diagonal)

@@ -59,6 +59,16 @@ class NumpyContacts:
             candidates.positions(q), candidates, self.parameters, inertia, self.shares(candidates)
         )
 
+    def pair_gradients(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) with active candidates in the state q (n, 12), and the gradients (k, 12) of their contacts by
+        both."""
+        elements = self.elements(q)
+        pairs, place = np.unique(np.stack(body_pair(self.candidates, elements), axis=1), axis=0, return_inverse=True)
+        sums = np.zeros((2, len(pairs), 12))
+        for total, gradient in zip(sums, elements.gradients(), strict=True):
+            np.add.at(total, place.ravel(), gradient)
+        return pairs, *sums
+
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
         """(m,) shares of the bounds of contacts, those of their dynamic bodies."""
         return self.caution[owners_of(candidates, self.model)]

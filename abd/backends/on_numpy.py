@@ -154,6 +154,19 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
 
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+        pairs, *gradients = self.contacts.pair_gradients(self.q)
+        return pairs, *(-self.weights[6] * gradient for gradient in gradients)
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) at the end of the step."""
+        self.velocity = velocity.copy()
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+        self.before, self.earlier = q.copy(), qd.copy()
+
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""
         self.step.held = self.immobile | (np.asarray(held) != 0)

@@ -239,6 +239,23 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         launch(integrators.copy_pose, n, self.pose, self.now)
         self.row_memory.finish(self.weights, self.pose, self.totals)
 
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+        self.know_contacts()
+        self._unsettle()
+        pairs, *gradients = self.contacts.pair_gradients(self.pose)
+        return pairs, *(-self.rate * gradient for gradient in gradients)
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) at the end of the step."""
+        self.device.write(self.velocity, velocity)
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+        self.device.write(self.q, q)
+        self.device.launch(integrators.unpack, self.n, self.q, self.before)
+        self.device.write(self.earlier, qd)
+
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""
         held = np.maximum(self.immobile, held).astype(np.int32)

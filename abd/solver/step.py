@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -21,6 +21,7 @@ from abd.model import Kind, Model
 from abd.solver.integrators import scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
+from abd.solver.restitution import Restitution, Strikes
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.stiffness import ContactStiffness
@@ -60,7 +61,7 @@ class Stepper:
     def __init__(self, model: Model, backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
         self.stiffness = ContactStiffness(model)
-        self.prescribed, self.sleep = Prescribed(model), Sleep(model)
+        self.prescribed, self.sleep, self.restitution = Prescribed(model), Sleep(model), Restitution(model)
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
@@ -300,7 +301,10 @@ class Stepper:
         backend = self.backend
         backend.finish()
         self._forget()
+        rebound = self._rebound(h) if self.restitution.enabled else None
         self.figures = backend.figures()
+        if rebound is not None:
+            self._begin_from(*rebound, h)
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
@@ -308,6 +312,31 @@ class Stepper:
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
+
+    def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Give the velocities what impacts give back (`Restitution.rebound`)."""
+        backend = self.backend
+        impulses = backend.contact_impulses()
+        if not len(impulses[0]):
+            return None
+        before, after = backend.read_previous(), backend.read_state()
+        rebound = self.restitution.rebound(Strikes.of(*impulses, after[0]), before, after, h)
+        if rebound is not None:
+            backend.set_velocity(rebound[0])
+        return rebound
+
+    def _begin_from(self, velocity: np.ndarray, struck: np.ndarray, friction: float, h: float) -> None:
+        """What bodies (b,) that impacts gave other velocities (n, 12) remember, and the work of friction in the impacts [J].
+
+        bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
+        """
+        self.figures = replace(self.figures, friction_work=self.figures.friction_work + friction)
+        if self.settings.integrator == "bdf2":
+            (q, qd), now = self.backend.read_previous(), self.backend.read_positions()
+            q[struck], qd[struck] = now[struck] - h * velocity[struck], velocity[struck]
+            gravity = self.settings.gravity
+            q[struck, :3], qd[struck, :3] = q[struck, :3] + 0.5 * h * h * gravity, qd[struck, :3] - h * gravity
+            self.backend.set_previous(q, qd)
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
