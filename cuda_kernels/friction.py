@@ -128,9 +128,7 @@ def pair_loads(
 
 
 @wp.kernel
-def lagged_loads(
-    first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)
-):
+def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
     """Sum of ``mu lambda`` over the lagged contacts of every body pair."""
     k = wp.tid() + first
     if k >= l.counts[0]:

@@ -3,9 +3,10 @@
 Friction is lagged where a step begins. A contact that is made in the step had no normal force then, one that an impact has
 loaded had little, and in the step after the impact it has too much. A pair of bodies counts as *changed* if its load
 ``mu lambda`` differs from what was frozen by more than half of the larger one, and if the difference may change the velocity
-of one of its bodies by more than gravity does in half a step, and by more than `eps_v` and ten times the tolerance (a load sums up what is left in a stack): what is less
-follows in the next step. After a step that was lagged again a tenth is enough. So an impact that takes several steps
-leaves no part of its load behind: without lagging again, every load acts one step late, and all of it acts.
+of one of its bodies by more than gravity does in half a step, and by more than `eps_v` and ten times the tolerance (a load
+sums up what is left in a stack): what is less follows in the next step. After a step that was lagged again a tenth is
+enough. So an impact that takes several steps leaves no part of its load behind: without lagging again, every load acts one
+step late, and all of it acts.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ what a struck body rests on. Without forces the gain of energy is
 
     T(v+) - T(v) = 1/2 sum_k (1 + s_k) P_k . (v+ + v) = 1/2 sum_k (1 + s_k) (1 - e_k) P_k . v <= 0
 
-over pairs that strike; those struck through others add nothing: P_k . v and P_k . v+ vanish. Pairs that meet in one step strike at once, in the measure of their impulses: a ball that hits a row
-of balls in touch is thrown back by the row, and the row goes on as one. The impulses are rigid ones, which excite no strain.
+over pairs that strike; those struck through others add nothing: P_k . v and P_k . v+ vanish. Pairs that meet in one step
+strike at once, in the measure of their impulses: a ball that hits a row of balls in touch is thrown back by the row, and the
+row goes on as one. The impulses are rigid ones, which excite no strain.
 
 Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, against its slip.
 Gravity acts on v for the part of the step before the impact. Energy is never given: sums that would, scale what is added.
