@@ -275,7 +275,7 @@ class Materials:
     """Multiplies the contact stiffness of the solver [-]."""
     enabled: np.ndarray
     restitution: np.ndarray
-    """Normal speed after an impact over that before [-], 0 to 1."""
+    """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
 
 
 @dataclass(frozen=True)

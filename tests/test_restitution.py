@@ -33,21 +33,22 @@ def falling(kind: str, e: float, speed: float = SPEED, mu: float = 0.0, **solver
 
 
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
-@pytest.mark.parametrize("e", [0.3, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("e", [0.0, 0.3, 0.6, 0.9, 1.0])
 @pytest.mark.parametrize("kind", ["ball", "edge"])
 def test_the_speed_after_an_impact_is_e_times_that_before(kind, e, integrator):
-    """Within 0.01 of e, at once and five steps later; the energy never grows; the body does not turn."""
+    """Within 0.01 of e, and nothing follows; the energy never grows; the body does not turn."""
     simulation = abd.Simulation(falling(kind, e, integrator=integrator), device=NAME)
     speeds, energies = [-SPEED], []
     for _ in range(12):
         report = simulation.step()
         speeds.append(simulation.bodies["body"].velocity[2, 3])
         energies.append(sum(report.energy[name] for name in ("kinetic", "gravity", "elastic")))
-    hit = int(np.argmax(np.array(speeds) > 0.0))
+    hit = 1 + int(np.argmax(np.diff(speeds) > 0.1))
     assert 1 < hit < 8
-    fallen = 9.81 * H * np.arange(len(speeds) - hit)
-    np.testing.assert_allclose(np.array(speeds[hit:]) + fallen, -e * speeds[hit - 1], atol=0.01 * SPEED)
-    assert np.diff(energies).max() < 1e-6 * energies[0], "the body swings in its own strain"
+    later, fallen = np.array(speeds[hit:]), 9.81 * H * np.arange(len(speeds) - hit)
+    np.testing.assert_allclose(later[0], -e * speeds[hit - 1], atol=0.01 * SPEED)
+    np.testing.assert_allclose(later, np.maximum(later[0] - fallen, 0.0), atol=0.01 * SPEED, err_msg="no push follows")
+    assert max(energies[1:]) < (1.0 + 1e-6) * energies[0]
     assert np.abs(simulation.bodies["body"].velocity[:3, :3]).max() < 1e-3
 
 

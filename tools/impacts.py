@@ -47,8 +47,7 @@ def restitution(kind: str, e: float, integrator: str, device: str) -> dict:
         speeds.append(float(simulation.bodies["body"].velocity[2, 3]))
         energies.append(sum(report.energy[name] for name in ENERGIES))
     hit = int(np.argmax(np.diff(speeds) > 0.1))
-    later = np.array(speeds[hit + 1 :]) + G * H * np.arange(len(speeds) - hit - 1)
-    measured = later[-1] / -speeds[hit]
+    measured = max(speeds[hit + 1 :]) / -speeds[hit]
     growth = float(np.diff(energies).max()) / energies[0]
     return {"case": f"{kind}, {integrator}", "e": e, "measured": measured, "growth": growth, "newton": iterations}
 

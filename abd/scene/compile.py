@@ -229,9 +229,9 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
 
 def _materials(spec: SceneSpec) -> Materials:
     """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; restitution alike."""
-    own = {DEFAULT_MATERIAL: (0.0, 0.0)} | {one.name: (one.mu, one.restitution) for one in spec.material}
+    own = {DEFAULT_MATERIAL: (0.0, None)} | {one.name: (one.mu, one.restitution) for one in spec.material}
     names = list(own)
-    mu, restitution = (_geometric_means(np.array(column)) for column in zip(*own.values(), strict=True))
+    mu, restitution = (_geometric_means(np.array(column, dtype=float)) for column in zip(*own.values(), strict=True))
     stiffness, enabled = np.ones_like(mu), np.ones(mu.shape, dtype=bool)
     for pair in spec.material_pair:
         a, b = (names.index(name) for name in pair.between)

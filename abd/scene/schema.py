@@ -197,8 +197,12 @@ class MaterialSpec(Spec):
 
     name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
     mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
-    restitution: Number = entry(
-        0.0, "speed after an impact on itself over the speed before; pairs combine as those of mu do", ge=0, le=1
+    restitution: Number | None = entry(
+        None,
+        "speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep "
+        "what the step leaves, which is little",
+        ge=0,
+        le=1,
     )
 
 
@@ -212,7 +216,7 @@ class MaterialPairSpec(Spec):
     restitution: Number | None = entry(
         None,
         "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
-        "sqrt(e_a e_b)",
+        "sqrt(e_a e_b) where both materials have one",
         ge=0,
         le=1,
     )

@@ -82,13 +82,13 @@ class Restitution:
     """Impacts of one scene.
 
     Attributes:
-        enabled: whether any pair of materials gives anything back.
+        enabled: whether any pair of materials has a restitution, be it 0.
     """
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
         self.table, self.mu = model.materials.restitution, model.materials.mu
-        self.enabled = bool((self.table > 0.0).any())
+        self.enabled = bool(np.isfinite(self.table).any())
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
         self._rows = None
@@ -107,15 +107,16 @@ class Restitution:
         (q, qd), i, j = after, *strikes.pairs.T
         material = self.model.bodies.material
         e = self.table[material[i], material[j]]
+        given, e = np.isfinite(e), np.nan_to_num(e)
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
         closing, left = _power(strikes, then), _power(strikes, now)
         least = 2.0 * max(h * np.linalg.norm(self.settings.gravity), self.settings.tolerance)
         strikes_now = closing < -least * size
-        pushed = (e > 0.0) & (left - np.maximum(closing, 0.0) > 2.0 * self.settings.tolerance * size)
-        if not (strikes_now & (e > 0.0)).any() and not pushed.any():
+        pushed = given & (left - np.maximum(closing, 0.0) > 2.0 * self.settings.tolerance * size)
+        if not (strikes_now & given).any() and not pushed.any():
             return None
-        system = self._mobility(q, np.flatnonzero((strikes_now & (e > 0.0)) | pushed), strikes)
+        system = self._mobility(q, np.flatnonzero((strikes_now & given) | pushed), strikes)
         mine = system.chosen
         part = Strikes(strikes.pairs[mine], strikes.impulses[mine], strikes.center[mine])
         target, high = self._bounds(part, closing[mine], left[mine], e[mine], strikes_now[mine], h, system.jointed)
