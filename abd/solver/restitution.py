@@ -20,7 +20,8 @@ over pairs that strike; those struck through others add nothing: P_k . v and P_k
 strike at once, in the measure of their impulses: a ball that hits a row of balls in touch is thrown back by the row, and the
 row goes on as one. The impulses are rigid ones, which excite no strain.
 
-Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, against its slip.
+Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
+the first body, against its slip.
 Gravity acts on v for the part of the step before the impact. Energy is never given: sums that would, scale what is added.
 """
 
@@ -167,7 +168,7 @@ class Restitution:
             tangent = np.linalg.svd(n[None])[2][1:]
             lever = np.zeros((2, len(twists)))
             for body, sign in zip(part.pairs[k], (1.0, -1.0), strict=True):
-                arm = part.center[k] - q[body, :3]
+                arm = part.center[k] - self.model.bodies.radius[part.pairs[k, 0]] * n - q[body, :3]
                 lever[:, 6 * body : 6 * body + 6] = sign * np.concatenate([tangent, np.cross(arm, tangent)], axis=1)
             slip = lever @ (twists + system.apply(out))
             yields = lever @ system.apply(lever.T)
