@@ -55,7 +55,7 @@ def test_a_box_slides_below_the_threshold(below):
 
 
 @pytest.mark.parametrize("off", [-0.01, 0.01])
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_a_slope_made_of_triangles_is_no_different(integrator, off):
     """A box on a plate: the edges of both meshes, nearly parallel pairs among them, neither brake nor steer it."""
     mu = tan(SLOPE) + off
@@ -106,7 +106,7 @@ def test_the_work_of_friction_is_its_force_times_the_path():
 
 
 @pytest.mark.parametrize("kind", ["log", "log_sq", "cubic"])
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_the_resting_gap_balances_the_weight(integrator, kind):
     """Four corners on a half-space: ``-4 kappa_c dE/dd = m g`` at the reported gap, with E = b(d^2)."""
     scene = abd.Scene(solver={"integrator": integrator, "barrier": kind})

@@ -32,7 +32,7 @@ def falling(kind: str, e: float, speed: float = SPEED, mu: float = 0.0, **solver
     return scene
 
 
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 @pytest.mark.parametrize("e", [0.0, 0.3, 0.6, 0.9, 1.0])
 @pytest.mark.parametrize("kind", ["ball", "edge"])
 def test_the_speed_after_an_impact_is_e_times_that_before(kind, e, integrator):
@@ -148,7 +148,7 @@ def test_the_definition_and_the_kernels_agree():
     assert states[0][1, 2] > 0.1
 
 
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_the_recorded_path_does_the_same(integrator):
     host, resident = pair(falling("edge", 0.7, mu=0.3, integrator=integrator))
     for _ in range(8):
@@ -158,7 +158,7 @@ def test_the_recorded_path_does_the_same(integrator):
     assert host.stepper.qd[1, 2] > 0.5
 
 
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_a_checkpoint_amid_an_impact_continues_bit_for_bit(integrator):
     """From every step around the impact."""
     scene = falling("edge", 0.5, mu=0.3, integrator=integrator)

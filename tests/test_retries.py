@@ -46,8 +46,7 @@ def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
 def flat(saved: dict) -> dict[str, np.ndarray]:
     """Arrays and numbers of a checkpoint."""
     numbers = {name: np.asarray(value) for name, value in saved.items() if name not in ("extra", "joints", "loads")}
-    numbers |= {f"loads_{name}": value for name, value in saved["loads"].items()}
-    return numbers | saved["extra"]
+    return numbers | saved["extra"] | {f"loads of {name}": value for name, value in saved["loads"].items()}
 
 
 def assert_same(one: abd.Simulation, other: abd.Simulation) -> None:

@@ -129,7 +129,7 @@ def main() -> int:
     given = parser.parse_args()
     rows = [
         restitution(kind, e, integrator, given.device)
-        for integrator in ("bdf1", "bdf2")
+        for integrator in ("generalized_alpha", "bdf1", "bdf2")
         for kind in ("ball", "edge")
         for e in (0.0, 0.3, 0.6, 0.9, 1.0)
     ]

@@ -28,7 +28,7 @@ class NewtonSystem:
 
     def mobility(self) -> np.ndarray:
         """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
-        return self.inverse_mass * self.rate
+        return self.inverse_mass * self.rule.impulse
 
     def launch_lag(self) -> None:
         """The same, and energies at the current iterate, by launches only; those of contacts are there. `Friction.take` has
