@@ -115,9 +115,14 @@ def test_friction_takes_part_in_what_is_given_back():
     assert spin == pytest.approx(model.bodies.mass[k] * lost * 0.05, rel=0.05), "42 corners on a sphere"
 
 
-def test_joints_hold_in_an_impact():
-    """A hammer on a hinge hits the ground with e = 1: it swings back with the same angular velocity, about its hinge."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-4})
+@pytest.mark.parametrize(("integrator", "gain"), [("bdf1", 1e-9), ("generalized_alpha", 1e-4)])
+def test_joints_hold_in_an_impact(integrator, gain):
+    """A hammer on a hinge hits the ground with e = 1: it swings back with the same angular velocity, about its hinge.
+
+    The impact gains nothing. On the free way, generalized alpha keeps the energy but for what the hinge's force, which turns,
+    is late by in a step of 4e-3 rad.
+    """
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-4, "integrator": integrator})
     scene.add_material("m", restitution=1.0)
     scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0}, material="m")
     scene.add_body(
@@ -130,7 +135,8 @@ def test_joints_hold_in_an_impact():
     for _ in range(12):
         energies.append(simulation.step().energy["kinetic"])
     assert simulation.joints["hinge"].rates[0] == pytest.approx(-4.0, rel=0.01)
-    assert np.diff(energies).max() < 1e-9 * energies[0]
+    assert max(energies) == energies[0]
+    assert np.diff(energies).max() < gain * energies[0]
     assert energies[-1] > 0.98 * energies[0]
 
 
