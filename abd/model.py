@@ -274,6 +274,8 @@ class Materials:
     stiffness: np.ndarray
     """Multiplies the contact stiffness of the solver [-]."""
     enabled: np.ndarray
+    restitution: np.ndarray
+    """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,62 @@ def rubbing(
                     count[k] = count[k] + 1
 
 
+@wp.kernel
+def pair_loads(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    mu: wp.array2d(dtype=wp.float64),
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    gap: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Sum of ``mu lambda`` over the parts of the candidates of every pair that carry friction (`rubbing`).
+    listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    i = pairs[k][0]
+    j = pairs[k][1]
+    total = wp.float64(0.0)
+    rubs = mu[s.material[i], s.material[j]]
+    if rubs > ZERO:
+        a = activation(s.between, i, j)
+        xi = separation(s, i, j, law.minimum)
+        kappa = stiffness(law, s, i, j, a, xi)
+        for e in range(segment[k], segment[k + 1]):
+            if gap[e] < ONE and gap[e] > ZERO:
+                c = candidates[e]
+                prim = primitives(s, i, j, c[1], c[2], c[3])
+                if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
+                    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+                    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+                    for m in range(PARTS):
+                        if counts[m] != ZERO:
+                            if m > 0:
+                                one = part(c[1], prim, m)
+                                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+                            D = wp.dot(near.r, near.r)
+                            total = total - rubs * kappa * counts[m] * TWO * wp.sqrt(D) * barrier(law.kind, D, a, xi)[1]
+    out[k] = total
+
+
+@wp.kernel
+def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
+    """Sum of ``mu lambda`` over the lagged contacts of every body pair."""
+    k = wp.tid() + first
+    if k >= l.counts[0]:
+        return
+    total = wp.float64(0.0)
+    for e in range(segment[k], segment[k + 1]):
+        total = total + l.load[e]
+    out[k] = total
+
+
 @wp.func
 def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Tangential relative displacement against the rest pose xh [m], a world vector."""

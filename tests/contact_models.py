@@ -64,6 +64,7 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         mu=np.array([[0.5, 0.2], [0.2, 0.0]]),
         stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
         enabled=np.array([[True, True], [True, False]]),
+        restitution=np.full((2, 2), np.nan),
     )
     return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT, contact_set="ipc"), {})
 

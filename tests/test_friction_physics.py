@@ -55,7 +55,7 @@ def test_a_box_slides_below_the_threshold(below):
 
 
 @pytest.mark.parametrize("off", [-0.01, 0.01])
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_a_slope_made_of_triangles_is_no_different(integrator, off):
     """A box on a plate: the edges of both meshes, nearly parallel pairs among them, neither brake nor steer it."""
     mu = tan(SLOPE) + off
@@ -106,7 +106,7 @@ def test_the_work_of_friction_is_its_force_times_the_path():
 
 
 @pytest.mark.parametrize("kind", ["log", "log_sq", "cubic"])
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_the_resting_gap_balances_the_weight(integrator, kind):
     """Four corners on a half-space: ``-4 kappa_c dE/dd = m g`` at the reported gap, with E = b(d^2)."""
     scene = abd.Scene(solver={"integrator": integrator, "barrier": kind})
@@ -143,3 +143,26 @@ def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
     measured = (speeds[-1] - speeds[10]) / ((len(speeds) - 11) * H)
     assert measured == pytest.approx(5.0 / 7.0 * G * sin(angle), rel=within)
     assert spin * radius / speeds[-1] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("speed", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_friction_acts_in_the_step_of_an_impact(device, speed):
+    """Its impulse is mu times the normal one in that very step, and the whole of it once the box rests."""
+    mu = 0.3
+    scene = abd.Scene(solver={"dt": H})
+    scene.add_material("rough", mu=mu)
+    scene.add_body("ground", half_space={}, material="rough")
+    axes = {"fix": ["rx", "ry", "rz"], "material": "rough"}
+    start = (0.0, 0.0, 0.1 + 0.6 * H * speed)
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=start, velocity=(4.0, 0.0, -speed), **axes)
+    simulation = abd.Simulation(scene, device=device)
+    simulation.step()
+    velocity = simulation.bodies["box"].velocity[:3, 3]
+    normal = velocity[2] + speed + G * H
+    assert normal > 0.3 * speed, "it strikes in the first step"
+    assert 4.0 - velocity[0] == pytest.approx(mu * normal, rel=0.02)
+    for _ in range(7):
+        simulation.step()
+    taken = 4.0 - simulation.bodies["box"].velocity[0, 3]
+    assert taken == pytest.approx(mu * (speed + 8 * G * H), rel=0.05)

@@ -17,6 +17,7 @@ from abd.contact.pairs import pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
+from abd.solver.lagging import PairLoads
 from cuda_kernels import barrier, friction, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
@@ -274,6 +275,22 @@ class Contacts:
         self.device.launch(kernels.find_parts, batches, *query, parts, grain=512 // self.batch)
         return parts
 
+    def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) with active candidates at the current pose, on the host, and the gradients (k, 12) of their
+        contacts by the bodies i and j. As `linearize`, and not to be recorded."""
+        empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
+        if self.candidates.count == 0:
+            return empty
+        self.linearize(pose)
+        r, read = self.reduction, self.device.read
+        if r.run_count == 0:
+            return empty
+        pair, place = np.unique(read(r.runs.pair, r.run_count), return_inverse=True)
+        sums = np.zeros((2, len(pair), 12))
+        for total, values in zip(sums, (r.sums.g_i, r.sums.g_j), strict=True):
+            np.add.at(total, place.ravel(), read(values, r.run_count))
+        return self.candidates.pair_list()[pair], *sums
+
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         self.reduction.reduce(self.done, gradient, diagonal)
@@ -465,6 +482,29 @@ class Friction:
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         self.reduction.reduce(self.contacts.done, gradient, diagonal)
+
+    def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
+        """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""
+        read, launch, c, contacts = self.device.read, self.device.launch, self.contacts.candidates, self.contacts
+        out = self.pool.get("loads", max(c.pair_count, self.pair_count), wp.float64)
+
+        def kept(pairs: wp.array, count: int) -> PairLoads:
+            load = read(out, count)
+            some = np.flatnonzero(load)
+            return PairLoads(read(pairs, count)[some] if len(some) else np.zeros((0, 2), dtype=np.int32), load[some])
+
+        frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
+        if self.count:
+            launch(friction.lagged_loads, self.pair_count, self.lagged, self.segment, out)
+            frozen = kept(self.pairs, self.pair_count)
+        if c.count:
+            launch(
+                friction.pair_loads,
+                c.pair_count, contacts.surfaces, contacts.law, self.mu, pose, c.pairs, c.items, c.counts, c.segment,
+                contacts.arrays("current")[1], out, grain=512,
+            )  # fmt: skip
+            acting = kept(c.pairs, c.pair_count)
+        return frozen, acting
 
     def works(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> wp.array:
         """(count,) work of friction on the motion from `now` to `pose`, times c h^2, contact by contact."""

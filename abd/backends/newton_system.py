@@ -7,6 +7,7 @@ import warp as wp
 
 from abd.backends.linear import NEAR
 from abd.joints.system import CLOSED, CLOSINGS
+from abd.solver.lagging import PairLoads
 from cuda_kernels import bodies, integrators, paths, sums
 from cuda_kernels.krylov import Coupling
 
@@ -19,6 +20,15 @@ class NewtonSystem:
         self.know_contacts()
         self.friction.lag(self.pose, self.step.At)
         self.friction.evaluate(self.pose, self.rest, self.eps, "current")
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        self.know_contacts()
+        return self.friction.loads(self.pose)
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        return self.inverse_mass * self.rule.impulse
 
     def launch_lag(self) -> None:
         """The same, and energies at the current iterate, by launches only; those of contacts are there. `Friction.take` has

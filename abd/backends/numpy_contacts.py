@@ -17,6 +17,7 @@ from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
+from abd.solver.lagging import PairLoads
 
 
 class NumpyContacts:
@@ -94,6 +95,16 @@ class NumpyContacts:
             parts.positions(q), parts, self.part_parameters, inertia, self.shares(parts), self.weights(q)
         )
 
+    def pair_gradients(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) with active candidates in the state q (n, 12), and the gradients (k, 12) of their contacts by
+        both."""
+        elements = self.elements(q)
+        pairs, place = np.unique(np.stack(body_pair(self.parts, elements), axis=1), axis=0, return_inverse=True)
+        sums = np.zeros((2, len(pairs), 12))
+        for total, gradient in zip(sums, elements.gradients(), strict=True):
+            np.add.at(total, place.ravel(), gradient)
+        return pairs, *sums
+
     def shares(self, candidates: contact.Contacts) -> np.ndarray:
         """(m,) shares of the bounds of contacts, those of their dynamic bodies."""
         return self.caution[owners_of(candidates, self.model)]
@@ -155,6 +166,13 @@ class NumpyFriction:
             touching = self.touching
             self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
 
+    def loads(self, q: np.ndarray) -> tuple[PairLoads, PairLoads]:
+        """Loads that were frozen, and those of the contacts in the state q (n, 12)."""
+        touching, frozen = self.touching, self.lagged
+        parts = touching.parts
+        acting = friction.lag(parts.positions(q), parts, touching.part_parameters, touching.weights(q))
+        return _by_pair(self.candidates, frozen.load), _by_pair(parts[acting.source], acting.load)
+
     def _freeze(
         self,
         q: np.ndarray,
@@ -180,6 +198,13 @@ class NumpyFriction:
         """Work on the motion `step` (n, 12), times c h^2: positions are linear in q, so displacements are as well."""
         gradients = friction.gradient(self.lagged, self.candidates.positions(moved), eps)
         return -float(np.sum(gradients * self.candidates.positions(step).reshape(-1, 12)))
+
+
+def _by_pair(candidates: contact.Contacts, load: np.ndarray) -> PairLoads:
+    """Sums of the loads (l,) over the contacts of every body pair."""
+    bodies = np.stack([candidates.first, candidates.second], axis=1)
+    pairs, place = np.unique(bodies, axis=0, return_inverse=True)
+    return PairLoads(pairs, np.bincount(place.ravel(), load, minlength=len(pairs)))
 
 
 def owners_of(candidates: contact.Contacts, model: Model) -> np.ndarray:

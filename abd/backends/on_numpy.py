@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from abd.backends.body_data import BodyData, body_boxes, surface_boxes
+from abd.backends.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
@@ -28,6 +28,7 @@ from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
 from abd.solver.integrators import Scheme
+from abd.solver.lagging import PairLoads
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -67,6 +68,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
         self.eps = 0.0
+        self.inverse_mass = inverse_masses(model)
         bodies = model.bodies
         self.load_state(bodies.q, bodies.qd, bodies.q, bodies.qd)
 
@@ -189,6 +191,19 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+        pairs, *gradients = self.contacts.pair_gradients(self.q)
+        return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) at the end of the step."""
+        self.velocity = velocity.copy()
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+        self.before, self.earlier = q.copy(), qd.copy()
 
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""
@@ -360,6 +375,14 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Freeze friction's contacts at the current iterate."""
         self.friction.lag(self.q, self.step.At)
         self.evaluate()
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        return self.friction.loads(self.q)
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        return self.inverse_mass * self.rule.impulse
 
     def linearize(self) -> None:
         """Gradient (n, 12) and blocks (n, n, 12, 12) at the current iterate, fixed degrees of freedom projected out."""

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.body_data import BodyData, body_boxes, surface_boxes
+from abd.backends.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
@@ -95,6 +95,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             model.settings.linear_tolerance,
         )
         self.eps = 0.0
+        self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self) if d.resident else None
@@ -296,6 +297,23 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.now, self.before = self.before, self.now
         launch(integrators.copy_pose, n, self.pose, self.now)
         self.row_memory.finish((self.weights, self.mode), self.pose, self.totals)
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+        self.know_contacts()
+        self._unsettle()
+        pairs, *gradients = self.contacts.pair_gradients(self.pose)
+        return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) at the end of the step."""
+        self.device.write(self.velocity, velocity)
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+        self.device.write(self.q, q)
+        self.device.launch(integrators.unpack, self.n, self.q, self.before)
+        self.device.write(self.earlier, qd)
 
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""

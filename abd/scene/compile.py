@@ -229,20 +229,27 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
 
 
 def _materials(spec: SceneSpec) -> Materials:
-    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise."""
-    own = {DEFAULT_MATERIAL: 0.0} | {material.name: material.mu for material in spec.material}
+    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; restitution alike."""
+    own = {DEFAULT_MATERIAL: (0.0, None)} | {one.name: (one.mu, one.restitution) for one in spec.material}
     names = list(own)
-    friction = np.array(list(own.values()))
-    mu = np.sqrt(np.outer(friction, friction))
-    np.fill_diagonal(mu, friction)
+    mu, restitution = (_geometric_means(np.array(column, dtype=float)) for column in zip(*own.values(), strict=True))
     stiffness, enabled = np.ones_like(mu), np.ones(mu.shape, dtype=bool)
     for pair in spec.material_pair:
         a, b = (names.index(name) for name in pair.between)
         if pair.mu is not None:
             mu[a, b] = mu[b, a] = pair.mu
+        if pair.restitution is not None:
+            restitution[a, b] = restitution[b, a] = pair.restitution
         stiffness[a, b] = stiffness[b, a] = pair.stiffness
         enabled[a, b] = enabled[b, a] = pair.enabled
-    return Materials(names, mu, stiffness, enabled)
+    return Materials(names, mu, stiffness, enabled, restitution)
+
+
+def _geometric_means(own: np.ndarray) -> np.ndarray:
+    """(m, m) of the values (m,) of the materials; the diagonal has their digits."""
+    table = np.sqrt(np.outer(own, own))
+    np.fill_diagonal(table, own)
+    return table
 
 
 def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> JointList:

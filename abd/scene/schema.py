@@ -203,10 +203,17 @@ class BodySpec(Orientation):
 
 
 class MaterialSpec(Spec):
-    """A material; pairs combine by the geometric mean, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
+    """A material; pairs combine by geometric means, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
 
     name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
     mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
+    restitution: Number | None = entry(
+        None,
+        "speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep "
+        "what the step leaves, which is little",
+        ge=0,
+        le=1,
+    )
 
 
 class MaterialPairSpec(Spec):
@@ -216,6 +223,13 @@ class MaterialPairSpec(Spec):
         ..., "names of two materials, the same one twice for itself"
     )
     mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
+    restitution: Number | None = entry(
+        None,
+        "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
+        "sqrt(e_a e_b) where both materials have one",
+        ge=0,
+        le=1,
+    )
     stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
     enabled: Flag = entry(True, "false: these materials pass through each other")
 

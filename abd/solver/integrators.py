@@ -89,6 +89,13 @@ class Scheme:
     pull: float = 1.0
     chord: bool = False
 
+    @property
+    def impulse(self) -> float:
+        """Change of momentum per gradient of a contact [1/s], whose bodies are `DISSIPATIVE` wherever there are modes."""
+        if self.chord:
+            return float(self.weights[1, 6])
+        return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / (self.c * self.h**2)
+
 
 def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.7) -> Scheme:
     """The scheme of one step of length h [s] after one of length `previous_h` [s] (0: there is none); `radius` is the

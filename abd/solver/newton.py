@@ -18,6 +18,7 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
+from abd.solver.lagging import FOLLOWING, SHARE, changed, speed_that_counts
 from abd.solver.line_search import search
 from abd.solver.progress import Progress, island_of, not_converged
 from abd.solver.resident import minimise_resident
@@ -122,19 +123,37 @@ def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: f
     return moved
 
 
-def solve_step(backend, settings, h: float, stiffness, progress: Progress) -> None:
-    """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say."""
+def solve_step(
+    backend, settings, h: float, stiffness, progress: Progress, loaded: bool = False
+) -> bool:
+    """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
+    one, once more where contacts were made or loaded in the step (`abd.solver.lagging`).
+
+    Args:
+        loaded: whether the step before was lagged once more.
+
+    Returns:
+        whether this one was.
+    """
     minimise(backend, settings, h, stiffness, progress)
     if not backend.friction.enabled:
-        return
+        return False
     wanted = settings.friction_iterations
+    if wanted == 1:
+        least = speed_that_counts(settings, h), FOLLOWING if loaded else SHARE
+        loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
+        if loaded:
+            backend.lag_friction()
+            minimise(backend, settings, h, stiffness, progress)
+        return loaded
     for _ in range((wanted if wanted > 0 else BALANCED_LAGGINGS) - 1):
         backend.lag_friction()
         before = progress.newton
         minimise(backend, settings, h, stiffness, progress)
         if wanted < 0 and progress.newton <= before + 1:
-            return
+            return False
     if wanted < 0:
         raise StepFailure(
             "not_converged", f"friction and contact forces did not balance within {BALANCED_LAGGINGS} laggings"
         )
+    return False

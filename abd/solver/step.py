@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -25,6 +25,7 @@ from abd.potentials import free_motion
 from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
+from abd.solver.restitution import Restitution, Strikes
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.starts import starting_laws
@@ -84,7 +85,7 @@ class Stepper:
     def __init__(self, model: Model, backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
         self.stiffness = ContactStiffness(model)
-        self.prescribed, self.sleep = Prescribed(model), Sleep(model)
+        self.prescribed, self.sleep, self.restitution = Prescribed(model), Sleep(model), Restitution(model)
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
@@ -109,6 +110,7 @@ class Stepper:
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
@@ -238,6 +240,7 @@ class Stepper:
             previous_h=self.previous_h,
             extra={
                 "touching": self.touching.astype(np.int32),
+                "loaded": np.array([self.loaded], dtype=np.int32),
                 "acting": self.acting.astype(np.int32),
                 "remembers": self.remembers.astype(np.int32),
                 "forces": self.backend.read_forces().ravel(),
@@ -322,17 +325,19 @@ class Stepper:
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
 
-    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None, OwnLaws]:
+    def _before_trying(self) -> tuple[dict, np.ndarray, bool, JointMemory | None, OwnLaws]:
         """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
-        return self.backend.solver_memory(), self.prescribed.pace, memory, self.backend.pair_law.own
+        return self.backend.solver_memory(), self.prescribed.pace, self.loaded, memory, self.backend.pair_law.own
 
-    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None, own: OwnLaws) -> None:
+    def _take_back(
+        self, solver: dict, pace: np.ndarray, loaded: bool, memory: JointMemory | None, own: OwnLaws
+    ) -> None:
         """Give up a (sub)step that failed."""
         self.backend.abandon()
         self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
-        self.prescribed.pace = pace
+        self.prescribed.pace, self.loaded = pace, loaded
         if memory is not None:
             self.joints.face(self.previous_q)
             self.memory = memory
@@ -407,8 +412,10 @@ class Stepper:
         if late.any():
             return late
 
+        loaded = self.loaded
+
         def minimise_step() -> None:
-            solve_step(backend, settings, h, self.stiffness, progress)
+            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded)
 
         try:
             if prescribed.any:
@@ -432,7 +439,10 @@ class Stepper:
         backend.finish()
         self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
         self._forget()
+        rebound = self._rebound(h) if self.restitution.enabled else None
         self.figures = backend.figures()
+        if rebound is not None:
+            self._begin_from(*rebound, h)
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
@@ -441,6 +451,31 @@ class Stepper:
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
         self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
         self.stiffness.end(backend, h)
+
+    def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Give the velocities what impacts give back (`Restitution.rebound`)."""
+        backend = self.backend
+        impulses = backend.contact_impulses()
+        if not len(impulses[0]):
+            return None
+        before, after = backend.read_previous(), backend.read_state()
+        rebound = self.restitution.rebound(Strikes.of(*impulses, after[0]), before, after, h)
+        if rebound is not None:
+            backend.set_velocity(rebound[0])
+        return rebound
+
+    def _begin_from(self, velocity: np.ndarray, struck: np.ndarray, friction: float, h: float) -> None:
+        """What bodies (b,) that impacts gave other velocities (n, 12) remember, and the work of friction in the impacts [J].
+
+        bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
+        """
+        self.figures = replace(self.figures, friction_work=self.figures.friction_work + friction)
+        if self.settings.integrator == "bdf2":
+            (q, qd), now = self.backend.read_previous(), self.backend.read_positions()
+            q[struck], qd[struck] = now[struck] - h * velocity[struck], velocity[struck]
+            gravity = self.settings.gravity
+            q[struck, :3], qd[struck, :3] = q[struck, :3] + 0.5 * h * h * gravity, qd[struck, :3] - h * gravity
+            self.backend.set_previous(q, qd)
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
