@@ -323,7 +323,7 @@ class Settings:
     tolerance: float = 1e-3
     friction_tolerance: float = 5e-5
     max_newton: int = 100
-    retries: int = 4
+    retries: int = 8
     linear_solver: str = "auto"
     linear_tolerance: float = 1e-4
     joint_tolerance: float = 1e-8
