@@ -177,7 +177,12 @@ class BodySpec(Orientation):
     )
     motion: MotionSpec | None = entry(None, "prescribed motion of a kinematic body")
 
-    kappa: Number = entry(1e9, "near-rigidity stiffness, sensibly 1e7 to 1e11", unit="Pa", gt=0)
+    kappa: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
+        "auto",
+        "near-rigidity stiffness; auto: from the mass and speed of what is joined to the body or may rest on it, so that "
+        "it strains by 1e-5",
+        unit="Pa",
+    )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
     material: str = entry("default", "name of a [[material]], for friction")
     group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
@@ -231,7 +236,13 @@ class SolverSpec(Spec):
     friction_iterations: Count = entry(
         1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
     )
-    tolerance: Number = entry(1e-3, "largest speed of a vertex in the last Newton step", unit="m/s", gt=0)
+    tolerance: Number | None = entry(
+        None,
+        "largest speed of a vertex in the last Newton step; default: 3.2e-4 sqrt(g L), L the median length of the bodies, "
+        "at most 1e-4 L per step: 1e-3 for bodies of 1 m",
+        unit="m/s",
+        gt=0,
+    )
     tolerance_relative: Number | None = entry(
         None, "tolerance as a multiple of the scene's bounding-box diagonal, instead of `tolerance`", unit="1/s", gt=0
     )
@@ -247,9 +258,11 @@ class SolverSpec(Spec):
         "auto", "factorisation (direct), conjugate gradients (pcg), or by size and structure"
     )
     linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)
-    joint_tolerance: Number = entry(
-        1e-8,
-        "residual that the nonlinear rows of exact joints may keep after a step, m or rad; linear ones hold to 1e-9",
+    joint_tolerance: Number | None = entry(
+        None,
+        "residual that the nonlinear rows of exact joints may keep after a step; default 1e-8 rad, and 1e-8 of the length "
+        "of the smaller body; linear ones hold to 1e-9 of half of it",
+        unit="m or rad",
         gt=0,
     )
     kinematic_block: Literal["fail", "lag"] = entry(
