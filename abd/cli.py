@@ -113,16 +113,18 @@ def _override_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not a positive number of steps")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of steps")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive time")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive time in seconds")
     return value
 
 
@@ -178,6 +180,11 @@ def _run(arguments) -> int:
         print(f"step {failure.step} failed at t = {failure.time:.6g} s: {failure.reason}{bodies}", file=sys.stderr)
         print(f"  {failure}", file=sys.stderr)
         print(f"  what was computed is in {directory}", file=sys.stderr)
+    elif arguments.resume and outcome.made == 0 and outcome.status is Status.DONE:
+        print(
+            f"nothing to do: the run has all of its {outcome.report['steps']} steps; --steps N or --duration S goes on",
+            file=sys.stderr,
+        )
     elif outcome.status is Status.INTERRUPTED:
         print(f"interrupted after step {outcome.report['steps']}; continue with", file=sys.stderr)
         print(f"  {_resume_command(arguments, directory)}", file=sys.stderr)
@@ -206,17 +213,30 @@ def _closing_lines(report: dict, directory: Path) -> str:
     newton, tolerance = report["newton_iterations"], report["tolerance"]
     gap = "no contact" if report["min_gap"] is None else f"smallest gap {length(report['min_gap'])}"
     rate = f", {report['steps_per_second']:.3g} steps/s" if report["steps_per_second"] else ""
-    drift = "" if report["energy_drift"] is None else f", energy drift {report['energy_drift']:+.2e}"
     worst = "-" if tolerance["worst"] is None else f"{tolerance['worst']:.2e}"
     return "\n".join(
         [
             f"{report['steps']} steps ({report['converged_steps']} converged) in {report['wall_seconds']:.2f} s{rate}, "
             f"on {report['device']}",
             f"Newton {newton['mean']:.2f} per step (at most {newton['max']}), {gap}, "
-            f"tolerance {worst} of {tolerance['requested']:.2e} m/s{drift}",
+            f"tolerance {worst} of {tolerance['requested']:.2e} m/s",
+            *_energy_lines(report),
             f"written to {directory}",
         ]
     )
+
+
+def _energy_lines(report: dict) -> list[str]:
+    """Where the mechanical energy went; nothing where it is in no account."""
+    energy, drift = report["energy"], report["energy_drift"]
+    if drift is None:
+        return []
+    change = energy["final"] - energy["initial"]
+    return [
+        f"energy {change:+.3g} J: forces and drives {energy['external_work']:+.3g} J, friction and dampers "
+        f"{energy['friction_work']:+.3g} J, impacts and integration {energy['unexplained']:+.3g} J "
+        f"({drift:+.2%} of what moved)"
+    ]
 
 
 def _check(arguments) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.errors import SceneError
-from abd.joint_list import JointList
 from abd.joints.build import build_system
 from abd.joints.change import (
     as_function,
@@ -25,7 +24,7 @@ from abd.joints.coordinate_setter import CoordinateSetter
 from abd.joints.redundancy import CLOSED, open_by
 from abd.joints.stacks import stacks
 from abd.joints.system import Role
-from abd.model import CoordinateSettings, Drive, Joint, Model
+from abd.model import CoordinateSettings, Drive, Joint
 
 if TYPE_CHECKING:
     from abd.joints.assembly import Assembly
@@ -258,11 +257,6 @@ class JointControl:
         sim.backend.set_joints(new)
         stepper.sleep.disturb()
         sim.forget_readings()
-
-
-def own_joints(model: Model) -> Model:
-    """The model with a list of joints of its own, which a simulation may change."""
-    return replace(model, joints=JointList.of(model.joints).copy())
 
 
 def _differ(one: Joint, other: Joint) -> bool:

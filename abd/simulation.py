@@ -6,22 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abd import backends
 from abd.backends.exchange import host_rows
 from abd.backends.memory import memory_watched
+from abd.body_view import BodyView
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
-from abd.joint_control import JointControl, own_joints
+from abd.joint_control import JointControl
+from abd.joint_list import JointList
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
+from abd.loads import Loads
 from abd.model import Kind, Model
 from abd.sensors import Sensor, sensor
 from abd.solver.step import Stepper, Work
 from abd.state import State
 from abd.views import ByName
+
+if TYPE_CHECKING:
+    from abd.scene.scene import Scene
 
 
 @dataclass
@@ -56,33 +63,6 @@ class StepReport:
     wall_seconds: float = 0.0
 
 
-class BodyView:
-    """One body of a running simulation."""
-
-    def __init__(self, simulation: Simulation, index: int):
-        self._simulation, self.index = simulation, index
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._simulation.model.bodies.names[self.index]
-
-    @property
-    def mass(self) -> float:
-        """Mass [kg]."""
-        return float(self._simulation.model.bodies.mass[self.index])
-
-    @property
-    def transform(self) -> np.ndarray:
-        """(4, 4) pose of the user's mesh frame [m]."""
-        return self._simulation.model.user_transform(self._simulation.stepper.q)[self.index]
-
-    @property
-    def velocity(self) -> np.ndarray:
-        """(4, 4) time derivative of `transform`."""
-        return self._simulation.model.user_velocity(self._simulation.stepper.qd)[self.index]
-
-
 class Simulation:
     """A scene on a device.
 
@@ -94,13 +74,14 @@ class Simulation:
         SceneError: the scene has problems. DeviceError: the device is not there.
 
     Attributes:
-        model: the scene; its joints are those of the moment.
-        bodies, joints, couplings, sensors: by name; control: changes joints.
+        scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
+        bodies, joints, couplings, sensors: by name; control: changes joints; loads: on bodies.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
     def __init__(self, scene, device: str = "auto"):
-        self.model = own_joints(scene if isinstance(scene, Model) else _compiled(scene))
+        self.scene, model = (None, scene) if isinstance(scene, Model) else _compiled(scene)
+        self.model = own(model)
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         bodies = self.model.bodies
@@ -112,9 +93,16 @@ class Simulation:
         self._readings: Readings | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
-        self.bodies = ByName(bodies.names, partial(BodyView, self))
-        self.joints = ByName(self.model.joints.names, partial(JointView, self))
-        self.couplings = ByName([one.name for one in self.model.couplings], partial(CouplingView, self))
+        self.bodies = ByName("body", bodies.names, partial(BodyView, self))
+        self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
+        self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
+        self.loads = Loads(self)
+        self.stepper.loads = self.loads.at_work
+
+    def __repr__(self) -> str:
+        m = self.model
+        counts = f"{len(m.bodies)} bodies, {len(m.joints)} joints"
+        return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
 
     @property
     def time(self) -> float:
@@ -176,9 +164,51 @@ class Simulation:
             stages=progress.stages,
             wall_seconds=wall,
         )
+        self.loads.after_step()
         for one in self.sensors.values():
             one.after_step()
         return report
+
+    def run(
+        self,
+        duration: float | None = None,
+        steps: int | None = None,
+        record: str | Path | None = None,
+        progress: bool = False,
+        on_step: Callable[[StepReport], bool | None] | None = None,
+    ) -> StepReport | None:
+        """Many steps, as `abd run` makes them.
+
+        Args:
+            duration: time to go on for [s], or steps: number of steps; what the scene says by default.
+            record: folder for the trajectory, the report and the resolved scene; nothing is written by default.
+            progress: show the physics of the steps meanwhile.
+            on_step: called with the report of every step; the run ends where it returns False.
+
+        Returns:
+            the last report, None without steps.
+
+        Raises:
+            StepFailure: a step did not converge; what was computed is kept. KeyboardInterrupt: by Ctrl-C, likewise.
+            ValueError: duration and steps are both given, or a record of a simulation that was made of a `Model`.
+        """
+        from abd.io.run_loop import run_simulation
+
+        return run_simulation(self, duration, steps, record, progress, on_step)
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) [m/s^2], a copy; can be set between steps, which changes the energy of gravity by no work."""
+        return self.model.settings.gravity.copy()
+
+    @gravity.setter
+    def gravity(self, gravity) -> None:
+        given = np.array(gravity, dtype=float)
+        if given.shape != (3,) or not np.isfinite(given).all():
+            raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
+        self.model.settings.gravity.base[:] = given
+        self.backend.set_gravity(given)
+        self.stepper.sleep.disturb()
 
     @property
     def coordinates(self) -> np.ndarray:
@@ -277,13 +307,15 @@ class Simulation:
             "extra": state.extra,
             "coordinates": self.coordinates.copy(),
             "joints": self.control.saved(),
+            "loads": self.loads.saved(),
+            "gravity": self.gravity,
             "external_work": self.stepper.work.external,
             "friction_work": self.stepper.work.friction,
             "drive_work": self.stepper.work.drive,
         }
 
     def restore(self, saved: dict) -> None:
-        """Continue from a checkpoint. Sensors go on from there; they are not part of it."""
+        """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it."""
         self.control.restore(saved["joints"])
         arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
         numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
@@ -294,11 +326,31 @@ class Simulation:
         self.forget_readings()
         works = ("external_work", "drive_work", "friction_work")
         self.stepper.work = Work(*(float(saved[name]) for name in works))
+        if "loads" in saved:
+            self.loads.restore(saved["loads"])
+            self.gravity = saved["gravity"]
 
 
-def _compiled(scene) -> Model:
+def _compiled(scene) -> tuple[Scene, Model]:
     from abd.scene.scene import Scene, load
 
     if isinstance(scene, str | Path):
         scene = load(scene)
-    return scene.compile() if isinstance(scene, Scene) else Scene.from_spec(scene).compile()
+    if not isinstance(scene, Scene):
+        scene = Scene.from_spec(scene)
+    return scene, scene.compile()
+
+
+def own(model: Model) -> Model:
+    """The model with joints, loads and gravity of its own, which a simulation changes by its methods alone: the arrays
+    refuse to be written to."""
+    bodies = replace(model.bodies, force=_shown(model.bodies.force), torque=_shown(model.bodies.torque))
+    settings = replace(model.settings, gravity=_shown(model.settings.gravity))
+    return replace(model, joints=JointList.of(model.joints).copy(), bodies=bodies, settings=settings)
+
+
+def _shown(values: np.ndarray) -> np.ndarray:
+    """A view, for reading alone, of a copy, which is its base."""
+    view = np.array(values, dtype=float).view()
+    view.flags.writeable = False
+    return view

@@ -46,8 +46,9 @@ def swept_boxes(
     b = wp.tid() + first
     m = s.mesh[b]
     if m < 0:
+        # inside out: it meets nothing, and leaves the bounds of the tree to the others
         lower[b] = wp.vec3(3.0e37, 3.0e37, 3.0e37)
-        upper[b] = wp.vec3(3.0e37, 3.0e37, 3.0e37)
+        upper[b] = wp.vec3(-3.0e37, -3.0e37, -3.0e37)
         return
     centre = HALF * (s.lower[m] + s.upper[m])
     half = HALF * (s.upper[m] - s.lower[m])

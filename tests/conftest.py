@@ -16,7 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--device",
         default="cpu",
         metavar="NAME",
-        help="cpu, cuda or cuda:N; but for cpu, only tests of device code run",
+        help="cpu, cuda, cuda:N, or emulated (CUDA's branches on the processor); but for cpu, only tests of device code run",
     )
 
 

@@ -157,7 +157,8 @@ def test_what_a_gpu_check_did_not_measure_is_named(tmp_path):
         (tmp_path / f"{part}.log").write_text(said)
     result = merge.merged(tmp_path)
     assert result["missing"] == [
-        "compute-sanitizer racecheck (left out)",
+        "what has to work at all (left out)",
+        "compute-sanitizer initcheck (left out)",
         "scenes with contact (not done after 7 s)",
         "scenes with contact and hand-written kernels (left out)",
         "chain 1e+06 in chains (no time was left)",

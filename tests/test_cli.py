@@ -196,7 +196,7 @@ def test_wrong_scenes_are_status_2_without_traceback(scene, capsys, verb, text, 
 def test_what_is_not_there(scene, capsys):
     assert main(["run", "fal.toml"]) == 2
     assert "fal.toml" in capsys.readouterr().err
-    assert main(["plot", "nowhere"]) == 1
+    assert main(["plot", "nowhere"]) == 2
     assert "nowhere" in capsys.readouterr().err
     assert main(["run", scene, "--device", "abacus"]) == 2
     assert "abacus" in capsys.readouterr().err and not list(Path("runs").iterdir())

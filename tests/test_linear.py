@@ -12,6 +12,7 @@ from on_device import NAME
 
 import cuda_kernels
 from abd.backends import elimination, factor_schedules, linear
+from abd.backends.conjugate_gradients import LOOK_EVERY
 from abd.backends.device import Device
 from abd.backends.elimination import Elimination
 from abd.backends.factor_schedules import LevelsOfRows
@@ -64,7 +65,8 @@ def test_direct_and_iterative_solutions_are_the_dense_one(device, graph):
     assert largest_error(system.solve(direct), exact) <= 1e-12
     assert system.iterations == 0 and direct.describe()["name"] == "block Cholesky"
     assert largest_error(system.solve(pcg), exact) <= 1e-9
-    assert system.iterations == 1  # joints alone: the preconditioner is the matrix
+    # joints alone: the preconditioner is the matrix, and a wide device does not look after every iteration
+    assert system.iterations == (LOOK_EVERY if device.wide else 1)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -288,7 +290,7 @@ def test_without_contacts_the_pattern_of_joints_is_used_again(device):
     system.pairs[1:] = [NOTHING, NOTHING]
     system.blocks[1:] = [np.zeros((0, 12, 12))] * 2
     assert largest_error(system.solve(solver), system.dense()) <= 1e-12
-    assert solver.describe()["factor_blocks"] == 78
+    assert solver.describe()["factor_blocks"] == (104 if device.wide else 78)
 
 
 @pytest.mark.parametrize("wanted", ["direct", "pcg"])

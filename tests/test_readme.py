@@ -41,17 +41,22 @@ def test_the_scene_runs(tmp_path):
     assert speed < 5.0, "the ball has hit the wall"
 
 
-def test_the_python_lines_run(capsys):
-    text = blocks("python")[0]
+def test_the_python_lines_run(capsys, monkeypatch, tmp_path):
+    text, pushing = blocks("python")[:2]
     assert len([line for line in text.splitlines() if line]) <= 10
     names = {}
     exec(text, names)
     assert names["sim"].frame == 20
     assert capsys.readouterr().out.startswith("0.20 s, ")
+    monkeypatch.chdir(tmp_path)
+    exec(pushing, names)
+    assert names["sim"].frame == 60
+    with Trajectory(tmp_path / "runs" / "bar" / "trajectory.h5") as trajectory:
+        assert len(trajectory) == 41
 
 
 def test_the_joints_run(capsys):
-    limits, drives, couplings, reading = blocks("python")[1:5]
+    limits, drives, couplings, reading = blocks("python")[2:6]
     names = {}
     for text in (limits, drives, couplings):
         assert len([line for line in text.splitlines() if line]) <= 7
@@ -67,7 +72,7 @@ def test_the_joints_run(capsys):
 
 
 def test_the_joint_of_ones_own_is_the_one_that_is_tested():
-    assert blocks("python")[5].strip() == EXAMPLE.strip()
+    assert blocks("python")[6].strip() == EXAMPLE.strip()
 
 
 def test_the_table_of_joints_has_all_types_with_their_coordinates():

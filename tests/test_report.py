@@ -50,12 +50,12 @@ def test_fields_and_sums(tmp_path):
 
 
 def test_energy_drift():
-    """(total - external work - initial total) / largest kinetic energy."""
+    """(total - external work - friction work - initial total) / energy that moved."""
 
     def step(kinetic, gravity, external):
         names = ("elastic", "contact", "joint", "friction_work")
         energy = {"kinetic": kinetic, "gravity": gravity, "external_work": external, **dict.fromkeys(names, 0.0)}
-        energy["friction_work"] = -100.0
+        energy["friction_work"] = -1.0
         values = FakeSimulation(two_boxes()).step().__dict__
         return SimpleNamespace(**{**values, "energy": energy})
 
@@ -64,7 +64,9 @@ def test_energy_drift():
     assert total_energy(step(1.0, 10.0, 5.0).energy) == 11.0
     tally.add(step(8.0, 4.0, 0.5), 0.1)
     tally.add(step(4.0, 6.0, 3.0), 0.1)
-    assert tally.energy_drift == (10.0 - 3.0 - 11.0) / 8.0
+    assert tally.energy_drift == (10.0 - 3.0 + 1.0 - 11.0) / 8.0
+    tally.add(step(1.0, -5.0, 0.0), 0.1)
+    assert tally.energy_drift == (-4.0 + 1.0 - 11.0) / 15.0, "the height that was lost is what moved"
 
 
 def test_a_scene_at_rest_has_no_drift_and_no_gap():

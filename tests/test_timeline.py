@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import warp as wp
-from on_device import NAME
+from on_device import DEVICE, NAME
 
 import abd
 from abd import profile
@@ -100,7 +100,7 @@ def test_a_step_is_summed_up():
     assert found["launches"] + found["replays"] > 0 and found["newton"] >= 1
     assert 0.0 <= found["waiting"] < 1.0 and found["busy_ms"] <= found["ms"]
     assert found["reads_per_newton"] == pytest.approx(found["reads"] / found["newton"])
-    assert (found["device_MiB"] is None) == NAME.startswith("cpu")
+    assert (found["device_MiB"] is None) == DEVICE.is_cpu
     text = "\n".join(profile._timeline_lines(found))
     assert "launches outside of" in text and ("on the device" in text) == (found["device_MiB"] is not None)
 

@@ -6,6 +6,7 @@ numbers come out on every machine; a change of a dimension here is a change of t
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -275,7 +276,9 @@ def obj_text(surface: Surface, name: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write all meshes into the folder that is given."""
-    folder = Path(arguments[0]) if arguments else FOLDER
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, help="[that of the shipped scenes]")
+    folder = parser.parse_args(arguments).folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in MESHES.items():
         (folder / f"{name}.obj").write_text(obj_text(make(), name), encoding="utf-8")

@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 def create(model, device: str = "auto"):
     """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
+    "emulated", for tests, takes every branch of CUDA on the processor (`abd.backends.device`).
+
     `auto` takes CUDA where there is a usable device with room for the scene; otherwise the processor, and a log record says
     why.
 
@@ -36,13 +38,13 @@ def create(model, device: str = "auto"):
     from abd.backends.memory import memory_watched
     from abd.backends.on_warp import WarpBackend
 
-    if device != "auto" and device != "cpu" and not device.startswith("cuda"):
+    if device not in ("auto", "cpu", "emulated") and not device.startswith("cuda"):
         raise DeviceError(f"unknown device {device!r}: use auto, cpu, cuda, cuda:N or numpy")
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
             backend = WarpBackend(model, name)
-        if name != "cpu" and (lost := graph_problem()):
+        if name.startswith("cuda") and (lost := graph_problem()):
             _log.info("%s", lost)
         return backend
 

@@ -94,7 +94,7 @@ class Candidates(ListRooms):
         self.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
-        self.batch, self.kinds = (BATCH, narrow_phase.KINDS) if device.is_cpu else (1, 1)
+        self.batch, self.kinds = (BATCH, narrow_phase.KINDS) if not device.wide else (1, 1)
         self.sorted_alone = SORTED_ALONE if device.resident else self.n
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)

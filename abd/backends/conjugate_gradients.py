@@ -75,7 +75,7 @@ class ConjugateGradients:
         if (self._left <= goal)[running].all():
             return 0
         pq = islands.scalars("pq")
-        every = 1 if device.is_cpu else LOOK_EVERY
+        every = LOOK_EVERY if device.wide else 1
         for iteration in range(1, self.max_iterations + 1):
             rz, fresh = self._rz, self._fresh
             launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)

@@ -51,7 +51,7 @@ class Contacts:
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._room = -1, -1
-        self.batch = BATCH if device.is_cpu else 1
+        self.batch = 1 if device.wide else BATCH
         self.anew, self.reach = kernels.Reach(), kernels.Reach()
         self.reach.known = 1
 

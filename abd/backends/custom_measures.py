@@ -143,7 +143,7 @@ class CustomMeasures:
     """
 
     def __init__(self, table: MeasureTable, measures: Measures, device: Device):
-        refuse_host_functions(table.custom, device.name, device.is_cpu)
+        refuse_host_functions(table.custom, device.name, not device.wide)
         self.measures, self.device = measures, device
         self.groups = [
             _WarpGroup(group, device) if isinstance(group.function, WarpRows) else _HostGroup(group, device)
@@ -197,10 +197,10 @@ class _HostGroup:
         self.values.numpy()[:] = f[group.pair, group.row]
 
 
-def refuse_host_functions(groups: tuple[CustomRows, ...], device: str, is_cpu: bool) -> None:
-    """`DeviceError` that names the joint types which cannot run on a device."""
+def refuse_host_functions(groups: tuple[CustomRows, ...], device: str, reached: bool) -> None:
+    """`DeviceError` that names the joint types which cannot run on a device, unless the host is `reached` from there."""
     names = [repr(group.function.name) for group in groups if not isinstance(group.function, WarpRows)]
-    if names and not is_cpu:
+    if names and not reached:
         kind = "joint type" if len(names) == 1 else "joint types"
         raise DeviceError(
             f"{kind} {', '.join(names)}: NumPy functions do not run on {device}; "

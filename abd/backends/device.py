@@ -38,6 +38,8 @@ def threads_available() -> int:
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
 
 
+EMULATED = "emulated"
+"""Name of the device that has the shape of CUDA on the processor, where it can be tested without a GPU."""
 LANDING = 4096
 """Bytes up to which an array is read through pinned memory that is kept for arrays of its shape."""
 RECORDS = 2048
@@ -70,11 +72,13 @@ class Device:
     """A Warp device: launches, scans, sorts and read-backs.
 
     Args:
-        name: "cpu", "cuda" or "cuda:N".
+        name: "cpu", "cuda", "cuda:N", or "emulated": everything as on CUDA, but for the memory, on the processor.
 
     Attributes:
         observer: told of everything that runs, while there is one.
-        resident: whether the Newton iteration is recorded and replayed (`abd.backends.iteration`); always on CUDA.
+        is_cpu: whether the host can look into the arrays.
+        wide: whether launches have the shape that suits thousands of threads, an item each.
+        resident: whether the Newton iteration is recorded and replayed (`abd.backends.iteration`); always where `wide`.
         recording: whether launches are being recorded; nothing can be read then.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
         share: of the items of a launch that work; the others return at once, because their bodies are done.
@@ -86,16 +90,17 @@ class Device:
 
     def __init__(self, name: str = "cpu", resident: bool = False):
         problem = cuda_problem()
-        if name != "cpu" and problem:
+        if name not in ("cpu", EMULATED) and problem:
             raise DeviceError(f"no device {name!r}: {problem}; {cuda_remedy()}; `abd doctor` shows more")
         try:
-            self.warp = wp.get_device(name)
+            self.warp = wp.get_device("cpu" if name == EMULATED else name)
         except Exception as error:
             known = ", ".join(["cpu", *map(str, wp.get_cuda_devices())])
             raise DeviceError(f"no device {name!r}: {error}; there are {known}") from error
-        self.name = str(self.warp)
+        self.name = name if name == EMULATED else str(self.warp)
         self.is_cpu = self.warp.is_cpu
-        self.resident = resident or not self.is_cpu
+        self.wide = name == EMULATED or not self.is_cpu
+        self.resident = resident or self.wide
         # a record holds what one thread launches
         self.threads = 1 if self.resident else threads_available()
         self.generation, self.recording = 0, False
@@ -108,6 +113,10 @@ class Device:
         self._landings: dict[tuple, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
+    def lanes(self, threads: int) -> int:
+        """How many threads of a CUDA device share the work on an item: `threads`, or one on the processor."""
+        return 1 if self.is_cpu else threads
+
     def load(self, package: ModuleType) -> None:
         """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
         are `LOADED_FOR` the other kind of device, where they wait until somebody launches them.
@@ -115,7 +124,7 @@ class Device:
         All at once and side by side: compiling each at its first launch would stop the simulation again and again.
         A log record at level INFO says so if it takes a while.
         """
-        kind = "cpu" if self.is_cpu else "cuda"
+        kind = "cuda" if self.wide else "cpu"
         wanted = [
             wp.get_module(name)
             for name, module in sys.modules.items()
@@ -246,10 +255,13 @@ class Device:
         """Host copy of the first `count` entries."""
         self._refuse("read")
         with self._seen("read", array, count):
-            if self.is_cpu:
+            if not self.wide:
                 view = array.numpy()
                 return (view if count is None else view[:count]).copy()
-            view = array if count is None else array[:count]
+            # Warp takes no slice of an empty array
+            view = array if count is None or count >= len(array) else array[:count]
+            if self.is_cpu:
+                return view.numpy().copy()
             return self._land(view) if 0 < view.size * view.strides[-1] <= LANDING else view.numpy()
 
     def _land(self, view: wp.array) -> np.ndarray:
@@ -295,7 +307,8 @@ class Device:
                 order = np.argsort(k[:count], kind="stable")
                 k[:count], v[:count] = k[order], v[order]
                 return
-            wp.utils.radix_sort_pairs(keys, values, count)
+            with wp.ScopedDevice(self.warp):  # it takes the current one
+                wp.utils.radix_sort_pairs(keys, values, count)
 
     def _seen(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
         return _UNSEEN if self.observer is None else self.observer.transfer(name, array, count)

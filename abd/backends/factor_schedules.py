@@ -111,7 +111,7 @@ class LevelsOfRows:
         self.top = len(small) if all(small) else small[::-1].index(False)
         self._wide = self.levels[: len(self.levels) - self.top]
         self._bounds = device.upload(bounds[len(self._wide) :], wp.int32)
-        self._lanes = 1 if device.is_cpu else TOP_THREADS
+        self._lanes = device.lanes(TOP_THREADS)
         self._none, self._no_dots = device.empty(0, vec12), device.empty(0, wp.float64)
 
     def factor(self, p: Pattern, g: Panels, a: Sources, f: Factor) -> None:

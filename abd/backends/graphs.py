@@ -36,7 +36,7 @@ class Graphs:
         self.recorded = self.replayed = 0
         self.whole = device.is_cpu or not graph_problem()
         self._generation = -1
-        self._patience = PATIENCE if device.is_cpu else 1
+        self._patience = 1 if device.wide else PATIENCE
         self._kept: dict[Hashable, wp.Graph | int] = {}
 
     def run(self, key: Hashable, body: Callable[[], None]) -> None:

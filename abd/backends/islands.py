@@ -61,7 +61,7 @@ class Islands(Numbering):
         self._ties, self._tie_counts = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         kinds = (wp.float64, wp.int32)
         self._partial, self._carried = ({kind: device.zeros(room, kind) for kind in kinds} for _ in range(2))
-        self._lanes, self._workers = (1, room) if device.is_cpu else (WARP, WORKERS)
+        self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, room)
         self.chunks = 0
         self._scalars: dict[str, wp.array] = {}
         super().__init__(bodies)

@@ -358,4 +358,4 @@ class LinearSolver:
 
     def _elimination(self, keys: np.ndarray) -> Elimination:
         size = len(self.bodies)
-        return Elimination(size, keys // max(size, 1), keys % max(size, 1), in_ranges=self.device.is_cpu)
+        return Elimination(size, keys // max(size, 1), keys % max(size, 1), in_ranges=not self.device.wide)

@@ -179,6 +179,12 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Stiffness and multipliers of the prescribed bodies' pull."""
         self.step.pull, self.step.lp, self.step.lA = float(pull), lp.copy(), lA.copy()
 
+    def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
+        """Forces [N] and torques [N m] (n, 3) on the bodies from now on: the model's own arrays, which have them."""
+
+    def set_gravity(self, gravity: np.ndarray) -> None:
+        """(3,) [m/s^2] from now on: the model's own array, which has it."""
+
     def set_stiffness(self, kappa: float) -> None:
         """Contact stiffness kappa_c."""
         self.kappa = float(kappa)

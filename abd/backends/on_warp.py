@@ -279,6 +279,16 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.device.write(self.step.lp, lp)
         self.device.write(self.step.lA, lA)
 
+    def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
+        """Forces [N] and torques [N m] (n, 3) on the bodies from now on."""
+        self.device.write(self.body.force, force)
+        self.device.write(self.body.torque, torque)
+
+    def set_gravity(self, gravity: np.ndarray) -> None:
+        """(3,) [m/s^2] from now on; what was recorded holds the old one."""
+        self.step.gravity = wp.vec3d(*gravity)
+        self.device.generation += 1
+
     def set_stiffness(self, kappa: float) -> None:
         """Contact stiffness kappa_c."""
         self.kappa = float(kappa)

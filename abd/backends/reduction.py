@@ -71,7 +71,7 @@ class Reduction:
         n = len(fixed)
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
         self.pairs = self.run_count = self.pair_room = self.run_room = 0
-        one_by_one = not device.is_cpu if one_by_one is None else one_by_one
+        one_by_one = device.wide if one_by_one is None else one_by_one
         self.elements = elements.Elements() if one_by_one else None
         self.run = elements.SHORT_RUN if one_by_one else blocks.RUN
         self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()

@@ -57,7 +57,7 @@ class Totals:
             return
         self._empty.discard(name)
         chunks = -(-count // figures.CHUNK)
-        across, along = (figures.CHUNK, 1) if self.device.is_cpu else (1, chunks)
+        across, along = (1, chunks) if self.device.wide else (figures.CHUNK, 1)
         level = 0
         partial = self._partial(name, chunks, level)
         self.device.launch(kernel, chunks, *inputs, count, across, along, partial, grain=grain)

@@ -25,8 +25,9 @@ class Tally:
 
     ``initial_energy``, ``energy`` and ``external_work`` [J] are the total at the start, the total at the end (kinetic,
     gravity, elastic, contact and joint: what penalties, springs, limits and rotors store) and the work of external
-    forces and of joint drives and forces since the start. What contact, and friction and damping in joints, dissipate
-    is in ``friction_work``, and shows in the drift. ``broken``: joint -> time [s] at which it broke.
+    forces and of joint drives and forces since the start; ``friction_work`` that of friction, and of damping in joints.
+    ``energy_moved`` is the largest kinetic energy, or change of all the others together, so far. ``broken``: joint -> time
+    [s] at which it broke.
     """
 
     steps: int = 0
@@ -44,14 +45,17 @@ class Tally:
     initial_energy: float = 0.0
     energy: float = 0.0
     external_work: float = 0.0
-    largest_kinetic_energy: float = 0.0
+    friction_work: float = 0.0
+    initial_potential: float = 0.0
+    energy_moved: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
     broken: dict[str, float] = field(default_factory=dict)
 
     def begin(self, report) -> None:
         """Take in the report of the initial state."""
         self.initial_energy = self.energy = total_energy(report.energy)
-        self.largest_kinetic_energy = report.energy["kinetic"]
+        self.energy_moved = report.energy["kinetic"]
+        self.initial_potential = self.energy - report.energy["kinetic"]
         self._errors(report)
 
     def add(self, report, wall_seconds: float) -> None:
@@ -68,8 +72,9 @@ class Tally:
         self.worst_tolerance = float(np.maximum(self.worst_tolerance, report.tolerance_achieved))
         self._errors(report)
         self.energy = total_energy(report.energy)
-        self.external_work = report.energy["external_work"]
-        self.largest_kinetic_energy = max(self.largest_kinetic_energy, report.energy["kinetic"])
+        self.external_work, self.friction_work = report.energy["external_work"], report.energy["friction_work"]
+        kinetic = report.energy["kinetic"]
+        self.energy_moved = max(self.energy_moved, kinetic, abs(self.energy - kinetic - self.initial_potential))
         self.broken.update(dict.fromkeys(report.broken, report.time))
         for name, seconds in report.stages.items():
             self.stages[name] = self.stages.get(name, 0.0) + seconds
@@ -79,11 +84,15 @@ class Tally:
         self.max_orthogonality_error = float(np.maximum(self.max_orthogonality_error, report.max_orthogonality_error))
 
     @property
+    def unexplained(self) -> float:
+        """total - external work - friction work - initial total [J]: what the integration took (below 0) or gave, impacts
+        included."""
+        return self.energy - self.external_work - self.friction_work - self.initial_energy
+
+    @property
     def energy_drift(self) -> float | None:
-        """(total - external work - initial total) / largest kinetic energy [-]; None where nothing ever moved."""
-        if self.largest_kinetic_energy <= 0.0:
-            return None
-        return (self.energy - self.external_work - self.initial_energy) / self.largest_kinetic_energy
+        """What is `unexplained` over the energy that moved [-]; None where nothing ever did."""
+        return self.unexplained / self.energy_moved if self.energy_moved > 0.0 else None
 
     @classmethod
     def restored(cls, saved: dict) -> Tally:
@@ -104,6 +113,8 @@ def run_report(
     `linear_solver`: what the last solve took, why, and its size (`abd.backends.linear`).
     """
     steps = max(tally.steps, 1)
+    # what prescribed bodies do on the others is in no account, nor what a joint stored when it broke
+    drift = None if Kind.KINEMATIC in model.bodies.kind or tally.broken else tally.energy_drift
     report = {
         "scene": model.name,
         "device": device,
@@ -119,8 +130,14 @@ def run_report(
         "min_gap": tally.min_gap,
         "max_joint_residual": tally.max_joint_residual.tolist(),
         "max_orthogonality_error": tally.max_orthogonality_error,
-        # what prescribed bodies do on the others is in no account, nor what a joint stored when it broke
-        "energy_drift": None if Kind.KINEMATIC in model.bodies.kind or tally.broken else tally.energy_drift,
+        "energy_drift": drift,
+        "energy": {
+            "initial": tally.initial_energy,
+            "final": tally.energy,
+            "external_work": tally.external_work,
+            "friction_work": tally.friction_work,
+            "unexplained": None if drift is None else tally.unexplained,
+        },
         "newton_iterations": {"mean": tally.newton_total / steps, "max": tally.newton_max},
         "linear_solver": linear_solver or {},
         "linear_iterations": {"mean": tally.linear_total / steps, "max": tally.linear_max},

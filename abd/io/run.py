@@ -39,12 +39,14 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """End of a run: the content of report.json, the directory, and the failure if there was one."""
+    """End of a run: the content of report.json, the directory, the failure if there was one, and the number of steps that
+    were made by this call."""
 
     status: Status
     report: dict
     directory: Path
     failure: StepFailure | None = None
+    made: int = 0
 
 
 class Observer:
@@ -189,6 +191,7 @@ def run(
     resume: bool = False,
     observers: Iterable[Observer] = (),
     simulate: Callable | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Run a scene and write its directory (architecture.md section 4).
 
@@ -201,6 +204,7 @@ def run(
         resume: continue from the checkpoint in the directory, bit for bit as if the run had never stopped.
         observers: hear of every step.
         simulate: makes the simulation from model and device; default `Simulation`.
+        stopped: asked before every step; the run is done where it says so.
 
     Raises:
         DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
@@ -222,23 +226,28 @@ def run(
             scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
             for observer in observers:
                 observer.begin(sim, sim.frame, steps)
-            status, failure = _advance(recorder, steps, interruption, observers)
+            first = sim.frame
+            status, failure = _advance(recorder, steps, interruption, observers, stopped)
             recorder.flush()
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
         write_report(place.path / "report.json", report)
         _draw_energy(place.trajectory)
-        outcome = Outcome(status, report, place.path, failure)
+        outcome = Outcome(status, report, place.path, failure, sim.frame - first)
         for observer in observers:
             observer.end(outcome)
     return outcome
 
 
 def _advance(
-    recorder: Recorder, steps: int, interruption: Interruption, observers: list[Observer]
+    recorder: Recorder,
+    steps: int,
+    interruption: Interruption,
+    observers: list[Observer],
+    stopped: Callable[[], bool],
 ) -> tuple[Status, StepFailure | None]:
     """Step until the end, an interruption or a failure."""
-    while recorder.sim.frame < steps:
+    while recorder.sim.frame < steps and not stopped():
         if interruption.requested:
             return Status.INTERRUPTED, None
         try:

@@ -37,6 +37,8 @@ _FLUSH_SHARE = 0.05
 class TrajectoryError(AbdError):
     """A trajectory file that is not there or cannot be read."""
 
+    exit_status = 2
+
 
 class TrajectoryWriter:
     """Writes a new trajectory file.
@@ -182,6 +184,8 @@ class Trajectory:
 
     def __init__(self, path: str | Path):
         self.path = trajectory_path(path)
+        if not self.path.is_file():
+            raise TrajectoryError(f"there is no run '{path}': name the directory of one, or its trajectory.h5")
         try:
             self._file = h5py.File(self.path, "r", locking=False)
         except OSError as error:

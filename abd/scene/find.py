@@ -42,6 +42,8 @@ def find_scene(source: str | Path) -> Path:
         return path
     if str(source) in shipped:
         return shipped[str(source)]
+    if path.is_symlink() and not path.exists():
+        raise SceneError([Problem(f"is a link to {path.readlink()}, which is not there", file=str(path))])
     if path.is_dir():
         inside = sorted(item.name for item in path.iterdir() if item.suffix in SCENE_FILES)
         remedy = f"name a file in it, such as '{inside[0]}'" if inside else "name a scene file"

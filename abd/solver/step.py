@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -54,6 +55,7 @@ class Stepper:
     is read when it is asked for, and kept until the next step.
 
     Attributes:
+        loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
         work: done so far; figures: of the last (sub)step, None before the first.
     """
 
@@ -65,6 +67,7 @@ class Stepper:
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.work, self.figures = Work(), None
+        self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.warned_of_turning = False
         self.restore(state)
 
@@ -267,6 +270,8 @@ class Stepper:
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = prescribed.goals(self.time + h) if prescribed.any else None
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            backend.set_loads(*loads)
         kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
         with progress.time("start"):
             backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)

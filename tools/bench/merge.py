@@ -27,9 +27,10 @@ from abd import profile  # noqa: E402
 from abd.bench import table  # noqa: E402
 
 CHECKS = {
+    "smoke": "what has to work at all",
     "tests": "tests on the device",
     "memcheck": "compute-sanitizer memcheck",
-    "racecheck": "compute-sanitizer racecheck",
+    "initcheck": "compute-sanitizer initcheck",
 }
 MEASURED = {
     "contact": "scenes with contact",

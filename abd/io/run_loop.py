@@ -1,0 +1,87 @@
+"""Many steps of a simulation that is there already: what `Simulation.run` does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from abd.io.progress import observer_for
+from abd.io.report import Tally
+from abd.io.run import Interruption, Messages, Observer, Status, run
+
+if TYPE_CHECKING:
+    from abd.simulation import Simulation, StepReport
+
+
+class _Listener(Observer):
+    """Keeps the last report, and asks a function whether to go on."""
+
+    def __init__(self, on_step: Callable | None):
+        self.on_step, self.report, self.stopped = on_step, None, False
+
+    def step(self, report, tally) -> None:
+        self.report = report
+        if self.on_step is not None and self.on_step(report) is False:
+            self.stopped = True
+
+
+def run_simulation(
+    sim: Simulation,
+    duration: float | None,
+    steps: int | None,
+    record: str | Path | None,
+    progress: bool,
+    on_step: Callable | None,
+) -> StepReport | None:
+    """See `abd.Simulation.run`."""
+    last = sim.frame + _count(sim, duration, steps)
+    listener = _Listener(on_step)
+    observers = [listener, observer_for(not progress, machine=False)]
+    if record is None:
+        return _step(sim, last, listener, observers)
+    if sim.scene is None:
+        raise ValueError("a simulation made of a compiled model has no scene to record; make it of the scene")
+    outcome = run(
+        sim.scene, sim.model, record, steps=last, observers=observers, simulate=lambda *_: sim,
+        stopped=lambda: listener.stopped,
+    )  # fmt: skip
+    if outcome.failure is not None:
+        raise outcome.failure
+    if outcome.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt(f"interrupted at {sim.time:g} s; {outcome.directory} has what was computed")
+    return listener.report
+
+
+def _count(sim: Simulation, duration: float | None, steps: int | None) -> int:
+    if duration is not None and steps is not None:
+        raise ValueError(f"duration = {duration:g} s and steps = {steps} are both given; take one")
+    if duration is not None:
+        if not 0.0 <= duration < math.inf:
+            raise ValueError(f"duration is {duration!r}; a time in seconds is needed")
+        return math.ceil(duration / sim.model.settings.dt - 1e-9)
+    if steps is not None:
+        if steps < 0:
+            raise ValueError(f"steps is {steps}; a number of steps is needed")
+        return int(steps)
+    return sim.model.settings.frames
+
+
+def _step(sim: Simulation, last: int, listener: _Listener, observers: list[Observer]) -> StepReport | None:
+    tally = Tally()
+    with Interruption() as interruption, Messages(observers):
+        for observer in observers:
+            observer.begin(sim, sim.frame, last)
+        try:
+            while sim.frame < last and not listener.stopped:
+                if interruption.requested:
+                    raise KeyboardInterrupt(f"interrupted at {sim.time:g} s")
+                report = sim.step()
+                for observer in observers:
+                    observer.step(report, tally)
+        finally:
+            for observer in observers:
+                observer.close()
+    return listener.report
+
