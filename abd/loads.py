@@ -115,7 +115,9 @@ class Loads:
         point = [np.full(3, np.nan) if one.at is None else one.at for one in rows]
         return {
             "body": np.array([one.body for one in rows], dtype=np.int64),
-            "kind": np.array([[one.couple, one.frame == "body", one.left or 0] for one in rows], dtype=np.int64).ravel(),
+            "kind": np.array(
+                [[one.couple, one.frame == "body", one.left or 0] for one in rows], dtype=np.int64
+            ).ravel(),
             "values": np.array([[*one.vector, *at] for one, at in zip(rows, point)], dtype=float).ravel(),
         }
 

@@ -344,6 +344,8 @@ class Model:
     couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+    free_start: np.ndarray | None = None
+    """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
 
     def user_transform(self, q: np.ndarray) -> np.ndarray:
         """(n, 4, 4) transforms of the user's mesh frames [m] for a state q (n, 12)."""

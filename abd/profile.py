@@ -100,7 +100,9 @@ def _factorization(simulation: Simulation, kernels: Sequence[Mapping]) -> dict |
 
     facts = simulation.backend.linear.describe()
     at_work = [kernel for kernel in kernels if kernel["name"].rpartition(".")[2] in FACTORING]
-    calls = max((kernel["calls"] for kernel in at_work if kernel["name"].endswith(("ranges", "factor_pivots"))), default=0.0)
+    calls = max(
+        (kernel["calls"] for kernel in at_work if kernel["name"].endswith(("ranges", "factor_pivots"))), default=0.0
+    )
     if not facts or not calls:
         return None
     flops = calls * factor_operations(facts["products"], facts["factor_blocks"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +23,7 @@ from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
 from abd.loads import Loads
 from abd.model import Kind, Model
+from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
 from abd.solver.step import Stepper, Work
 from abd.state import State
@@ -29,6 +31,8 @@ from abd.views import ByName
 
 if TYPE_CHECKING:
     from abd.scene.scene import Scene
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -71,7 +75,8 @@ class Simulation:
         device: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
     Raises:
-        SceneError: the scene has problems. DeviceError: the device is not there.
+        SceneError: the scene has problems, or bodies overlap at the start; those that only touch are set apart, which
+            `model.notes` tells. DeviceError: the device is not there.
 
     Attributes:
         scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
@@ -80,7 +85,7 @@ class Simulation:
     """
 
     def __init__(self, scene, device: str = "auto"):
-        self.scene, model = (None, scene) if isinstance(scene, Model) else _compiled(scene)
+        self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
         self.model = own(model)
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
@@ -250,14 +255,29 @@ class Simulation:
         """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.
 
         Args:
-            q: (n, 12) states, free of intersections; coordinates: (c,) values near which angles are counted there.
+            q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
+
+        Raises:
+            SceneError: bodies overlap there; nothing was moved. Those that only touch are set apart, and logged.
         """
+        q = self._free(q)
         state = self.stepper.state()
         old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
         turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
         qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
         self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
         self._begin_anew(state, q.copy(), qd)
+
+    def _free(self, q: np.ndarray) -> np.ndarray:
+        """The states (n, 12), or with bodies that touch set apart.
+
+        Raises:
+            SceneError: bodies overlap.
+        """
+        apart, notes = free_states(self.model, q, "in the state given")
+        for note in notes:
+            _log.warning(note)
+        return apart
 
     def set_velocities(self, qd) -> None:
         """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
@@ -315,9 +335,17 @@ class Simulation:
         }
 
     def restore(self, saved: dict) -> None:
-        """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it."""
-        self.control.restore(saved["joints"])
+        """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
+
+        Raises:
+            SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
+        """
         arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+        apart = self._free(arrays["q"])
+        if apart is not arrays["q"]:
+            arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
+            arrays["q"] = apart
+        self.control.restore(saved["joints"])
         numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
         numbers["smallest_gap"] = float(saved.get("smallest_gap", np.inf))
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
@@ -331,14 +359,15 @@ class Simulation:
             self.gravity = saved["gravity"]
 
 
-def _compiled(scene) -> tuple[Scene, Model]:
+def _started(scene) -> tuple[Scene, Model]:
+    """The scene, and what it compiles to with a start that is free of intersections."""
     from abd.scene.scene import Scene, load
 
     if isinstance(scene, str | Path):
         scene = load(scene)
     if not isinstance(scene, Scene):
         scene = Scene.from_spec(scene)
-    return scene, scene.compile()
+    return scene, scene.started()
 
 
 def own(model: Model) -> Model:

@@ -3,7 +3,8 @@
 Over [t, t + tau] every point leaves its tangent by at most ``bend tau^2 / 2``. Of several proofs how far a candidate may
 advance the longest counts. *Speed*: the distance falls at most by the relative speed of the two primitives after
 removing the mean velocity of their points. *Plane*: the plane across the closest points, fixed to the second body, has
-all points of the first primitive ahead of it. *Lines*: those of two edges keep their distance.
+all points of the first primitive ahead of it. *Points*: two points alone stay apart along the line between them.
+*Lines*: those of two edges keep their distance.
 """
 
 import warp as wp
@@ -285,6 +286,8 @@ def march(
                 u0 = seen(x.x0, v.x0, pg, path.dp[g], spin)
                 u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
                 tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
+                if prim.x1 == prim.x2 and prim.x2 == prim.x3:
+                    tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
                 if edges and t + tau < end:
                     c0 = x.x1 - x.x0
                     along = wp.dot(pf + Af * near.Xi - x.x0, c0) / wp.dot(c0, c0)

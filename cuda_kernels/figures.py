@@ -269,7 +269,7 @@ def vertex_speeds(
     velocity: wp.array2d(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Bound (n,) of the speed of every vertex of a body, from the box about them [m/s]."""
+    """Bound (n,) of the speed of every point of a body's surface, from the box about it [m/s]."""
     b = wp.tid() + first
     D = rate_of(velocity, b)
     far = wp.vec3d()

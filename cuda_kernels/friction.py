@@ -3,7 +3,7 @@
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, TWO, ZERO, Pose
+from cuda_kernels.affine import ONE, TWO, ZERO, Pose, axial, rotation
 from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
@@ -15,8 +15,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j (0 on a half-space), mu times the normal force
-    (times c h^2); counts = [pairs, contacts]."""
+    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j on the surfaces (0 on a half-space), mu times the
+    normal force (times c h^2); counts = [pairs, contacts]."""
 
     counts: wp.array(dtype=wp.int32)
 
@@ -27,6 +27,16 @@ class Lagged:
     load: wp.array(dtype=wp.float64)
 
 
+@wp.func
+def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> wp.vec3d:
+    """Rest coordinates of the point of the material that `arm` leads to from X once the map A has turned towards
+    `heading`."""
+    if wp.dot(arm, arm) == ZERO:
+        return X
+    inverse = wp.inverse(A)
+    return X + inverse * (rotation(-axial(heading * inverse)) * arm)
+
+
 @wp.kernel
 def lag_contacts(
     first: wp.int32,
@@ -34,13 +44,15 @@ def lag_contacts(
     law: ContactLaw,
     mu: wp.array2d(dtype=wp.float64),
     pose: Pose,
+    heading: wp.array(dtype=wp.mat33d),
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     out: Lagged,
 ):
-    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose; listed = [pairs, candidates]."""
+    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose, their points on the surfaces of
+    bodies with a radius; listed = [pairs, candidates]."""
     k = wp.tid() + first
     if k >= listed[1] or out.counts[1] == 0:
         return
@@ -57,9 +69,10 @@ def lag_contacts(
     kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
     b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
     out.pair[e] = wp.vec2i(i, j)
-    out.n[e] = near.r / d
-    out.Y_i[e] = homogeneous(near.Xi, ONE)
-    out.Y_j[e] = homogeneous(near.Xj, ONE)
+    n = near.r / d
+    out.n[e] = n
+    out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i]), ONE)
+    out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j]), ONE)
     if c[1] == VERTEX_PLANE:
         out.Y_j[e] = wp.vec4d()
     out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]

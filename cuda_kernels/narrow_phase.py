@@ -238,13 +238,14 @@ def add_kinds(
 def wanted(
     s: Surfaces, kind: wp.int32, swapped: wp.int32, mv: wp.int32, a: wp.int32, mesh: wp.int32, b: wp.int32
 ) -> bool:
-    """Codimensional targets meet only isolated points, and two isolated points meet once, from body i's side."""
+    """Codimensional edges meet points and the ends of their like, points meet points, once, from body i's side."""
     t = s.targets[s.target_start[mesh] + b]
     if t[1] != t[2]:
         return True
-    if s.isolated[s.vertex_start[mv] + a] == 0:
-        return False
-    return t[0] != t[1] or swapped == 0
+    least = s.least[s.vertex_start[mv] + a]
+    if t[0] != t[1]:
+        return least <= 1
+    return least == 0 and swapped == 0
 
 
 @wp.func

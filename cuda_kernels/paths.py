@@ -60,6 +60,8 @@ def direction_paths(
     body: BodyData,
     box_lower: wp.array(dtype=wp.vec3d),
     box_upper: wp.array(dtype=wp.vec3d),
+    surface_lower: wp.array(dtype=wp.vec3d),
+    surface_upper: wp.array(dtype=wp.vec3d),
     pose: Pose,
     done: wp.array(dtype=wp.int32),
     direction: wp.array2d(dtype=wp.float64),
@@ -67,10 +69,11 @@ def direction_paths(
     speed: wp.array(dtype=wp.float64),
     limit: wp.array(dtype=wp.float64),
 ):
-    """The arc of every body along a direction (n, 12), the largest vertex displacement [m] and the strain limit.
+    """The arc of every body along a direction (n, 12), the largest displacement of its surface [m] and the strain limit.
 
-    The displacement is the largest over the corners of the body's box, never less than over its vertices; the limit is
-    the alpha at which |alpha S| reaches 1/2. Bodies that are done stand still, and get the direction zero.
+    What moves on the arc are the vertices within their box. The surface lies a contact radius further out: a ball that
+    turns moves, though its middle does not. Its displacement is the largest over the corners of the box about it; the
+    limit is the alpha at which |alpha S| reaches 1/2. Bodies that are done stand still, and get the direction zero.
     """
     b = wp.tid() + first
     A = pose.A[b]
@@ -96,8 +99,6 @@ def direction_paths(
     path.dp[b] = dp
     path.w[b] = w
     path.S[b] = S
-    lo = box_lower[b]
-    hi = box_upper[b]
     speed[b] = ZERO
     limit[b] = ONE
     if done[b] != 0:
@@ -107,7 +108,9 @@ def direction_paths(
         for r in range(12):
             direction[b, r] = ZERO
         return
-    bound_arc(path, b, deformed_radius(lo, hi, A))
+    bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A))
+    lo = surface_lower[b]
+    hi = surface_upper[b]
     fastest = ZERO
     for k in range(8):
         fastest = wp.max(fastest, wp.length(dp + D * corner(lo, hi, k)))

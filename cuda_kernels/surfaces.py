@@ -31,14 +31,15 @@ FACE_OF_J = 5
 
 @wp.struct
 class Surfaces:
-    """Meshes of all bodies; offsets `*_start` (meshes + 1,) index the concatenated arrays."""
+    """Meshes of all bodies; offsets `*_start` (meshes + 1,) index the concatenated arrays. `least` is the smallest
+    dimension of the targets that a vertex meets (abd/contact/surfaces.py)."""
 
     mesh: wp.array(dtype=wp.int32)
     vertex_start: wp.array(dtype=wp.int32)
     target_start: wp.array(dtype=wp.int32)
     edge_start: wp.array(dtype=wp.int32)
     vertices: wp.array(dtype=wp.vec3d)
-    isolated: wp.array(dtype=wp.int32)
+    least: wp.array(dtype=wp.int32)
     targets: wp.array(dtype=wp.vec3i)
     edges: wp.array(dtype=wp.vec2i)
     target_bvh: wp.array(dtype=wp.uint64)

@@ -50,10 +50,12 @@ class Scene:
         side = np.arange(len(self.rest)) >= self.split
         used = np.unique(np.concatenate([self.edges.ravel(), self.points]))
         codimensional = np.array([i for i, e in enumerate(self.edges) if not self._in_triangle(e)], dtype=int)
+        ends = np.setdiff1d(self.edges[codimensional].ravel(), self.triangles.ravel())
+        loose = np.unique(np.concatenate([self.points, ends])).astype(int)
         return {
             "fv": _pairs(range(len(self.triangles)), used, lambda f, v: side[self.triangles[f, 0]] != side[v]),
             "ee": _pairs(range(len(self.edges)), range(len(self.edges)), self._edges_meet(side)),
-            "ev": _pairs(codimensional, self.points, lambda e, v: side[self.edges[e, 0]] != side[v]),
+            "ev": _pairs(codimensional, loose, lambda e, v: side[self.edges[e, 0]] != side[v]),
             "vv": _pairs(self.points, self.points, lambda v, w: v < w and side[v] != side[w]),
         }
 

@@ -31,14 +31,14 @@ def built(name: str, size: float) -> dict:
 
 @pytest.mark.parametrize("name", sorted(set(families) - {"wrecking_ball"}))
 def test_every_family_makes_scenes_that_can_run(name):
-    from abd.check import initial_intersections
+    from abd.scene.intersections import find_initial_intersections
 
     family = families[name]
     scenes = built(name, family.quick[0])
     for title, (above, below) in family.ratios.items():
         assert title and {above, *below} <= set(scenes)
     for scene in scenes.values():
-        assert initial_intersections(scene.compile()) == []
+        assert find_initial_intersections(scene.compile()) == []
 
 
 @pytest.mark.parametrize(

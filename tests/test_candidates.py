@@ -92,11 +92,11 @@ def test_everything_in_reach_is_listed_once_and_in_order():
         a, b = MESHES[model.bodies.mesh[i]], MESHES[model.bodies.mesh[j]]
         for kind, vertices, others in ((0, a, b), (1, b, a)):
             for v in range(len(vertices.vertices)):
-                loose = v in vertices.points
+                loose, end = v in vertices.points, v in vertices.codim_edges
                 for t in range(len(targets(others))):
                     triangle = t < len(others.triangles)
                     point = t >= len(others.triangles) + len(others.codim_edges)
-                    if triangle or (loose and (not point or kind == 0)):
+                    if triangle or (end and not point) or (loose and (not point or kind == 0)):
                         expected.append((pair, kind, v, t))
         expected += [(pair, 2, e, f) for e in range(len(a.edges)) for f in range(len(b.edges))]
     assert found == expected

@@ -323,16 +323,17 @@ def test_arcs_equal_their_definition(turn):
     half = rng.uniform(0.5, 1.0, (N, 3))
     path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
     boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)
+    wider = DEVICE.upload(-1.2 * half, wp.vec3d), DEVICE.upload(1.2 * half, wp.vec3d)
     moves = DEVICE.upload(direction, wp.float64)
     body, arguments = upload_bodies(data, DEVICE), (moves, path, speed, limit)
-    DEVICE.launch(paths.direction_paths, N, body, *boxes, pose_of(q), NOT_DONE, *arguments)
+    DEVICE.launch(paths.direction_paths, N, body, *boxes, *wider, pose_of(q), NOT_DONE, *arguments)
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = signs * half[:, None]
     radius = np.linalg.norm(np.einsum("nij,nkj->nki", maps(q), corners), axis=2).max(axis=1)
     expected = paths_definition.follow(q, direction, numpy_bodies.turning(data), radius)
     for name in ("p", "A", "dp", "w", "S"):
         assert_close(DEVICE.read(getattr(path, name)), getattr(expected, name))
-    moved = direction[:, None, :3] + np.einsum("nij,nkj->nki", maps(direction), corners)
+    moved = direction[:, None, :3] + np.einsum("nij,nkj->nki", maps(direction), 1.2 * corners)
     assert_close(DEVICE.read(speed), np.linalg.norm(moved, axis=2).max(axis=1))
     for name in ("bend", "reach", "strain"):
         bound, exact = DEVICE.read(getattr(path, name)), getattr(expected, name)

@@ -91,6 +91,26 @@ def test_a_step_that_does_not_converge_is_named_and_undone():
         np.testing.assert_equal(value, before[key])
 
 
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
+    scene = abd.Scene(solver={"retries": 0, "tolerance": 1e-9})
+    scene.add_body("calm", box=(0.1, 0.1, 0.1))
+    scene.add_body("wild", box=(0.1, 0.1, 0.1), position=(5, 0, 0), angular_velocity=(0, 0, 30), kappa=1e5)
+    simulation = abd.Simulation(scene, device)
+    try_step = simulation.backend.try_step
+
+    def uphill(alpha):
+        change, size = try_step(alpha)
+        wild = simulation.backend.islands.host[1]
+        change[wild] = size[wild] = 1.0
+        return change, size
+
+    monkeypatch.setattr(simulation.backend, "try_step", uphill)
+    with pytest.raises(StepFailure, match="in the island of 'wild'") as caught:
+        simulation.step()
+    assert caught.value.reason == "line_search"
+
+
 def test_retries_halve_the_step_and_complete_the_frame():
     """With three iterations at most, frames of this chain fail at 10 ms and succeed in shorter substeps."""
     with pytest.raises(StepFailure, match="3 Newton iterations"):

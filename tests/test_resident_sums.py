@@ -67,7 +67,7 @@ class Sums:
         self.n, self.pose, self.rest = n, pose_of(CROWDED), pose_of(spread(1.0005))
         self.gradient, self.diagonal = DEVICE.zeros((n, 12), wp.float64), DEVICE.zeros((n, 12, 12), wp.float64)
         self.contacts.evaluate(self.pose, "current")
-        self.friction.lag(self.pose)
+        self.friction.lag(self.pose, self.pose.A)
 
     def move(self, q: np.ndarray) -> None:
         """Other contents of the same arrays."""
@@ -167,7 +167,7 @@ def test_friction_that_is_lagged_anew_needs_no_new_record(expected):
         for one in (sums, other):
             one.move(q)
             one.contacts.evaluate(one.pose, "current")
-            one.friction.lag(one.pose)
+            one.friction.lag(one.pose, one.pose.A)
             one.move(HALF)
             one.clear()
         assert sums.device.generation == generation

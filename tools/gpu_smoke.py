@@ -224,7 +224,10 @@ def run_stage(stage: str, device: str, out: Path) -> bool:
         text, ok = f"{slow.stdout or ''}{slow.stderr or ''}\nnot done after {LIMITS[stage]} s", False
     log.write_text(text, encoding="utf-8")
     lines = [line for line in text.splitlines() if line.strip()]
-    print(f"{'ok    ' if ok else 'FAILED'} {stage:<9}{perf_counter() - begin:6.1f} s  {lines[-1] if lines else ''}", flush=True)
+    print(
+        f"{'ok    ' if ok else 'FAILED'} {stage:<9}{perf_counter() - begin:6.1f} s  {lines[-1] if lines else ''}",
+        flush=True,
+    )
     return ok
 
 

@@ -1,7 +1,8 @@
 """Picture of one frame of a run: `python tools/picture.py RUN [--frame K] -o picture.png`.
 
 A small software renderer, so that no display, driver or viewer is needed: depth buffer, perspective, flat shading by
-a sun and the sky, shadows on half-spaces. Reads trajectory.h5 alone. Edges and points without triangles are not drawn.
+a sun and the sky, shadows on half-spaces. Reads trajectory.h5 alone. Edges and points without triangles and
+without a radius are not drawn.
 """
 
 from __future__ import annotations
@@ -197,17 +198,17 @@ def _surfaces(trajectory: Trajectory, frame: int) -> tuple[np.ndarray, np.ndarra
     poses = trajectory.transform(frame)
     corners, colors, two_sided = [np.zeros((0, 3, 3))], [np.zeros((0, 3))], [np.zeros(0, dtype=bool)]
     for body, mesh in enumerate(trajectory.mesh):
-        if mesh < 0 or len(trajectory.meshes[mesh].triangles) == 0:
+        vertices, triangles = trajectory.meshes[mesh].drawn if mesh >= 0 else (None, ())
+        if len(triangles) == 0:
             continue
-        surface = trajectory.meshes[mesh]
-        world = surface.vertices @ poses[body, :3, :3].T + poses[body, :3, 3]
-        count = len(surface.triangles)
+        world = vertices @ poses[body, :3, :3].T + poses[body, :3, 3]
+        count = len(triangles)
         color = STATIC if trajectory.kind[body] == "static" else PALETTE[mesh % len(PALETTE)]
         # Bodies of one mesh differ a little in brightness, so that a wall shows its stones.
         shade = 0.9 + 0.2 * ((body * 0.61803398875) % 1.0)
-        corners.append(world[surface.triangles])
+        corners.append(world[triangles])
         colors.append(np.repeat((color * shade)[None], count, axis=0))
-        two_sided.append(np.full(count, _is_open(surface.triangles)))
+        two_sided.append(np.full(count, _is_open(triangles)))
     return np.concatenate(corners), np.concatenate(colors), np.concatenate(two_sided)
 
 

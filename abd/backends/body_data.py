@@ -50,7 +50,7 @@ class BodyData:
     def of(cls, model: Model) -> BodyData:
         """The constants of a compiled scene."""
         bodies = model.bodies
-        lower, upper = body_boxes(model)
+        lower, upper = surface_boxes(model)
         radius = np.maximum(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)), axis=1), 1e-6)
         dynamic = bodies.kind == Kind.DYNAMIC
         typical = float(bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
@@ -85,6 +85,13 @@ def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
         of_meshes = np.array([extreme(mesh.vertices, axis=0) for mesh in model.meshes]).reshape(-1, 3)
         side[meshed] = of_meshes[bodies.mesh[meshed]]
     return lower, upper
+
+
+def surface_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """As `body_boxes`, about the surfaces at which bodies with a contact radius touch."""
+    lower, upper = body_boxes(model)
+    radius = np.where(model.bodies.mesh >= 0, model.bodies.radius, 0.0)[:, None]
+    return lower - radius, upper + radius
 
 
 def smallest_moments(model: Model) -> np.ndarray:

@@ -227,19 +227,21 @@ class Friction:
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
 
-    def lag(self, pose: Pose) -> None:
-        """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded."""
+    def lag(self, pose: Pose, heading: wp.array) -> None:
+        """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
+
+        `heading` (n,) are the maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`)."""
         if not self.enabled:
             return
         if not self.device.resident:
             self.laggings += 1
-            self._freeze(pose, self._mark(pose))
+            self._freeze(pose, heading, self._mark(pose))
             return
         self.follow_list()
-        self.launch_lag(pose)
+        self.launch_lag(pose, heading)
         wanted = int(self.device.read(self.wanted)[0])
         if self.make_room(wanted):
-            self.launch_lag(pose)
+            self.launch_lag(pose, heading)
         self.take(wanted)
 
     def follow_list(self) -> None:
@@ -254,11 +256,11 @@ class Friction:
         # the pairs, but not yet how many of their candidates will be frozen
         self.reduction.follow(PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, 0, c.pair_room))
 
-    def launch_lag(self, pose: Pose) -> None:
+    def launch_lag(self, pose: Pose, heading: wp.array) -> None:
         """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
         where there is no room for all."""
         if self.enabled:
-            self._freeze(pose, self._mark(pose))
+            self._freeze(pose, heading, self._mark(pose))
 
     @property
     def follows_list(self) -> bool:
@@ -308,15 +310,15 @@ class Friction:
         device.launch(friction.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
         return offset
 
-    def _freeze(self, pose: Pose, offset: wp.array) -> None:
+    def _freeze(self, pose: Pose, heading: wp.array, offset: wp.array) -> None:
         """Freeze what was marked, and find the pairs that it belongs to."""
         c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
         extent, pairs = device.extent(c.count, c.room), device.extent(c.pair_count, c.pair_room)
         if device.resident or self.count:
             device.launch(
                 friction.lag_contacts,
-                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, c.pairs, c.items, c.counts, offset,
-                self.lagged,
+                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, heading, c.pairs, c.items, c.counts,
+                offset, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
             wp.copy(self.pairs, c.pairs, count=pairs)

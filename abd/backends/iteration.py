@@ -20,14 +20,12 @@ from abd.backends.resident_path import ResidentPath
 from abd.backends.resident_search import HALVINGS, ResidentSearch
 from abd.errors import StepFailure
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS
+from abd.solver.progress import island_of, no_decrease
 from cuda_kernels import bodies, control, integrators, newton, sums
 
 FAILURES = {
     control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
     control.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
-    control.NO_DECREASE: (
-        "line_search", f"no decrease of the energy along the Newton direction in {HALVINGS} halvings",
-    ),
     control.NO_CONVERGENCE: (
         "linear_solver", "conjugate gradients did not reach their tolerance; use solver.linear_solver = 'direct'",
     ),
@@ -148,6 +146,11 @@ class Iteration:
             status = self._replay("search", self._search_again)
         if status.failure == control.NOT_POSITIVE:
             b.linear.check()
+        if status.failure == control.NO_DECREASE:
+            c, read, count = self.control, self.device.read, b.islands.count
+            # an island whose halvings are spent is left where it is
+            stuck = (read(c.alpha, count) == 0.0) & (read(c.small, count) == 0.0)
+            raise no_decrease(HALVINGS, island_of(b, np.where(stuck, np.abs(read(c.slope, count)), -1.0)))
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
         progress.trials += status.trials

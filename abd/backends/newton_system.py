@@ -17,13 +17,13 @@ class NewtonSystem:
     def lag_friction(self) -> None:
         """Freeze friction's contacts at the current iterate."""
         self.know_contacts()
-        self.friction.lag(self.pose)
+        self.friction.lag(self.pose, self.step.At)
         self.friction.evaluate(self.pose, self.rest, self.eps, "current")
 
     def launch_lag(self) -> None:
         """The same, and energies at the current iterate, by launches only; those of contacts are there. `Friction.take` has
         to follow."""
-        self.friction.launch_lag(self.pose)
+        self.friction.launch_lag(self.pose, self.step.At)
         self._evaluate(self.pose, "current")
 
     def linearize(self) -> None:
@@ -86,7 +86,7 @@ class NewtonSystem:
         self.balance.launch("balance", figures.balance_figures, self.n, forces, self.gradient, self.before_contacts)
 
     def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
-        """Newton direction; the largest vertex displacement of the full step per island [m], linear iterations.
+        """Newton direction; the largest displacement of a surface in the full step per island [m], linear iterations.
 
         `forcing` is the relative tolerance where the solver iterates, None for the one of the settings.
         """
@@ -131,19 +131,20 @@ class NewtonSystem:
         self.linear.recall(saved)
 
     def _set_direction(self) -> np.ndarray:
-        """Path along the direction; the largest vertex displacement of the full step per island [m]."""
+        """Path along the direction; the largest displacement of a surface in the full step per island [m]."""
         islands = self.islands
         self.launch_direction(islands.scalars("moved"), islands.scalars("strain"))
         self._strain_limit = islands.read("strain")
         return islands.read("moved")
 
     def launch_direction(self, moved: wp.array, limit: wp.array) -> None:
-        """Path along the direction; per island the largest vertex displacement of the full step [m], and the largest
+        """Path along the direction; per island the largest displacement of a surface in the full step [m], and the largest
         alpha that strains no body too much."""
         direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
         self.device.launch(
             paths.direction_paths,
-            self.n, self.body, self.lower, self.upper, self.pose, self.islands.done, direction, self.path, a, b,
+            self.n, self.body, self.lower, self.upper, *self.surface_box, self.pose, self.islands.done, direction, self.path,
+            a, b,
         )  # fmt: skip
         self.islands.reduce(a, sums.MAX, moved)
         self.islands.reduce(b, sums.MIN, limit)

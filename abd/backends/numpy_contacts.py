@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from abd.backends.body_data import smallest_moments
@@ -81,7 +79,8 @@ class NumpyFriction:
 
     Attributes:
         enabled: whether any pair of materials rubs.
-        candidates: (l,) the frozen contacts; owners: (l,) as of the contacts; lagged: what was frozen of them.
+        candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
+        lagged: what was frozen of them.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
@@ -96,19 +95,18 @@ class NumpyFriction:
 
     def forget(self) -> None:
         """Freeze nothing."""
-        self._freeze(np.zeros((0, 4, 3)), self.touching.candidates[np.zeros(0, dtype=int)])
+        q = self.touching.model.bodies.q
+        self._freeze(q, self.touching.candidates[np.zeros(0, dtype=int)], q[:, 3:].reshape(-1, 3, 3))
 
-    def lag(self, q: np.ndarray) -> None:
-        """Freeze the contacts that rub in the state q (n, 12)."""
+    def lag(self, q: np.ndarray, heading: np.ndarray) -> None:
+        """Freeze the contacts that rub in the state q (n, 12); `heading` as in `abd.potentials.friction.freeze`."""
         if self.enabled:
-            candidates = self.touching.candidates
-            self._freeze(candidates.positions(q), candidates)
+            self._freeze(q, self.touching.candidates, heading)
 
-    def _freeze(self, x: np.ndarray, candidates: contact.Contacts) -> None:
-        lagged = friction.lag(x, candidates, self.touching.parameters)
-        self.candidates = candidates[lagged.source]
-        self.lagged = replace(lagged, source=np.arange(len(lagged)))
-        self.owners = owners_of(self.candidates, self.touching.model)
+    def _freeze(self, q: np.ndarray, candidates: contact.Contacts, heading: np.ndarray) -> None:
+        model, parameters = self.touching.model, self.touching.parameters
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, model.bodies.radius, heading)
+        self.owners = owners_of(self.candidates, model)
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""

@@ -33,8 +33,8 @@ class ReadOuts:
         return flags
 
     def vertex_speeds(self) -> np.ndarray:
-        """(n,) bounds of the speed of every vertex in the state [m/s]."""
-        far = np.linalg.norm(np.abs(self.corners).max(axis=1), axis=1)
+        """(n,) bounds of the speed of every point of a surface in the state [m/s]."""
+        far = np.linalg.norm(np.abs(self.surface_corners).max(axis=1), axis=1)
         return np.linalg.norm(self.velocity[:, :3], axis=1) + far * np.linalg.norm(self.velocity[:, 3:], axis=1)
 
     def figures(self) -> Figures:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from abd.backends.body_data import BodyData, body_boxes
+from abd.backends.body_data import BodyData, body_boxes, surface_boxes
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
@@ -57,9 +57,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.friction = NumpyFriction(model, self.contacts)
         self.set_joints(build_system(model))
         self.reader = JointReader(model)
-        lower, upper = body_boxes(model)
-        choice = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)])
-        self.corners = np.where(choice, upper[:, None], lower[:, None])
+        self.corners, self.surface_corners = _corners(*body_boxes(model)), _corners(*surface_boxes(model))
         self.everybody = np.arange(n)
         self.immobile = model.bodies.kind == Kind.STATIC
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
@@ -307,7 +305,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def lag_friction(self) -> None:
         """Freeze friction's contacts at the current iterate."""
-        self.friction.lag(self.q)
+        self.friction.lag(self.q, self.step.At)
         self.evaluate()
 
     def linearize(self) -> None:
@@ -397,9 +395,9 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         return np.einsum("nij,nj->ni", self.projectors, step)
 
     def _farthest(self) -> np.ndarray:
-        """(islands,) largest vertex displacement of the full step [m]."""
+        """(islands,) largest displacement of a surface in the full step [m]."""
         dp, dA = positions(self.direction), maps(self.direction)
-        farthest = np.linalg.norm(dp[:, None] + self.corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
+        farthest = np.linalg.norm(dp[:, None] + self.surface_corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
         return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count))
 
     def effort_changes(self) -> np.ndarray:
@@ -431,3 +429,9 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def descent(self) -> np.ndarray:
         """g . d per island."""
         return self.islands.sums(np.sum(self.gradient * self.direction, axis=1), self.everybody)
+
+
+def _corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """(n, 8, 3) corners of boxes (n, 3)."""
+    choice = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)])
+    return np.where(choice, upper[:, None], lower[:, None])

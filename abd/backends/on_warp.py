@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.body_data import BodyData, body_boxes
+from abd.backends.body_data import BodyData, body_boxes, surface_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
@@ -48,6 +48,7 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
+        self.surface_box = tuple(d.upload(side, wp.vec3d) for side in surface_boxes(model))
         self.pose, self.trial, self.straight, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(6))
         self.path = new_path(d, n)
         self.velocity, self.earlier, self.q = (d.zeros((n, 12), wp.float64) for _ in range(3))

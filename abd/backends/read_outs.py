@@ -73,9 +73,9 @@ class ReadOuts:
         )  # fmt: skip
 
     def vertex_speeds(self) -> np.ndarray:
-        """(n,) bounds of the speed of every vertex in the state [m/s]."""
+        """(n,) bounds of the speed of every point of a surface in the state [m/s]."""
         out = self.values["a"]
-        self.device.launch(figures.vertex_speeds, self.n, self.lower, self.upper, self.velocity, out)
+        self.device.launch(figures.vertex_speeds, self.n, *self.surface_box, self.velocity, out)
         return self.device.read(out)
 
     def figures(self) -> Figures:

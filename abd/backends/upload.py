@@ -9,6 +9,7 @@ import warp as wp
 
 from abd.backends.body_data import BodyData
 from abd.backends.device import Device
+from abd.contact.surfaces import least_dimension
 from abd.joint_list import JointList
 from abd.joints.table import MeasureTable
 from abd.model import Model
@@ -92,13 +93,11 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
         return corners.min(axis=1), corners.max(axis=1)
 
     meshes = model.meshes
-    targets, isolated, target_ids, edge_ids, vertex_ids = [], [], [], [], []
+    targets, least, target_ids, edge_ids, vertex_ids = [], [], [], [], []
     for mesh in meshes:
         wire, points = mesh.codim_edges, mesh.points
         targets.append(np.concatenate([mesh.triangles, wire[:, [0, 1, 1]], np.repeat(points[:, None], 3, 1)]))
-        flags = np.zeros(len(mesh.vertices), dtype=np.int32)
-        flags[points] = 1
-        isolated.append(flags)
+        least.append(least_dimension(mesh))
         target_ids.append(tree(boxes(mesh, targets[-1])))
         edge_ids.append(tree(boxes(mesh, mesh.edges)))
         vertex_ids.append(tree((mesh.vertices, mesh.vertices)))
@@ -115,7 +114,7 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
     data.target_start = device.upload(starts(targets), wp.int32)
     data.edge_start = device.upload(starts([m.edges for m in meshes]), wp.int32)
     data.vertices = device.upload(stacked([m.vertices for m in meshes], 3, float), wp.vec3d)
-    data.isolated = device.upload(stacked(isolated, 0, np.int32), wp.int32)
+    data.least = device.upload(stacked(least, 0, np.int32), wp.int32)
     data.targets = device.upload(stacked(targets, 3, np.int32), wp.vec3i)
     data.edges = device.upload(stacked([m.edges for m in meshes], 2, np.int32), wp.vec2i)
     data.target_bvh = device.upload(np.array(target_ids, dtype=np.uint64), wp.uint64)

@@ -126,10 +126,10 @@ def _near_mesh(surfaces: Surfaces, i: int, j: int, vertices_i: _Boxes, vertices_
         rows = surfaces.target_range(t)
         corners = surfaces.targets[rows] - surfaces.vertex_range(t).start
         dimension = surfaces.target_dimension[rows]
-        isolated = surfaces.isolated[surfaces.vertex_range(v)]
+        least = surfaces.least[surfaces.vertex_range(v)]
         meet = _overlaps(vertices, others.joined(corners))
-        # points alone meet codimensional targets, and two points meet once, from the side of body i
-        lowest = np.where(isolated, 0 if kind == VERTEX_TARGET else 1, 2)
+        # two points meet once, from the side of body i
+        lowest = least if kind == VERTEX_TARGET else np.maximum(least, 1)
         meet = meet[dimension[meet[:, 1]] >= lowest[meet[:, 0]]]
         parts.append(np.column_stack([np.full(len(meet), kind), meet]))
     edges_i = surfaces.edges[surfaces.edge_range(i)] - surfaces.vertex_range(i).start

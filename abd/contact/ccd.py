@@ -1,7 +1,7 @@
 """Continuous collision detection by conservative advancement, on straight paths and on arcs.
 
 From a safe t the two primitives of a contact are known to stay apart for a while: over [t, t + tau] a point departs from
-its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Three proofs say for how long; the longest counts, spending
+its tangent ``x + tau v`` by at most ``bend tau^2 / 2``. Four proofs say for how long; the longest counts, spending
 four fifths of the gap beyond the separation, and the positions are evaluated on the path again.
 
 - Speed: in any direction the distance falls by at most ``(max_k |v_k - v| + max_l |v_l - v|) tau`` and the quadratic
@@ -9,6 +9,8 @@ four fifths of the gap beyond the separation, and the positions are evaluated on
 - Plane: seen from the second body its primitive rests, behind the plane across the closest points. Points of the first
   primitive, at the velocity ``u = v - p' - A' A^-1 (x - p)`` there, stay ahead of the plane while
   ``n . (x_k - x_l) + tau n . u_k`` outweighs their bend as seen from there. Sliding and common rotation pass.
+- Points: two points alone stay apart along the line between them, however the bodies about them turn. Balls that spin
+  where they touch so pass.
 - Lines, for two edges: with c the first, e the second, and r between any two points of them, ``r . (e x c) / |e x c|``
   is the distance of their lines. Edges that cross may slide and turn on one another. The triple product is the
   difference of large terms where the edges are long or almost parallel: what rounding may have done to it is allowed for.
@@ -78,6 +80,10 @@ def time_of_impact(
             _plane(x, u, r, here, floor, *frame),
             _root((1.0 - LEFT) * gap, _relative_speed(v, here), bends[rows]),
         )
+        points = _two_points(here)
+        n = r[points] / _norm(r[points])[:, None]
+        closing = dot(n, v[points, 1] - v[points, 0])
+        tau[points] = np.maximum(tau[points], _root((1.0 - LEFT) * gap[points], closing, bends[rows][points]))
         edges = here.stencil == Stencil.EDGE_EDGE
         left, ends = 1.0 - t[rows][edges], near.w[going][edges]
         lines = _lines(x[edges], u[edges], r[edges], ends[:, 1], floor[edges], left, *(part[edges] for part in frame))
@@ -108,6 +114,12 @@ def _sides(contacts: Contacts) -> np.ndarray:
     """(m, 4) true where a point belongs to the first primitive; feet on a half-space belong to the second."""
     stand_in = np.where(contacts.stencil == Stencil.POINT_PLANE, Stencil.POINT_TRIANGLE, contacts.stencil)
     return FIRST[stand_in] > 0.0
+
+
+def _two_points(contacts: Contacts) -> np.ndarray:
+    """(m,) whether the target is a point (a, a, a)."""
+    a, b, c = np.moveaxis(contacts.rest[:, 1:], 1, 0)
+    return (contacts.stencil == Stencil.POINT_TRIANGLE) & (a == b).all(axis=1) & (b == c).all(axis=1)
 
 
 def _frames(path: Path, contacts: Contacts, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,9 @@
 """Rest-space surfaces of all meshes, side by side, with what may touch what.
 
 A mesh's *targets* are what vertices are tested against: its triangles, then its codimensional edges as degenerate
-triangles (a, b, b), then its points as (a, a, a). A codimensional edge is a target for points only, since edge-edge
-pairs cover the vertices of edges; a point is a target for points only, since the other body's targets cover the rest.
+triangles (a, b, b), then its points as (a, a, a). A codimensional edge is a target for points and for the ends of
+other codimensional edges: edge-edge pairs cover them too, but fade away where the two are parallel, and nothing else
+would keep parallel rods apart. A point is a target for points only, since the other body's targets cover the rest.
 """
 
 from __future__ import annotations
@@ -20,20 +21,30 @@ def targets(mesh: Mesh) -> np.ndarray:
     return np.concatenate([mesh.triangles.reshape(-1, 3), edges[:, [0, 1, 1]], points[:, [0, 0, 0]]]).astype(np.int64)
 
 
+def least_dimension(mesh: Mesh) -> np.ndarray:
+    """(v,) smallest dimension of the targets that every vertex meets, see `Surfaces`."""
+    least = np.full(len(mesh.vertices), 2)
+    least[mesh.codim_edges.ravel()] = 1
+    least[mesh.triangles.ravel()] = 2
+    least[mesh.points] = 0
+    return least
+
+
 @dataclass(frozen=True)
 class Surfaces:
     """Meshes side by side; `*_start` (meshes + 1,) are their offsets, indices of vertices are global.
 
     Attributes:
         mesh: (n,) mesh of every body, -1 without one.
-        vertices: (V, 3) rest coordinates [m]; isolated: (V,) vertices in no edge.
+        vertices: (V, 3) rest coordinates [m]; least: (V,) smallest dimension of the targets that a vertex meets: 0
+            for one in no edge, 1 for one in codimensional edges alone, 2 for one of a triangle.
         targets: (T, 3); edges: (E, 2).
         target_dimension: (T,) 2 for triangles, 1 for edges, 0 for points.
     """
 
     mesh: np.ndarray
     vertices: np.ndarray
-    isolated: np.ndarray
+    least: np.ndarray
     targets: np.ndarray
     target_dimension: np.ndarray
     edges: np.ndarray
@@ -46,9 +57,6 @@ class Surfaces:
         """The surfaces of a compiled scene."""
         meshes = model.meshes
         vertex_start = _starts([len(mesh.vertices) for mesh in meshes])
-        isolated = np.zeros(vertex_start[-1], dtype=bool)
-        for start, mesh in zip(vertex_start, meshes, strict=False):
-            isolated[start + mesh.points.astype(np.int64)] = True
         parts = [targets(mesh) for mesh in meshes]
         dimension = [
             np.repeat([2, 1, 0], [len(mesh.triangles), len(mesh.codim_edges), len(mesh.points)]) for mesh in meshes
@@ -57,7 +65,7 @@ class Surfaces:
         return cls(
             mesh=np.asarray(model.bodies.mesh, dtype=np.int64),
             vertices=np.concatenate([mesh.vertices for mesh in meshes] + [np.zeros((0, 3))]),
-            isolated=isolated,
+            least=np.concatenate([*(least_dimension(mesh) for mesh in meshes), np.zeros(0, dtype=np.int64)]),
             targets=_stacked(parts, vertex_start, 3),
             target_dimension=np.concatenate([*dimension, np.zeros(0, dtype=np.int64)]),
             edges=_stacked(edges, vertex_start, 2),

@@ -5,7 +5,8 @@ which bodies may touch, and the tolerances that were asked for. Beyond the agree
 `/bodies/{radius,world,material}`, `/materials/{name,enabled}`, `/solver/{substeps,contacts}`, `@collide` of a joint and
 the attributes of `/solver`, which a certificate needs, and for viewers the `@parent_frame` and `@child_frame` (4, 4) of a
 joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement` and the attributes of
-`/joints/<name>/{parameters,drawing}`.
+`/joints/<name>/{parameters,drawing}`, and `/meshes/<k>/skin/{vertices,triangles}`: what to draw of a mesh whose bodies have
+a contact radius. Spheres and capsules have no triangles of their own.
 
 Copies of one joint share the group of its name: their values stand side by side, (T, k, ...), with `@count` (3,) for the
 grid of their names, `bodies` (k, 2) as numbers, -1 for the world, and `shift` (k, 3) of `@parent_frame` in the world.
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from abd.io.skin import skin
 from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.model import WORLD, Joint, Kind, Mesh, Model
@@ -36,7 +38,8 @@ def write_constants(file, model: Model, attributes: dict) -> None:
         group[name] = getattr(bodies, name)
     meshes = file.create_group("meshes")
     for k, mesh in enumerate(model.meshes):
-        _write_mesh(meshes.create_group(str(k)), mesh, _mesh_frame(model, k))
+        radius = bodies.radius[bodies.mesh == k].max(initial=0.0)
+        _write_mesh(meshes.create_group(str(k)), mesh, _mesh_frame(model, k), radius)
     group = file.create_group("materials")
     group["name"] = _strings(model.materials.names)
     group["enabled"] = np.asarray(model.materials.enabled, dtype=bool)
@@ -118,9 +121,13 @@ def _mesh_frame(model: Model, mesh: int) -> np.ndarray:
     return frames[0]
 
 
-def _write_mesh(group, mesh: Mesh, frame: np.ndarray) -> None:
-    """One mesh with its vertices in the user's mesh frame: x = R^T (X - t) for X = R x + t."""
+def _write_mesh(group, mesh: Mesh, frame: np.ndarray, radius: float) -> None:
+    """One mesh with its vertices in the user's mesh frame: x = R^T (X - t) for X = R x + t; its skin where it has a radius."""
     group["vertices"] = (mesh.vertices - frame[:3, 3]) @ frame[:3, :3]
+    if radius > 0.0:
+        vertices, triangles = skin(mesh, radius)
+        drawn = group.create_group("skin")
+        drawn["vertices"], drawn["triangles"] = (vertices - frame[:3, 3]) @ frame[:3, :3], triangles
     group["triangles"] = mesh.triangles
     group["edges"] = mesh.edges
     group["points"] = mesh.points

@@ -21,6 +21,7 @@ from abd.io.initial import initial_report
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory, TrajectoryWriter
 from abd.model import Model
+from abd.scene.starts import free_start
 
 
 class ResumeError(AbdError):
@@ -207,10 +208,11 @@ def run(
         stopped: asked before every step; the run is done where it says so.
 
     Raises:
-        DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
+        SceneError, DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
     """
     if simulate is None:
         from abd.simulation import Simulation as simulate
+    model = free_start(model)
     steps = model.settings.frames if steps is None else steps
     every = scene.output.every
     observers = list(observers)

@@ -84,4 +84,3 @@ def _step(sim: Simulation, last: int, listener: _Listener, observers: list[Obser
             for observer in observers:
                 observer.close()
     return listener.report
-

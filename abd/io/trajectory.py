@@ -159,13 +159,15 @@ def _extend(dataset: h5py.Dataset, rows: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class StoredMesh:
-    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,)."""
+    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,); `drawn`: vertices
+    and triangles of what it looks like, those of its skin where its bodies have a contact radius."""
 
     name: str
     vertices: np.ndarray
     triangles: np.ndarray
     edges: np.ndarray
     points: np.ndarray
+    drawn: tuple[np.ndarray, np.ndarray]
 
 
 class Trajectory:
@@ -275,4 +277,5 @@ def trajectory_path(run: str | Path) -> Path:
 
 def _mesh(group) -> StoredMesh:
     parts = {name: group[name][...] for name in ("vertices", "triangles", "edges", "points")}
-    return StoredMesh(name=str(group.attrs["name"]), **parts)
+    drawn = group.get("skin", group)
+    return StoredMesh(str(group.attrs["name"]), **parts, drawn=(drawn["vertices"][...], drawn["triangles"][...]))

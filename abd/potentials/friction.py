@@ -3,7 +3,9 @@
     E(x) = sum over contacts of  mu lambda f0(|u|),     u = (1 - n n^T) sum_k w_k (x_k - xh_k)
 
 lambda = -dE_contact/dd is the normal force, n the unit normal and w the signed weights of the closest points at the
-last lagging; xh are the positions against which the slip is measured (formulation.md section 3). With
+last lagging; xh are the positions against which the slip is measured (formulation.md section 3). Bodies with a contact
+radius r touch at their surfaces, ``x - r n`` on the first and ``x + r n`` on the second: those points of the material
+slip, and the force acts there, with the lever arm r n about the points, segments and triangles within (`freeze`). With
 ``eps = eps_v beta`` [m], the slip below which friction counts as static,
 
     f0(y) = y^2 (eps - y/3) / eps^2 + eps/3   for y < eps,     f0(y) = y   beyond
@@ -15,13 +17,22 @@ choice of one enters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from abd.contact.path import axial, rotations
 from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
-from abd.potentials.contact import ContactParameters, Contacts, Stencil, closest, homogeneous, thresholds
+from abd.potentials.contact import (
+    FIRST,
+    ContactParameters,
+    Contacts,
+    Stencil,
+    closest,
+    homogeneous,
+    thresholds,
+)
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
 
@@ -72,6 +83,33 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lag
         two_sided=contacts.stencil[rows] != Stencil.POINT_PLANE,
         flipped=contacts.flipped[rows],
     )
+
+
+def freeze(
+    q: np.ndarray, contacts: Contacts, parameters: ContactParameters, radius: np.ndarray, heading: np.ndarray
+) -> tuple[Lagged, Contacts]:
+    """Freeze the contacts that rub in the state q (n, 12) of bodies with contact radii `radius` (n,) [m].
+
+    Args:
+        heading: (n, 3, 3) maps that the bodies' rotation leads to, the inertial target. A surface rolls over the contact
+            within the step: the point of the material is the one that will be there at its end, where slips are
+            measured. With that of the beginning a ball that turns by w would roll with the lever arm r cos w.
+
+    Returns:
+        what was frozen, and its contacts with their points moved to the surfaces: in rest coordinates by
+        ``-r A^-1 n`` on the first body and ``r A^-1 n`` on the second. Their displacements are what the slip is made of.
+    """
+    lagged = lag(contacts.positions(q), contacts, parameters)
+    chosen = contacts[lagged.source]
+    A = q[:, 3:].reshape(-1, 3, 3)
+    maps = rotations(axial(heading @ np.linalg.inv(A))) @ A
+    owners = chosen.owners
+    side = 1.0 - 2.0 * FIRST[chosen.stencil]
+    normal = np.broadcast_to(lagged.n[:, None, :, None], (*owners.shape, 3, 1))
+    arms = (side * radius[owners])[..., None] * np.linalg.solve(maps[owners], normal)[..., 0]
+    moved = replace(chosen, rest=chosen.rest + arms)
+    Y_first, Y_second = homogeneous(moved, lagged.w)
+    return replace(lagged, source=np.arange(len(lagged)), Y_first=Y_first, Y_second=Y_second), moved
 
 
 def f0(y: np.ndarray, eps: float) -> np.ndarray:

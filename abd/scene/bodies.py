@@ -89,8 +89,10 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
 
 
 def surface_size(record: BodyRecord) -> float:
-    """Diagonal [m] of the box around the body's surface; 0 for bodies without one."""
-    return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0))) if record.piece is not None else 0.0
+    """Diagonal [m] of the box around the body's surface, its contact radius included; 0 for bodies without one."""
+    if record.piece is None:
+        return 0.0
+    return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0) + 2.0 * record.radius))
 
 
 def spin(spec: BodySpec) -> np.ndarray:
@@ -157,12 +159,14 @@ def _plane(spec: BodySpec) -> np.ndarray:
 
 
 def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
-    """Half thickness of an open surface, radius of rods and points [m]; the larger where a body has both."""
+    """Half thickness of an open surface, radius of rods and points, of an exact sphere or capsule, rounding [m]; the
+    largest where a body has several."""
     if piece is None:
         return 0.0
     surface = piece.surface
     half_thickness = spec.thickness / 2.0 if len(surface.triangles) and not surface.closed else 0.0
-    return max(half_thickness, spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0)
+    thin = spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0
+    return max(half_thickness, thin, surface.radius, spec.rounding)
 
 
 def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:

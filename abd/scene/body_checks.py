@@ -21,10 +21,20 @@ MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
     # surface key: keys that mean nothing beside it
     **dict.fromkeys(SHAPES, ("thickness", "radius", "split_components")),
-    "proxy": ("thickness", "radius", "split_components", "scale"),
+    "proxy": ("thickness", "radius", "rounding", "split_components", "scale"),
     "half_space": (
         *("thickness", "radius", "split_components", "scale", "position", "mass", "center_of_mass", "inertia"),
-        *("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "fix", "motion", "repeat"),
+        *(
+            "rounding",
+            "velocity",
+            "angular_velocity",
+            "angular_velocity_deg",
+            "force",
+            "torque",
+            "fix",
+            "motion",
+            "repeat",
+        ),
     ),
 }
 """Keys that are errors beside a surface, lest a wish go unheard."""
@@ -49,12 +59,21 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
         yield Finding((key,), f"has no effect on a body made by {surfaces[0]}", getattr(body, key), remedy)
     if "half_space" in surfaces:
         yield from _check_half_space(body)
+    if body.rounding > 0.0 and is_exact(body):
+        message = f"has no effect on an exact {surfaces[0]}"
+        yield Finding(("rounding",), message, body.rounding, "make its radius larger")
     yield from check_orientation(body)
     yield from _check_surface(body)
     yield from _check_mass(body)
     yield from _check_kind(body)
     yield from _check_fix(body)
     yield from _check_repeat(body)
+
+
+def is_exact(body: BodySpec) -> bool:
+    """Whether a body is an exact sphere or capsule, not a mesh of one."""
+    sphere, capsule = body.sphere, body.capsule
+    return (sphere is not None and sphere.subdivisions is None) or (capsule is not None and capsule.segments is None)
 
 
 def _given(body: BodySpec, keys: tuple[str, ...]) -> list[str]:

@@ -161,14 +161,15 @@ def _named_pieces(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece 
 
 
 def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
-    """Meshes in internal coordinates, one per distinct surface and frame, and the index (n,) of every body's."""
+    """Meshes in internal coordinates, one per distinct surface, frame and contact radius, which is part of how a body
+    looks, and the index (n,) of every body's."""
     meshes: list[Mesh] = []
     known: dict[Hashable, int] = {}
     index = np.full(len(records.parts), -1, dtype=np.int32)
     for k, record in enumerate(records.firsts):
         if record.piece is None:
             continue
-        key = (record.piece.key, record.body_frame.tobytes())
+        key = (record.piece.key, record.body_frame.tobytes(), record.radius)
         if key not in known:
             known[key] = len(meshes)
             meshes.append(_mesh(record))
@@ -303,8 +304,8 @@ def _diagonal(records: Records) -> float:
             rotation = record.q[3:].reshape(3, 3)
             relative = record.piece.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
             shift = rotation @ record.body_frame[:3, 3] + q[start : start + count, :3]
-            low = np.minimum(low, relative.min(axis=0) + shift.min(axis=0))
-            high = np.maximum(high, relative.max(axis=0) + shift.max(axis=0))
+            low = np.minimum(low, relative.min(axis=0) + shift.min(axis=0) - record.radius)
+            high = np.maximum(high, relative.max(axis=0) + shift.max(axis=0) + record.radius)
     diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
     return diagonal if diagonal > 0.0 else 1.0
 
@@ -314,6 +315,7 @@ def _body_size(records: Records) -> float:
     moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
     sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
     found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
+    found = found[found > 0.0]  # a point without a radius has no size
     return float(np.median(found)) if len(found) else np.inf
 
 

@@ -1,68 +1,75 @@
-"""Bodies that intersect, contain one another or lie below a half-space in the initial state.
+"""Pairs of bodies that intersect, contain one another, touch, or lie below a half-space, all of a scene at once.
 
-A barrier needs a start without intersections. Body boxes, then boxes of edges and triangles cull; what remains is
-decided exactly (`abd.scene.crossings`), containment of closed surfaces by winding numbers. Surfaces with a thickness
-must be further apart than the sum of their radii and the scene's minimum separation.
+A barrier needs a start without intersections. Boxes around the bodies cull, then directions that separate their hulls
+(`abd.scene.hull_gaps`); what remains is decided exactly (`abd.scene.overlap`). Surfaces with a thickness must be
+further apart than the sum of their radii and the scene's minimum separation.
 
-The depth that is reported says how far the bodies have to be moved, roughly:
-
-- where a point of one body lies inside the other's closed surface: the largest distance of such a point (vertices,
-  and middles of the parts of edges inside) from that surface;
-- between open surfaces: how far the edges of one reach through the triangles of the other, at the deepest; the
-  smaller of both ways;
-- for thick surfaces: the part of the separation that is missing;
-- for half-spaces: the distance of the lowest vertex below the plane.
+Bodies that touch, or overlap by no more than `ROUNDING` of the smaller one, are *touching*: they can be set apart
+(`abd.scene.set_apart`). Those that overlap by more are *deep*; their depth is the length of the shortest displacement
+found that frees the pair (`abd.scene.escape`).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from abd.errors import Problem
 from abd.joint_list import JointList
-from abd.model import Kind, Mesh, Model, affine_matrices
+from abd.model import Kind, Model
 from abd.scene.box_pairs import overlapping_boxes
-from abd.scene.crossings import segments_meet_triangles
-from abd.scene.distances import point_segment, point_triangle, segment_segment, winding_numbers
-from abd.scene.meshes import component_of_vertices
+from abd.scene.escape import escape, least_penetration, part
+from abd.scene.hull_gaps import Hulls
+from abd.scene.overlap import Placed, overlap
 
-_DEPTH_EFFORT = 30_000
-"""Number of pairs of a point and a triangle looked at for the depth of one body within another."""
+ROUNDING = 1e-6
+"""Overlap over the size of the smaller body that counts as touching."""
+LISTED = 10
+"""Deep pairs that are told one by one."""
+MOST_DEEP = 300
+"""Deep pairs after which no more are looked for."""
+_PRINTED = 1.0 + 1e-5
+"""Factor on a displacement, so that it frees the pair with the digits that are printed."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A direction (3,) in which `first` leaves `second`, and the gap between them along it [m], negative where they
+    overlap."""
+
+    first: int
+    second: int
+    direction: np.ndarray
+    gap: float
+
+
+@dataclass
+class Survey:
+    """What is found at a state.
+
+    Attributes:
+        touching: ways that part the pairs that touch; near: of the other pairs whose hulls are near.
+        deep: (first, second, depth roughly [m]) of pairs that overlap by more.
+    """
+
+    touching: list[Way] = field(default_factory=list)
+    near: list[Way] = field(default_factory=list)
+    deep: list[tuple[int, int, float]] = field(default_factory=list)
 
 
 def find_initial_intersections(model: Model) -> list[Problem]:
-    """All pairs of bodies that may collide and intersect, touch or contain one another at t = 0.
-
-    Pairs are in order of body indices. Not looked at: pairs of static and kinematic bodies, of one group >= 0, of
-    different worlds, of materials that do not meet, and joined bodies whose joint keeps them from colliding.
-
-    Returns:
-        one `Problem` per pair, with the names of both bodies, and the depth [m] as its value.
-    """
-    bodies = model.bodies
-    components: dict[int, list[np.ndarray]] = {}
-    placed = {k: _Placed(model, k, components) for k in range(len(bodies)) if bodies.mesh[k] >= 0}
-    problems = {}
-    for i, j in _candidate_pairs(model, placed):
-        separation = bodies.radius[i] + bodies.radius[j] + model.settings.minimum_separation
-        fault = _fault(placed[i], placed[j], separation)
-        if fault is not None:
-            problems[i, j] = _problem(bodies.names[i], bodies.names[j], *fault)
-    for plane in np.flatnonzero(np.isfinite(bodies.plane[:, 3])):
-        others = np.array(sorted(placed), dtype=int)
-        for k in others[may_collide(model, np.full(len(others), plane), others)]:
-            gap = (placed[k].vertices @ bodies.plane[plane, :3]).min() - bodies.plane[plane, 3]
-            separation = bodies.radius[k] + bodies.radius[plane] + model.settings.minimum_separation
-            if gap <= separation:
-                what = "touches" if gap == separation else "lies partly below"
-                problems[plane, k] = _problem(bodies.names[k], bodies.names[plane], what, separation - gap)
-    return [problems[pair] for pair in sorted(problems)]
+    """The deep pairs of bodies that may collide at t = 0, see `Surveyor.problems`."""
+    surveyor = Surveyor(model)
+    return surveyor.problems(surveyor.survey(model.bodies.q), model.bodies.q, "at t = 0")
 
 
 def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(k,) bool: whether contact between bodies `first` (k,) and `second` (k,) is possible at all."""
+    """(k,) bool: whether contact between bodies `first` (k,) and `second` (k,) is possible at all.
+
+    Not so for pairs of static and kinematic bodies, of one group >= 0, of different worlds, of materials that do not
+    meet, and joined bodies whose joint keeps them from colliding.
+    """
     bodies = model.bodies
     moves = bodies.kind == Kind.DYNAMIC
     allowed = (first != second) & (moves[first] | moves[second]) & (bodies.world[first] == bodies.world[second])
@@ -77,210 +84,187 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
     return allowed
 
 
-class _Placed:
-    """World coordinates of one body's surface at t = 0; what else is asked for is made then.
+class Surveyor:
+    """Looks for pairs of bodies that are not apart.
 
-    Args:
-        components: vertex indices of the connected components of meshes seen so far, shared by all bodies.
+    Attributes:
+        size: (n,) diagonal of every body's surface, its thickness included [m]; inf for half-spaces.
     """
 
-    def __init__(self, model: Model, body: int, components: dict[int, list[np.ndarray]]):
-        self.number = int(model.bodies.mesh[body])
-        self.mesh: Mesh = model.meshes[self.number]
-        self._components = components
-        matrix = affine_matrices(model.bodies.q[body : body + 1])[0]
-        self.vertices = self.mesh.vertices @ matrix[:3, :3].T + matrix[:3, 3]
-        self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+    def __init__(self, model: Model):
+        self.model, self.hulls = model, Hulls(model)
+        self._components: dict[int, list[np.ndarray]] = {}
+        bodies = model.bodies
+        self.meshed = np.flatnonzero(bodies.mesh >= 0)
+        self.planes = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
+        diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
+        self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
+        self.size = np.where(self.size > 0.0, self.size, model.settings.d_hat)
 
-    @cached_property
-    def corners(self) -> np.ndarray:
-        """(f, 3, 3) corners of the triangles."""
-        return self.vertices[self.mesh.triangles]
+    def rounding(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(m,) overlap that counts as touching [m]."""
+        return ROUNDING * np.minimum(self.size[first], self.size[second])
 
-    @cached_property
-    def ends(self) -> np.ndarray:
-        """(e, 2, 3) ends of the edges."""
-        return self.vertices[self.mesh.edges]
+    def separation(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(m,) distance that pairs must have [m]."""
+        radius = self.model.bodies.radius
+        return radius[first] + radius[second] + self.model.settings.minimum_separation
 
-    @cached_property
-    def triangle_boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.corners.min(axis=1), self.corners.max(axis=1)
+    def survey(self, q: np.ndarray, margin: float = 0.0, moved: np.ndarray | None = None) -> Survey:
+        """All pairs that are not apart at q (n, 12).
 
-    @cached_property
-    def edge_boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.ends.min(axis=1), self.ends.max(axis=1)
+        Args:
+            margin: gap below which the hulls of other pairs count as near [m].
+            moved: (n,) bool, bodies of which one at least must be in a pair; None for all pairs.
+        """
+        low, high = self._boxes(q)
+        first, second = self._candidates(low, high, margin, moved)
+        gap, along = self.hulls.gaps(self.model.bodies.mesh, q, (low + high) / 2.0, first, second)
+        gap -= self.separation(first, second)
+        out = Survey()
+        close = np.flatnonzero(gap < max(margin, np.nextafter(0.0, 1.0)))
+        rounding = self.rounding(first, second)
+        self._planes(out, q, low, high, margin, moved)
+        for k in close[np.argsort(gap[close], kind="stable")].tolist():
+            self._sort_in(out, q, int(first[k]), int(second[k]), along[k], float(gap[k]), float(rounding[k]))
+            if len(out.deep) >= MOST_DEEP:
+                break
+        return out
 
-    @property
-    def components(self) -> list[np.ndarray]:
-        """Vertex indices of every connected component."""
-        if self.number not in self._components:
-            label = component_of_vertices(self.mesh)
-            self._components[self.number] = [np.flatnonzero(label == k) for k in range(label.max() + 1)]
-        return self._components[self.number]
+    def _boxes(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Corners (n, 3) of the boxes around the bodies with a surface [m]; nan for others."""
+        mesh = self.model.bodies.mesh
+        low, high = np.full((2, len(q), 3), np.nan)
+        order = self.meshed[np.argsort(mesh[self.meshed], kind="stable")]
+        for kind in np.unique(mesh[order]).tolist():
+            members, vertices = order[mesh[order] == kind], self.model.meshes[kind].vertices
+            most = max(1, (1 << 21) // len(vertices))
+            for start in range(0, len(members), most):
+                some = members[start : start + most]
+                for axis in range(3):
+                    places = q[some, 3 + 3 * axis : 6 + 3 * axis] @ vertices.T
+                    low[some, axis] = places.min(axis=1) + q[some, axis]
+                    high[some, axis] = places.max(axis=1) + q[some, axis]
+        return low, high
 
-    def contains(self, points: np.ndarray) -> np.ndarray:
-        """(k,) bool: inside the closed surface; never for open ones."""
-        inside = np.zeros(len(points), dtype=bool)
-        if self.mesh.closed:
-            near = ((points >= self.low) & (points <= self.high)).all(axis=1)
-            inside[near] = np.abs(winding_numbers(points[near], self.corners)) > 0.5
-        return inside
+    def _candidates(self, low, high, margin: float, moved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs first < second of bodies that may collide and whose boxes, grown by what they must keep, overlap."""
+        index = self.meshed
+        if len(index) == 0:
+            return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        grown = (self.model.bodies.radius[index] + (self.model.settings.minimum_separation + margin) / 2.0)[:, None]
+        # sums and differences of rounded corners must not lose a pair that just touches
+        grown = grown + 4.0 * np.finfo(float).eps * np.maximum(np.abs(low[index]), np.abs(high[index]))
+        low, high = low[index] - grown, high[index] + grown
+        if moved is None:
+            i, j = overlapping_boxes(low, high, low, high)
+        else:
+            mine = np.flatnonzero(moved[index])
+            i, j = overlapping_boxes(low[mine], high[mine], low, high)
+            i = mine[i]
+        pairs = np.unique(np.sort(np.stack([i, j], axis=1)[i != j], axis=1), axis=0)
+        first, second = index[pairs[:, 0]], index[pairs[:, 1]]
+        wanted = may_collide(self.model, first, second)
+        return first[wanted], second[wanted]
 
+    def _sort_in(self, out: Survey, q, i: int, j: int, along: np.ndarray, gap: float, rounding: float) -> None:
+        """Judge one pair whose hulls are near: by its hulls where they tell, else exactly."""
+        if gap > 0.0:
+            out.near.append(Way(i, j, along, gap))
+            return
+        a, b, separation = self.placed(q, i), self.placed(q, j), float(self.separation(i, j))
+        tells = separation == 0.0 and self._convex(i, j)
+        if tells and gap < -rounding:
+            found = least_penetration(a, b)
+            tells = found is not None
+            if tells:
+                gap, along = found
+        if tells:
+            if gap < -rounding:
+                out.deep.append((i, j, -gap))
+            else:
+                (out.touching if gap <= 0.0 else out.near).append(Way(i, j, along, gap))
+            return
+        found = overlap(a, b, separation)
+        if found is None:
+            return
+        if gap >= -rounding:
+            out.touching.append(Way(i, j, along, gap))
+            return
+        ways = part(a, b, separation, 2.0 * rounding) if found[1] <= rounding else None
+        if ways is None:
+            out.deep.append((i, j, max(found[1], -gap)))
+        else:
+            out.touching += [Way(i, j, direction, -rounding) for direction in ways]
 
-def _candidate_pairs(model: Model, placed: dict[int, _Placed]) -> list[tuple[int, int]]:
-    """Pairs i < j of bodies that may collide and whose boxes, grown by their radii, overlap."""
-    if not placed:
-        return []
-    index = np.array(sorted(placed))
-    margin = (model.bodies.radius[index] + model.settings.minimum_separation / 2.0)[:, None]
-    low = np.array([placed[k].low for k in index]) - margin
-    high = np.array([placed[k].high for k in index]) + margin
-    first, second = overlapping_boxes(low, high, low, high)
-    first, second = index[first[first < second]], index[second[first < second]]
-    wanted = may_collide(model, first, second)
-    return list(zip(first[wanted].tolist(), second[wanted].tolist()))
+    def _convex(self, i: int, j: int) -> bool:
+        """Whether two bodies with surfaces are both convex."""
+        mesh = self.model.bodies.mesh
+        return self.hulls.convex(int(mesh[i])) and self.hulls.convex(int(mesh[j]))
 
-
-def _fault(a: _Placed, b: _Placed, separation: float) -> tuple[str, float] | None:
-    """What is wrong between two bodies, and its depth [m]; None where they are apart."""
-    crossings = [_crossings(a, b), _crossings(b, a)]
-    if any(len(edges) for edges, _ in crossings):
-        depth = _crossing_depth(a, b, crossings)
-        return ("intersects" if depth > 0.0 else "touches"), depth
-    for outer, inner, what in ((b, a, "lies inside"), (a, b, "contains")):
-        depth = _containment_depth(outer, inner)
-        if depth is not None:
-            return what, depth
-    distance = _thick_distance(a, b, separation)
-    if distance <= separation:
-        return ("is too close to" if separation > 0.0 else "touches"), separation - distance
-    return None
-
-
-def _crossings(a: _Placed, b: _Placed) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of `a` (k,) and the triangles of `b` (k,) that they meet."""
-    edges, triangles = overlapping_boxes(*a.edge_boxes, *b.triangle_boxes)
-    if len(edges) == 0:
-        return edges, triangles
-    ends, corners = a.ends[edges], b.corners[triangles]
-    meets = segments_meet_triangles(ends[:, 0], ends[:, 1], corners[:, 0], corners[:, 1], corners[:, 2])
-    return edges[meets], triangles[meets]
-
-
-def _crossing_depth(a: _Placed, b: _Placed, crossings: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Depth of two surfaces that cross, as the head of this file says."""
-    inside, through = [0.0], []
-    for inner, outer, (edges, triangles) in ((a, b, crossings[0]), (b, a, crossings[1])):
-        if outer.mesh.closed:
-            inside.append(
-                _inside_depth(outer, np.concatenate([_near(inner, outer), _chords(inner, outer, edges, triangles)]))
+    def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None) -> None:
+        """Judge all bodies against all half-spaces."""
+        bodies = self.model.bodies
+        for plane in self.planes.tolist():
+            normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
+            others = self.meshed if moved is None else self.meshed[moved[self.meshed]]
+            corner = np.where(normal > 0.0, low[others], high[others]) @ normal
+            reach = self.separation(others, np.full(len(others), plane)) + margin
+            slack = (
+                4.0 * np.finfo(float).eps * np.maximum(np.abs(low[others]), np.abs(high[others])).max(axis=1, initial=0)
             )
-        if len(edges):
-            p, q = np.abs(_heights(inner, outer, edges, triangles))
-            through.append(np.minimum(p, q).max())
-    return float(max(inside) if max(inside) > 0.0 else min(through))
+            others = others[corner - offset <= reach + slack]
+            others = others[may_collide(self.model, np.full(len(others), plane), others)]
+            for k in others.tolist():
+                vertices = self.model.meshes[bodies.mesh[k]].vertices
+                heights = vertices @ (normal @ q[k, 3:].reshape(3, 3)) + normal @ q[k, :3] - offset
+                gap = float(heights.min() - self.separation(k, plane))
+                if gap >= max(margin, np.nextafter(0.0, 1.0)):
+                    continue
+                if gap > 0.0:
+                    out.near.append(Way(k, plane, normal, gap))
+                elif gap >= -self.rounding(k, plane):
+                    out.touching.append(Way(k, plane, normal, gap))
+                else:
+                    out.deep.append((k, plane, -gap))
 
+    def placed(self, q: np.ndarray, body: int) -> Placed:
+        """World coordinates of a body's surface."""
+        return Placed(self.model.meshes[self.model.bodies.mesh[body]], q[body], self._components)
 
-def _near(inner: _Placed, outer: _Placed) -> np.ndarray:
-    """Vertices (k, 3) of one surface within the other's box."""
-    within = ((inner.vertices >= outer.low) & (inner.vertices <= outer.high)).all(axis=1)
-    return inner.vertices[within]
+    def problems(self, found: Survey, q: np.ndarray, when: str) -> list[Problem]:
+        """The deep pairs as problems, the deepest first, at most `LISTED` of them and how many more there are.
 
+        The value of a problem is the depth [m], that of the last one, where there are more, their number.
+        """
+        deep = sorted(found.deep, key=lambda one: (-one[2], one[:2]))
+        told = [self._problem(q, when, *one[:2]) for one in deep[:LISTED]]
+        told.sort(key=lambda problem: -problem.value)
+        more = len(deep) - len(told)
+        if more > 0:
+            least = "at least " if len(deep) >= MOST_DEEP else ""
+            pairs = "pairs intersect" if more > 1 else "pair intersects"
+            told.append(Problem(f"{least}{more} more {pairs} {when}", value=more, remedy="mend the deepest first"))
+        return told
 
-def _heights(inner: _Placed, outer: _Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(2, k) signed heights [m] of both ends of edges above the planes of the triangles they meet."""
-    corners = outer.corners[triangles]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    return np.einsum("kei,ki->ek", inner.ends[edges] - corners[:, :1], normal)
-
-
-def _chords(inner: _Placed, outer: _Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Middles (k, 3) of the pieces into which crossings cut the edges."""
-    p, q = _heights(inner, outer, edges, triangles)
-    proper = p != q
-    where = p[proper] / (p - q)[proper]
-    cut = np.unique(edges[proper])
-    edge = np.concatenate([edges[proper], cut, cut])
-    place = np.concatenate([np.clip(where, 0.0, 1.0), np.zeros(len(cut)), np.ones(len(cut))])
-    order = np.lexsort((place, edge))
-    edge, place = edge[order], place[order]
-    same = edge[1:] == edge[:-1]
-    middle = ((place[1:] + place[:-1]) / 2.0)[same, None]
-    ends = inner.ends[edge[1:][same]]
-    return (1.0 - middle) * ends[:, 0] + middle * ends[:, 1]
-
-
-def _inside_depth(outer: _Placed, points: np.ndarray) -> float:
-    """Largest distance [m] of those points that lie inside from the surface; of a sample where there are many."""
-    points = points[:: 1 + len(points) * len(outer.corners) // _DEPTH_EFFORT]
-    points = points[outer.contains(points)]
-    if len(points) == 0:
-        return 0.0
-    # No triangle is nearer than its box, and the nearest one is no further than the nearest vertex.
-    low, high = outer.triangle_boxes
-    to_box = np.zeros((len(points), len(low)))
-    to_vertex = np.zeros((len(points), len(outer.vertices)))
-    for axis in range(3):
-        place = points[:, axis, None]
-        to_box += np.maximum(np.maximum(low[:, axis] - place, place - high[:, axis]), 0.0) ** 2
-        to_vertex += (place - outer.vertices[:, axis]) ** 2
-    point, triangle = np.nonzero(to_box <= (1.0 + 1e-9) * to_vertex.min(axis=1)[:, None])
-    corners = outer.corners[triangle]
-    distance = point_triangle(points[point], corners[:, 0], corners[:, 1], corners[:, 2])
-    return float(np.minimum.reduceat(distance, np.searchsorted(point, np.arange(len(points)))).max())
-
-
-def _containment_depth(outer: _Placed, inner: _Placed) -> float | None:
-    """Depth [m] of a component that lies entirely inside the other body's closed surface; None where none does.
-
-    The surfaces do not cross, so one vertex per component decides.
-    """
-    if not outer.mesh.closed or (inner.low > outer.high).any() or (inner.high < outer.low).any():
-        return None
-    within = ((inner.vertices >= outer.low) & (inner.vertices <= outer.high)).all(axis=1)
-    inside = [members for members in inner.components if within[members].all()]
-    inside = [members for members in inside if outer.contains(inner.vertices[members[:1]])[0]]
-    if not inside:
-        return None
-    return _inside_depth(outer, inner.vertices[np.concatenate(inside)])
-
-
-def _thick_distance(a: _Placed, b: _Placed, separation: float) -> float:
-    """Smallest distance [m] between two surfaces that do not cross, as far as it is at most `separation`.
-
-    Without a separation only rods and points can still touch: what has triangles has been compared already.
-    """
-    thick = separation > 0.0
-    rods = [x.ends if thick else x.vertices[x.mesh.codim_edges] for x in (a, b)]
-    points = [(x.vertices if thick else x.vertices[x.mesh.points])[:, None] for x in (a, b)]
-    nearest = _nearest(*rods, segment_segment, separation)
-    nearest = min(nearest, _nearest(*points, _point_point, separation))
-    for point, rod, other in ((points[0], rods[1], b), (points[1], rods[0], a)):
-        nearest = min(nearest, _nearest(point, other.corners, point_triangle, separation))
-        nearest = min(nearest, _nearest(point, rod, point_segment, separation))
-    return nearest
-
-
-def _point_point(point: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(point - other, axis=-1)
-
-
-def _nearest(first: np.ndarray, second: np.ndarray, distance, separation: float) -> float:
-    """Smallest distance among the simplices (n, ., 3) and (m, ., 3) whose boxes are within `separation`."""
-    if len(first) == 0 or len(second) == 0:
-        return np.inf
-    i, j = overlapping_boxes(
-        first.min(axis=1) - separation, first.max(axis=1) + separation, second.min(axis=1), second.max(axis=1)
-    )
-    if len(i) == 0:
-        return np.inf
-    return float(distance(*np.moveaxis(first[i], 1, 0), *np.moveaxis(second[j], 1, 0)).min())
-
-
-def _problem(first: str, second: str, what: str, depth: float) -> Problem:
-    return Problem(
-        f"'{first}' {what} '{second}' at t = 0, depth {depth:.3g} m",
-        value=float(depth),
-        remedy="move them apart, or keep them from colliding (group, material pair, joint)",
-    )
+    def _problem(self, q: np.ndarray, when: str, i: int, j: int) -> Problem:
+        bodies = self.model.bodies
+        a = self.placed(q, i)
+        if bodies.mesh[j] < 0:
+            what, normal = "lies partly below", bodies.plane[j, :3]
+            step = (self.separation(i, j) + bodies.plane[j, 3] - (a.vertices @ normal).min()) * normal
+        else:
+            b, separation = self.placed(q, j), float(self.separation(i, j))
+            step = escape(a, b, separation, self._convex(i, j))
+            found = overlap(a, b, separation)
+            what = found[0] if found is not None and found[0] != "touches" else "intersects"
+        mover, sign = (i, 1.0) if bodies.kind[i] == Kind.DYNAMIC else (j, -1.0)
+        depth = float(np.linalg.norm(step))
+        vector = ", ".join(f"{x:.6g}" for x in (sign * _PRINTED * step + 0.0).tolist())
+        return Problem(
+            f"'{bodies.names[i]}' {what} '{bodies.names[j]}' {when}, depth {depth:.3g} m",
+            key=f"body.{bodies.names[mover]}",
+            value=depth,
+            remedy=f"moving '{bodies.names[mover]}' by ({vector}) m frees them; or keep them from colliding "
+            "(group, material pair, joint)",
+        )

@@ -122,6 +122,28 @@ def rods(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float)
     return MassProperties(thin.mass, section * length.sum(), thin.center, across)
 
 
+def capsules(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float) -> MassProperties:
+    """Solid capsules about `edges` (e, 2): round rods with two half-balls as ends.
+
+    The half-balls of a capsule of length L, together ``m = 4/3 pi r^3 rho``, have ``m r^2/5`` along every axis, and along
+    the rod ``m (L^2/4 + 3/8 r L)`` more, as the middle of a half-ball is 3/8 r beyond its end.
+
+    Raises:
+        SceneError: the radius or the total length is not positive.
+    """
+    straight = rods(vertices, edges, density, radius)
+    a, b = np.moveaxis(vertices[edges], 1, 0)
+    volume = 4.0 / 3.0 * np.pi * radius**3
+    length = np.linalg.norm(b - a, axis=1)
+    middle = (a + b) / 2.0 - straight.center
+    ends = density * volume
+    further = ends * (0.25 + 0.375 * radius / np.where(length > 0.0, length, np.inf))
+    second = _weighted_outer(np.full(len(edges), ends), middle) + _weighted_outer(further, b - a)
+    second += len(edges) * ends * radius**2 / 5.0 * np.eye(3)
+    caps = _about_center(len(edges) * ends, len(edges) * volume, straight.center, ends * middle.sum(axis=0), second)
+    return united([straight, caps])
+
+
 def lines(vertices: np.ndarray, edges: np.ndarray, line_density: float) -> MassProperties:
     """Straight lines along `edges` (e, 2) of `line_density` [kg/m] without thickness (volume 0).
 
@@ -151,6 +173,14 @@ def balls(vertices: np.ndarray, points: np.ndarray, density: float, radius: floa
     mass = np.full(len(centers), density * volume)
     second = _weighted_outer(mass, centers) + mass.sum() * radius**2 / 5.0 * np.eye(3)
     return _about_center(mass.sum(), volume * len(centers), apex, mass @ centers, second)
+
+
+def dots(vertices: np.ndarray, points: np.ndarray) -> MassProperties:
+    """Isolated `points` (p,) of 1 kg each, without extent (volume 0)."""
+    apex = vertices[points].mean(axis=0)
+    centers = vertices[points] - apex
+    ones = np.ones(len(points))
+    return _about_center(float(len(points)), 0.0, apex, centers.sum(axis=0), _weighted_outer(ones, centers))
 
 
 def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:

@@ -79,7 +79,7 @@ class MatterSource:
         center, volume = spec.center_of_mass, spec.mass / spec.density
         if center is None:
             center = np.zeros(3) if piece is None else self._unit(spec, piece).center
-        if piece is not None and piece.surface.closed:
+        if piece is not None and (piece.surface.closed or piece.surface.radius > 0.0):
             volume = self._unit(spec, piece).volume
         return Matter.of(mass.explicit(spec.mass, np.array(center), np.array(spec.inertia), volume))
 
@@ -96,6 +96,12 @@ class MatterSource:
 def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
     """Mass properties of the triangles, lines and points of a surface at unit density, with notes."""
     vertices, triangles, lines, points = surface.vertices, surface.triangles, surface.codim_edges, surface.points
+    if surface.radius > 0.0:
+        if len(lines):
+            yield mass.capsules(vertices, lines, 1.0, surface.radius)
+        if len(points):
+            yield mass.balls(vertices, points, 1.0, surface.radius)
+        return
     # Only parts of one dimension can share a mass without knowing how thick they are.
     spread = spread and sum(len(part) > 0 for part in (triangles, lines, points)) == 1
     if len(triangles) and surface.closed:
@@ -111,13 +117,17 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
     elif len(lines):
         note = f"the lines of surface '{surface.name}' have the mass of rods of radius {radius:g} m"
         yield replace(mass.rods(vertices, lines, 1.0, radius), notes=(note,))
-    if len(points):
+    if len(points) and spread and radius == 0.0:
+        yield mass.dots(vertices, points)
+    elif len(points):
         note = f"the points of surface '{surface.name}' have the mass of balls of radius {radius:g} m"
         yield replace(mass.balls(vertices, points, 1.0, radius), notes=(note,))
 
 
 def _has_matter(spec: BodySpec, surface: Surface) -> bool:
     """Whether every part of a surface has what its mass needs."""
+    if surface.radius > 0.0:
+        return True
     if surface.closed:
         thick = mass.enclosed_volume(surface.vertices, surface.triangles) != 0.0
     else:

@@ -32,6 +32,7 @@ class Surface:
         codim_edges: (c, 2) int32, edges that belong to no triangle.
         points: (p,) int32, vertices that belong to no edge and no triangle.
         closed: the triangles bound a volume with one orientation, after welding equal vertices.
+        radius: [m] of balls about its points and of capsules about its lines, where these are what it stands for.
         notes: what was changed while reading.
     """
 
@@ -41,11 +42,21 @@ class Surface:
     codim_edges: np.ndarray
     points: np.ndarray
     closed: bool
+    radius: float = 0.0
     notes: tuple[str, ...] = ()
 
     def scaled(self, scale: float | tuple[float, float, float]) -> Surface:
-        """The surface with its vertices multiplied by one positive factor, or by one per axis."""
-        return replace(self, vertices=self.vertices * np.asarray(scale, dtype=float))
+        """The surface with its vertices multiplied by one positive factor, or by one per axis.
+
+        Raises:
+            SceneError: it has a radius, and the factors differ: balls stay round.
+        """
+        factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
+        if self.radius > 0.0 and np.ptp(factors) != 0.0:
+            remedy = "give one factor, or subdivisions (segments) for a mesh that can be stretched"
+            message = f"an exact {self.name} cannot be scaled by different factors"
+            raise SceneError([Problem(message, key="scale", value=factors.tolist(), remedy=remedy)])
+        return replace(self, vertices=self.vertices * factors, radius=self.radius * float(factors[0]))
 
     @property
     def edges(self) -> np.ndarray:
@@ -103,7 +114,7 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
         notes.append(f"{count - len(used)} vertices that no element uses were left out")
     number = np.full(count, -1, dtype=np.int32)
     number[used] = np.arange(len(used), dtype=np.int32)
-    return Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed, tuple(notes))
+    return Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed, notes=tuple(notes))
 
 
 def split_components(surface: Surface) -> list[Surface]:

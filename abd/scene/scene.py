@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +164,23 @@ class Scene(JointMethods):
             raise SceneError(self._located(error.problems)) from error
         return replace(model, notes=list(dict.fromkeys([*self.notes, *model.notes])))
 
+    def started(self) -> Model:
+        """What `compile` makes, with a start that is free of intersections; see `set_free`."""
+        return self.set_free(self.compile())
+
+    def set_free(self, model: Model) -> Model:
+        """The compiled scene with bodies that touch at the start set apart (`abd.scene.starts`).
+
+        Raises:
+            SceneError: bodies overlap, with the file and the lines of their tables.
+        """
+        from abd.scene.starts import free_start
+
+        try:
+            return free_start(model)
+        except SceneError as error:
+            raise SceneError(self._located(error.problems)) from error
+
     def override(self, overrides: Iterable[str]) -> Scene:
         """A new scene with single values replaced by texts such as ``solver.dt=0.005``."""
         return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
@@ -199,9 +217,13 @@ class Scene(JointMethods):
 
 
 def _line_of_key(lines: dict[str, int], key: str) -> int | None:
-    """Line of a key such as body.crank.sphere.radius, or of the nearest table around it."""
+    """Line of a key such as body.crank.sphere.radius, or of the nearest table around it.
+
+    A body that a table stands for with others is named after it, with numbers at the end: body.link_0_0_7.
+    """
     while key and key not in lines:
-        key = key[: max(key.rfind("."), key.rfind("["), 0)]
+        numbered = re.fullmatch(r"(body\.[^.]*)_\d+", key)
+        key = numbered[1] if numbered else key[: max(key.rfind("."), key.rfind("["), 0)]
     return lines.get(key)
 
 

@@ -33,18 +33,20 @@ GROUND_AXIS = (0.0, 0.0, 1.0)
 
 
 class Sphere(Spec):
-    """Sphere about the origin, a subdivided icosahedron with its vertices on the sphere."""
+    """Sphere about the origin: exact, or as a mesh, a subdivided icosahedron with its vertices on the sphere."""
 
     radius: Number = entry(..., "radius", unit="m", gt=0)
-    subdivisions: Count = entry(3, "each multiplies the 20 triangles of the icosahedron by 4", ge=0, le=7)
+    subdivisions: Count | None = entry(
+        None, "asks for a mesh: each multiplies the 20 triangles of the icosahedron by 4", ge=0, le=7
+    )
 
 
 class Capsule(Spec):
-    """Cylinder along z with two half-spheres as ends, centred at the origin."""
+    """Cylinder along z with two half-spheres as ends, centred at the origin: exact, or as a mesh."""
 
     radius: Number = entry(..., "radius", unit="m", gt=0)
     length: Number = entry(..., "length of the cylindrical part, without the ends", unit="m", gt=0)
-    segments: Count = entry(32, "number of facets around the axis", ge=3, le=1024)
+    segments: Count | None = entry(None, "asks for a mesh: number of facets around the axis", ge=3, le=1024)
 
 
 class Cylinder(Spec):
@@ -151,6 +153,14 @@ class BodySpec(Orientation):
         0.0, "thickness of an open surface (shell); half of it is its contact radius", unit="m", ge=0
     )
     radius: Number = entry(0.0, "radius of rods and points, for their mass and for contact", unit="m", ge=0)
+
+    rounding: Number = entry(
+        0.0,
+        "contact at this distance outside the surface: its Minkowski sum with a ball; mass and inertia stay those of the "
+        "surface without it",
+        unit="m",
+        ge=0,
+    )
 
     density: Number = entry(
         1000.0,

@@ -1,12 +1,17 @@
-"""Generated surfaces of the elementary bodies: closed, triangles counter-clockwise seen from outside.
+"""Generated surfaces of the elementary bodies.
 
-Curved shapes are inscribed polyhedra: their vertices lie on the ideal surface, and mass properties are those of the
-polyhedron that collides, not of the ideal shape.
+Meshes are closed, their triangles counter-clockwise seen from outside. Curved ones are inscribed polyhedra: their vertices
+lie on the ideal surface, and mass properties are those of the polyhedron that collides, not of the ideal shape. Exact
+spheres and capsules are a point and a segment, which collide at a distance of their radius.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+from abd.scene.mesh_files import RawMesh
+
+NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
 
 
 def box(extents: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -33,6 +38,17 @@ def sphere(radius: float, subdivisions: int = 3) -> tuple[np.ndarray, np.ndarray
         vertices, triangles = _split_in_four(vertices, triangles)
         vertices /= np.linalg.norm(vertices, axis=1, keepdims=True)
     return radius * vertices / np.linalg.norm(vertices, axis=1, keepdims=True), triangles
+
+
+def round_point() -> RawMesh:
+    """The middle of an exact sphere."""
+    return RawMesh(np.zeros((1, 3)), NO_TRIANGLES, NO_EDGES, np.array([0]))
+
+
+def round_segment(length: float) -> RawMesh:
+    """The axis of an exact capsule: `length` [m] along z, about the origin."""
+    ends = np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]])
+    return RawMesh(ends, NO_TRIANGLES, np.array([[0, 1]]), np.zeros(0, dtype=np.int64))
 
 
 def cylinder(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +77,10 @@ class SurfaceSource:
             return make_surface(body.name, raw)
         if body.box is not None:
             return make_surface("box", RawMesh(*shapes.box(body.box)))
+        if body.sphere is not None and body.sphere.subdivisions is None:
+            return replace(make_surface("sphere", shapes.round_point()), radius=body.sphere.radius)
+        if body.capsule is not None and body.capsule.segments is None:
+            return replace(make_surface("capsule", shapes.round_segment(body.capsule.length)), radius=body.capsule.radius)
         for name, make in (("sphere", shapes.sphere), ("capsule", shapes.capsule), ("cylinder", shapes.cylinder)):
             value = getattr(body, name)
             if value is not None:

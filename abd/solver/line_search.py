@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.errors import StepFailure
+from abd.solver.progress import island_of, no_decrease
 
 ROUNDING = 1e-15
 DOUBTFUL = 1e-9
@@ -53,7 +53,7 @@ def search(
         alpha[rising] *= 0.5
     stuck = rising & ~small
     if stuck.any():
-        raise StepFailure("line_search", f"no decrease of the energy along the Newton direction in {HALVINGS} halvings")
+        raise no_decrease(HALVINGS, island_of(backend, np.where(stuck, np.abs(slope), -1.0)))
     alpha[rising] = 0.0
     change, _ = backend.try_step(alpha)
     backend.accept()

@@ -54,6 +54,13 @@ def not_converged(iterations: int, still_open: float, speed: float, tolerance: f
     )
 
 
+def no_decrease(halvings: int, where: str) -> StepFailure:
+    """That the line search found no lower energy; where: in which island."""
+    return StepFailure(
+        "line_search", f"no decrease of the energy along the Newton direction in {halvings} halvings {where}"
+    )
+
+
 def island_of(backend, speed: np.ndarray) -> str:
     """Where the island of the largest speed (islands,) is."""
     members = np.flatnonzero(backend.islands.host == int(speed.argmax()))

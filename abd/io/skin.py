@@ -1,0 +1,77 @@
+"""What bodies with a contact radius look like: triangles of their surface, for pictures and viewers.
+
+The surface of a mesh with radius r is that of its Minkowski sum with a ball: balls about vertices, tubes about edges, faces
+moved out by r to both sides. Parts of it that lie inside are drawn over by the others. Tubes and balls where faces meet
+almost flat are left out: they would close a slit narrower than r/5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.model import Mesh
+from abd.scene.shapes import sphere
+
+AROUND = 16
+"""Facets of a tube."""
+FLAT = 0.98
+"""Cosine of the angle between two normals above which faces count as one."""
+
+
+def skin(mesh: Mesh, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (v, 3) [m] and triangles (f, 3) around a mesh in its own frame."""
+    vertices = mesh.vertices
+    sharp = np.concatenate([_sharp_edges(mesh), mesh.codim_edges.reshape(-1, 2)])
+    middles = np.unique(np.concatenate([sharp.ravel(), mesh.points])).astype(int)
+    parts = [_moved_faces(vertices[mesh.triangles.reshape(-1, 3)], radius), _tubes(vertices[sharp], radius)]
+    ball, faces = sphere(radius, 3 if len(middles) <= 8 else 2)
+    parts.append((vertices[middles][:, None] + ball, faces))
+    corners, triangles, start = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0
+    for copies, faces in parts:
+        count = copies.shape[1]
+        shifts = start + count * np.arange(len(copies))
+        corners.append(copies.reshape(-1, 3))
+        triangles.append((faces[None] + shifts[:, None, None]).reshape(-1, 3))
+        start += count * len(copies)
+    return np.concatenate(corners), np.concatenate(triangles).astype(np.int32)
+
+
+def _sharp_edges(mesh: Mesh) -> np.ndarray:
+    """(k, 2) edges at which faces end or meet at an angle."""
+    triangles = mesh.triangles.reshape(-1, 3).astype(np.int64)
+    if len(triangles) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    a, b, c = np.moveaxis(mesh.vertices[triangles], 1, 0)
+    normal = np.cross(b - a, c - a)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    sides = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
+    edges, number, count = np.unique(sides, axis=0, return_inverse=True, return_counts=True)
+    total = np.zeros((len(edges), 3))
+    np.add.at(total, number.reshape(-1), np.tile(normal, (3, 1)))
+    # two unit normals at the angle t add up to 2 cos t/2
+    flat = (count == 2) & (np.einsum("ei,ei->e", total, total) > 2.0 + 2.0 * FLAT)
+    return edges[~flat]
+
+
+def _moved_faces(corners: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Faces (f, 3, 3) moved to both sides, as copies (2f, 3, 3) of one triangle."""
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    out = radius * normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    return np.concatenate([corners + out[:, None], (corners - out[:, None])[:, ::-1]]), np.array([[0, 1, 2]])
+
+
+def _tubes(ends: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Open tubes about segments (e, 2, 3)."""
+    along = ends[:, 1] - ends[:, 0]
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    least = np.eye(3)[np.argmin(np.abs(along), axis=1)]
+    x = np.cross(along, least)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = np.cross(along, x)
+    angle = 2.0 * np.pi * np.arange(AROUND) / AROUND
+    ring = radius * (np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None])
+    copies = np.concatenate([ends[:, :1] + ring, ends[:, 1:] + ring], axis=1)
+    here, beside = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
+    lower = np.stack([here, beside, AROUND + beside], axis=1)
+    upper = np.stack([here, AROUND + beside, AROUND + here], axis=1)
+    return copies, np.concatenate([lower, upper])

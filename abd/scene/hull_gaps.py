@@ -1,0 +1,120 @@
+"""Gaps between the convex hulls of many pairs of bodies along a few directions each: what tells most pairs apart.
+
+A direction u separates two bodies by ``min u.x_a - max u.x_b`` or by ``min u.x_b - max u.x_a``. The largest such gap over
+any set of directions is a lower bound of the distance of the bodies where it is positive, and minus a distance that
+suffices to part them where it is negative (Gottschalk, Lin and Manocha 1996). The directions of a pair are face
+normals of both bodies and the line between the middles of their boxes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.model import Mesh, Model
+
+MOST_NORMALS = 12
+"""Normals of one mesh that are looked at in the test of all pairs."""
+_CHUNK = 1 << 21
+"""Most numbers in one array of heights."""
+_CONVEX_EFFORT = 4_000_000
+"""Pairs of a vertex and a face beyond which a mesh is not tested for convexity."""
+_FLAT = 1e-9
+"""Height above a face, over the size of the mesh, that counts as none."""
+
+
+def normals(mesh: Mesh) -> np.ndarray:
+    """(k, 3) directions of the faces, each once whichever way it points; the axes where there is no face."""
+    a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0) if len(mesh.triangles) else np.zeros((3, 0, 3))
+    n = np.cross(b - a, c - a)
+    length = np.linalg.norm(n, axis=1)
+    n = n[length > 0.0] / length[length > 0.0, None]
+    if len(n) == 0:
+        return np.eye(3)
+    rounded = np.round(n, 6) + 0.0
+    leading = rounded[np.arange(len(n)), (rounded != 0.0).argmax(axis=1)]
+    first = np.unique(rounded * np.sign(leading)[:, None], axis=0, return_index=True)[1]
+    return n[np.sort(first)]
+
+
+def is_convex(mesh: Mesh) -> bool:
+    """Whether a mesh is closed and no vertex lies outside one of its faces."""
+    if not mesh.closed or len(mesh.triangles) * len(mesh.vertices) > _CONVEX_EFFORT:
+        return False
+    a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
+    n = np.cross(b - a, c - a)
+    length = np.linalg.norm(n, axis=1)
+    a, n = a[length > 0.0], n[length > 0.0] / length[length > 0.0, None]
+    heights = n @ mesh.vertices.T - np.einsum("fi,fi->f", n, a)[:, None]
+    size = np.linalg.norm(np.ptp(mesh.vertices, axis=0))
+    return bool(heights.max(initial=0.0) <= _FLAT * size) and bool(len(n))
+
+
+class Hulls:
+    """What the tests know of every mesh of a model, made when first asked for."""
+
+    def __init__(self, model: Model):
+        self.meshes = model.meshes
+        self._normals: dict[int, np.ndarray] = {}
+        self._convex: dict[int, bool] = {}
+
+    def normals(self, mesh: int) -> np.ndarray:
+        """(k, 3) directions of the faces of a mesh."""
+        if mesh not in self._normals:
+            self._normals[mesh] = normals(self.meshes[mesh])
+        return self._normals[mesh]
+
+    def convex(self, mesh: int) -> bool:
+        """Whether a mesh is convex."""
+        if mesh not in self._convex:
+            self._convex[mesh] = is_convex(self.meshes[mesh])
+        return self._convex[mesh]
+
+    def gaps(
+        self, mesh: np.ndarray, q: np.ndarray, middle: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Largest gaps (m,) [m] of pairs of bodies, and their directions (m, 3) from the second body to the first.
+
+        Args:
+            mesh: (n,) of every body; q: (n, 12); middle: (n, 3) of the boxes around the bodies; first, second: (m,).
+        """
+        best, along = np.full(len(first), -np.inf), np.zeros((len(first), 3))
+        if len(first) == 0:
+            return best, along
+        kinds, which = np.unique(np.stack([mesh[first], mesh[second]], axis=1), axis=0, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(which.ravel(), minlength=len(kinds)))
+        for (a, b), rows in zip(kinds.tolist(), np.split(order, ends[:-1]), strict=True):
+            most = max(1, _CHUNK // max(len(self.meshes[a].vertices), len(self.meshes[b].vertices)))
+            for start in range(0, len(rows), most):
+                some = rows[start : start + most]
+                i, j = first[some], second[some]
+                best[some], along[some] = self._of_kind(a, b, q[i], q[j], middle[i] - middle[j])
+        return best, along
+
+    def _of_kind(self, a: int, b: int, q_a: np.ndarray, q_b: np.ndarray, centres: np.ndarray):
+        """The same for pairs of one pair of meshes, their states q_a, q_b (m, 12) and the lines (m, 3) of their middles."""
+        A, B = q_a[:, 3:].reshape(-1, 3, 3), q_b[:, 3:].reshape(-1, 3, 3)
+        centres[~centres.any(axis=1)] = (0.0, 0.0, 1.0)
+        directions = []
+        for map_, mesh in ((A, a), (B, b)):
+            known = self.normals(mesh)
+            directions += [map_ @ n for n in known[:: 1 + (len(known) - 1) // MOST_NORMALS]]
+        directions.append(centres)
+        # of directions that are as good the first: pairs of a lattice then push along its axes
+        slight = _FLAT * np.linalg.norm(centres, axis=1)
+        best, along = np.full(len(q_a), -np.inf), np.zeros((len(q_a), 3))
+        for u in directions:
+            u = u / np.linalg.norm(u, axis=1, keepdims=True)
+            low_a, high_a = extent(u, q_a[:, :3] - q_b[:, :3], A, self.meshes[a].vertices)
+            low_b, high_b = extent(u, np.zeros_like(u), B, self.meshes[b].vertices)
+            for gap, sign in ((low_a - high_b, 1.0), (low_b - high_a, -1.0)):
+                better = gap > best + slight
+                best[better], along[better] = gap[better], sign * u[better]
+        return best, along
+
+
+def extent(u: np.ndarray, p: np.ndarray, A: np.ndarray, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest ``u . (p + A X)`` (m,) [m] over the vertices X (v, 3), for u, p (m, 3) and A (m, 3, 3)."""
+    heights = np.einsum("mi,mij->mj", u, A) @ vertices.T
+    shift = np.einsum("mi,mi->m", u, p)
+    return heights.min(axis=1) + shift, heights.max(axis=1) + shift
