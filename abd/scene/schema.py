@@ -189,8 +189,8 @@ class BodySpec(Orientation):
 
     kappa: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
         "auto",
-        "near-rigidity stiffness; auto: from the mass and speed of what is joined to the body or may rest on it, so that "
-        "it strains by 1e-5",
+        "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
+        "to them, so that they strain by 1e-5 at most; of others 1e9, more if their own forces or spin ask for it",
         unit="Pa",
     )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
@@ -248,8 +248,8 @@ class SolverSpec(Spec):
     )
     tolerance: Number | None = entry(
         None,
-        "largest speed of a vertex in the last Newton step; default: 3.2e-4 sqrt(g L), L the median length of the bodies, "
-        "at most 1e-4 L per step: 1e-3 for bodies of 1 m",
+        "largest speed of a vertex in the last Newton step; default: 1e-3, but 3.2e-4 to 9.6e-4 of sqrt(g L), L the median "
+        "length of the bodies, and at most 1e-4 L per step: 1e-3 for bodies of 0.1 m to 1 m",
         unit="m/s",
         gt=0,
     )
