@@ -1,6 +1,8 @@
 """No length, mass or time of its own: mechanisms of any size, and of any ratio of masses, take the same few iterations."""
 
+import logging
 import math
+import re
 
 import numpy as np
 import pytest
@@ -81,3 +83,59 @@ def test_unequal_masses_take_few_iterations_and_stay_rigid(light, heavy):
     newton, strain, _ = run(hanging(light, heavy))
     assert max(newton) <= 10
     assert strain < 1e-5
+
+
+def loaded(kappa):
+    """A tonne at the end of a link of 1 kg that swings down from level."""
+    scene = abd.Scene(solver={"dt": 0.005})
+    scene.add_body("load", box=(0.2, 0.2, 0.2), mass=1000.0, position=(1.0, 0.0, 0.0), group=1, kappa=1e12)
+    scene.add_body("link", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0), group=1, kappa=kappa)
+    scene.add_hinge("pivot", "world", "link", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    scene.add_fixed("weld", "link", "load", anchor=(1, 0, 0), enforcement="exact")
+    return abd.Simulation(scene, device="cpu")
+
+
+def test_strain_is_said_with_the_kappa_that_would_do(caplog):
+    """Once, and once more where it has grown tenfold while the link swings down."""
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = loaded(1e7)
+        strains = [simulation.step().max_orthogonality_error for _ in range(40)]
+        lines = [record.getMessage() for record in caplog.records]
+        first = next(strain for strain in strains if strain > 1e-3)
+        assert len(lines) == 2 and first < 1e-2 < 10.0 * first < max(strains) < 100.0 * first
+        assert all(line.startswith("link strains by ") for line in lines)
+        enough = [float(re.search(r"kappa = (\S+) would", line)[1]) for line in lines]
+        assert enough == pytest.approx([1e12 * first, 1e13 * first], rel=0.1)
+        caplog.clear()
+        simulation = loaded(enough[1])
+        assert max(simulation.step().max_orthogonality_error for _ in range(40)) < 2e-5
+    assert not caplog.records
+
+
+def test_the_default_kappa_holds_a_tonne_on_a_link_of_a_kilogram(caplog):
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = loaded("auto")
+        assert max(simulation.step().max_orthogonality_error for _ in range(80)) < 1e-5
+    assert not caplog.records
+
+
+def test_scales_follow_from_what_is_joined_alone():
+    """A kappa that is given stays; a heavy mechanism nearby does not stiffen a free body, nor another mechanism."""
+    scene = hanging(1.0, 1e5)
+    scene.add_body("free", box=(0.5, 0.5, 0.5), position=(10.0, 0.0, 0.0))
+    scene.add_body("given", box=(0.5, 0.5, 0.5), position=(20.0, 0.0, 0.0), kappa=1e8)
+    bodies = scene.compile().bodies
+    kappa = dict(zip(bodies.names, bodies.kappa, strict=True))
+    assert kappa["free"] == 1e9 and kappa["given"] == 1e8 and kappa["l0"] > 1e11
+    alone = hanging(1.0, 1e5).compile().bodies
+    assert kappa["l0"] == alone.kappa[0] and kappa["l1"] == alone.kappa[1]
+
+
+@pytest.mark.parametrize(("edge", "tolerance"), [(1.0, 1e-3), (0.2, 1e-3), (1e-3, 3e-3 * 1e-3**0.5), (100.0, 1e-2)])
+def test_the_default_tolerance_goes_with_the_root_of_the_size(edge, tolerance):
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 1e-5})
+    scene.add_body("box", box=(edge, edge, edge))
+    assert scene.compile().settings.tolerance == pytest.approx(tolerance, rel=1e-12)
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 1e-5, "tolerance": 0.4})
+    scene.add_body("box", box=(edge, edge, edge))
+    assert scene.compile().settings.tolerance == 0.4

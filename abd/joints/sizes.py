@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.model import Kind, Model
+from abd.model import WORLD, Kind, Model
 
 LINEAR_SHARE = 1e-9
 """What exact linear rows hold to, in half lengths: hinges of two points at that distance to 1e-9 rad."""
@@ -24,6 +24,17 @@ def half_length(mass, moment) -> np.ndarray:
     largest = np.max(np.asarray(moment, dtype=float), axis=-1)
     mass = np.asarray(mass, dtype=float)
     return np.sqrt(3.0 * largest / np.where(mass > 0.0, mass, np.inf))
+
+
+def reaches(model: Model) -> np.ndarray:
+    """(n,) longest lever arms [m] of forces on bodies: half lengths, or the way to the farthest anchor of a joint."""
+    joints = JointList.of(model.joints)
+    out = half_length(model.bodies.mass, model.bodies.moment)
+    for side in ("parent", "child"):
+        body = joints.column(side)
+        inner = body != WORLD
+        np.maximum.at(out, body[inner], np.linalg.norm(joints.column(f"{side}_frame")[inner, :3, 3], axis=1))
+    return out
 
 
 def joint_sizes(model: Model) -> np.ndarray:

@@ -8,7 +8,7 @@ where s is such that the first is 1e-3 m/s if it can be: for bodies of 0.11 m to
 by more than their size in a step from being moved at will. Without gravity the largest initial speed stands for sqrt(g L),
 or that which forces would give.
 
-`kappa`: the strain |A A^T - 1| of a body of volume v and half length l that carries a force F through its length is
+`kappa`: the strain |A A^T - 1| of a body of volume v, and half length or lever arm l, that carries a force F that far is
 ``F l / (2 kappa v)``, that of one that spins with speed u at its end ``m u^2 / (12 kappa v)``. Kappa is what holds both
 below `STRAIN`, of a body at joints for
 
@@ -16,9 +16,11 @@ below `STRAIN`, of a body at joints for
           a pendulum carries, u the largest initial speed in it
     u^2   that of a turn by `TURN` per step, at least
 
-and of a body without joints for its own forces and initial spin. Without joints it is 1e9 Pa at least, or `STIFFEST`
-rho l^2 / h^2 if that is less: bodies so small in steps so long would be so stiff beside their inertia that rounding were
-seen. Only bodies that are joined change each other's kappa, so that worlds side by side do not.
+and of a body without joints for its own forces and initial spin. It is 1e9 Pa at least, or `STIFFEST` rho l^2 / h^2 if that
+is less, the stiffness beside the inertia in a step: bodies at joints that are stiffer than the rows of exact joints
+(`abd.joints.rows.EXACT_RATIO`) make the multipliers of overconstrained loops converge slowly, and any body could be so
+small, in steps so long, that rounding were seen.
+Only bodies that are joined change each other's kappa, so that worlds side by side do not.
 
 Forces that drives or contacts bring beyond that are seen when the scene runs: the strain is said there.
 """
@@ -29,7 +31,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.link_graph import joined_components
-from abd.joints.sizes import half_length
+from abd.joints.sizes import half_length, reaches
 from abd.model import Kind, Model
 
 USUAL_TOLERANCE = 1e-3
@@ -43,8 +45,8 @@ STRAIN = 1e-5
 TURN = 0.1
 """Turn per step [rad] that bodies at joints are stiff enough for in any case."""
 USUAL_KAPPA = 1e9
-"""Least kappa [Pa] of bodies without joints that are not very small."""
-STIFFEST = 1e7
+"""Least kappa [Pa] of bodies that are not very small."""
+STIFFEST, STIFFEST_AT_JOINTS = 1e7, 1e3
 """That least one over rho l^2 / h^2, at most."""
 
 
@@ -66,7 +68,7 @@ def default_kappa(model: Model) -> np.ndarray:
     n, g = len(bodies), float(np.linalg.norm(settings.gravity))
     half = half_length(bodies.mass, bodies.moment)
     dynamic = (bodies.kind == Kind.DYNAMIC) & (half > 0.0) & (bodies.volume > 0.0)
-    volume, length = np.where(dynamic, bodies.volume, 1.0), np.where(dynamic, half, 1.0)
+    volume, length = np.where(dynamic, bodies.volume, 1.0), np.where(dynamic, reaches(model), 1.0)
     density = bodies.mass / volume
     label = joined_components(model)
     extent = _extents(bodies.q[:, :3], half, label, dynamic)
@@ -78,9 +80,10 @@ def default_kappa(model: Model) -> np.ndarray:
     M, F, u, D = mass[label], force[label], speed[label], extent[label]
     joined = _at_joints(model)
     load = np.where(joined, F + M * (3.0 * g + np.divide(u * u, D, out=np.zeros(n), where=D > 0.0)), own)
-    fastest = np.where(joined, np.maximum(u, TURN * half / settings.dt), _spin(model, half))
+    fastest = np.where(joined, np.maximum(u, TURN * length / settings.dt), _spin(model, half))
     stress = np.maximum(load * length / (2.0 * volume), density * fastest**2 / 12.0)
-    least = np.where(joined, 0.0, np.minimum(USUAL_KAPPA, STIFFEST * density * (length / settings.dt) ** 2))
+    stiffest = np.where(joined, STIFFEST_AT_JOINTS, STIFFEST)
+    least = np.minimum(USUAL_KAPPA, stiffest * density * (length / settings.dt) ** 2)
     return np.where(dynamic, np.maximum(stress / STRAIN, least), USUAL_KAPPA)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from abd.scene.fields import (
     LARGEST,
@@ -20,6 +20,7 @@ from abd.scene.fields import (
     Number,
     Orientation,
     Pair,
+    PositiveNumber,
     Scale,
     Spec,
     Triple,
@@ -187,7 +188,7 @@ class BodySpec(Orientation):
     )
     motion: MotionSpec | None = entry(None, "prescribed motion of a kinematic body")
 
-    kappa: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
+    kappa: Literal["auto"] | PositiveNumber = entry(
         "auto",
         "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
         "to them, so that they strain by 1e-5 at most; of others 1e9, more if their own forces or spin ask for it",
@@ -239,7 +240,7 @@ class SolverSpec(Spec):
     )
     minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
     barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
-    contact_stiffness: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
+    contact_stiffness: Literal["auto"] | PositiveNumber = entry(
         "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4"
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)

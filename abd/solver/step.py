@@ -25,6 +25,7 @@ from abd.solver.prescribed import Prescribed
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.stiffness import ContactStiffness
+from abd.solver.strain import AGAIN, SAID, strain_warning
 from abd.state import State
 
 _log = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ class Stepper:
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.work, self.figures = Work(), None
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.warned_of_turning = False
+        self.warned_of_turning, self.bearable_strain = False, SAID
         self.restore(state)
 
     @property
@@ -308,6 +309,7 @@ class Stepper:
         self.contact_stiffness, self.smallest_gap = self.stiffness.value, self.figures.smallest_gap
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
+        self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
@@ -350,3 +352,9 @@ class Stepper:
             self.warned_of_turning = True
             body = self.model.bodies.names[int(turn.argmax())]
             _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())
+
+    def _warn_of_strain(self) -> None:
+        """Say that a body is not rigid, and again where the strain has grown much since."""
+        if (strain := self.figures.orthogonality_error) > self.bearable_strain:
+            self.bearable_strain = AGAIN * strain
+            _log.warning("%s", strain_warning(self.model, self.q))
