@@ -282,7 +282,7 @@ class Settings:
 
     Attributes:
         dt: time step of one frame [s].
-        integrator: "bdf1" or "bdf2".
+        integrator: "generalized_alpha", "bdf1" or "bdf2"; spectral_radius: of generalized alpha [-].
         gravity: (3,) [m/s^2].
         d_hat: distance at which contact begins to act [m].
         minimum_separation: added to every pair's separation [m].
@@ -306,7 +306,8 @@ class Settings:
     """
 
     dt: float = 0.01
-    integrator: str = "bdf1"
+    integrator: str = "generalized_alpha"
+    spectral_radius: float = 0.7
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     d_hat: float = 1e-3
     minimum_separation: float = 0.0

@@ -42,7 +42,8 @@ class StepReport:
     ``energy``: kinetic, gravity, elastic, contact; "joint" is what penalties, compliances, springs, limits and rotors
     store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
     coordinates, "friction_work" that of contact friction and of friction and damping in joints. What prescribed bodies
-    do is in no account. ``max_joint_residual``: of active joints and couplings [m], [rad]. ``broken``: joints that broke
+    do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
+    one another on its way. ``max_joint_residual``: of active joints and couplings [m], [rad]. ``broken``: joints that broke
     after this frame.
     """
 
@@ -62,6 +63,7 @@ class StepReport:
     contacts: int
     energy: dict[str, float]
     momentum: dict[str, np.ndarray]
+    refused_ways: int = 0
     broken: tuple[str, ...] = ()
     stages: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
@@ -149,6 +151,7 @@ class Simulation:
             newton_iterations=progress.newton,
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
+            refused_ways=progress.refused_ways,
             min_gap=figures.smallest_gap,
             max_joint_residual=figures.joint_residual,
             max_orthogonality_error=figures.orthogonality_error,
@@ -299,7 +302,7 @@ class Simulation:
 
     def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
         """Go on from q, qd (n, 12), to which no step led."""
-        kept = {name: state.extra[name] for name in ("touching", "pace")}
+        kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
         changed = State(q=q, qd=qd, time=state.time, step=state.step, contact_stiffness=state.contact_stiffness)
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()

@@ -25,6 +25,8 @@ from cuda_kernels.surfaces import (
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
+ANY_GAP = wp.constant(wp.float64(1.0e300))
+"""No bound on the gap that a march leaves [m]."""
 STRAINED = wp.constant(wp.float64(0.75))
 """Strain along the path beyond which the second body is no frame to prove anything in."""
 ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
@@ -227,14 +229,16 @@ def march(
     end: wp.float64,
     known: wp.float64,
     approach: wp.float64,
+    least: wp.float64,
+    cap: wp.int32,
 ) -> wp.float64:
     """Largest proven-safe alpha, up to `end`, of a candidate of bodies i, j that is not far.
 
     `known` is its gap at alpha = 0 or a lower bound of it [m], `approach` bounds how much closer its bodies come [m], all
     along the path; it is negative where they stay as they are.
 
-    Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, or at
-    its cap of advances, with the alpha proven so far.
+    Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, and
+    no more than `least` [m], or at its cap of advances, with the alpha proven so far.
     """
     kind = c[1]
     prim = primitives(s, i, j, kind, c[2], c[3])
@@ -260,7 +264,7 @@ def march(
     near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
     distance = wp.length(near.r)
     gap = near.side * distance - xi
-    stop = ENOUGH * gap
+    stop = wp.min(ENOUGH * gap, least)
     frame = Frame()
     t = wp.float64(0.0)
     marching = gap > ZERO
@@ -307,7 +311,7 @@ def march(
             distance = wp.length(near.r)
             gap = near.side * distance - xi
             advances = advances + 1
-            if gap <= stop or advances >= MAX_ADVANCES:
+            if gap <= stop or advances >= cap:
                 marching = False
     by_bodies = (ONE - LEFT) * known / approach
     if by_bodies > t:
@@ -353,7 +357,9 @@ def times_of_impact(
             end = wp.min(alpha, BEYOND * found)
             alpha = end
             if not is_far(approach[c[0]], known[k], end):
-                alpha = march(s, path, i, pairs[c[0]][1], c, minimum, end, known[k], approach[c[0]])
+                alpha = march(
+                    s, path, i, pairs[c[0]][1], c, minimum, end, known[k], approach[c[0]], ANY_GAP, MAX_ADVANCES
+                )
                 if alpha < found:
                     first_found[island[i]] = alpha
         toi[k] = alpha

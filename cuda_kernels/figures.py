@@ -7,7 +7,7 @@ per quantity in ``partial[quantity, chunk]``, sums first, then largest values; `
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, ZERO, Pose
+from cuda_kernels.affine import HALF, ONE, ZERO, Pose, rate_of
 from cuda_kernels.bodies import DYNAMIC, BodyData, couple, elastic_energy
 from cuda_kernels.rows import Rows, residual
 
@@ -41,16 +41,6 @@ def strain_of(A: wp.mat33d) -> wp.float64:
                 e = e - ONE
             s = s + e * e
     return wp.sqrt(s)
-
-
-@wp.func
-def rate_of(velocity: wp.array2d(dtype=wp.float64), b: wp.int32) -> wp.mat33d:
-    """dA/dt of a body."""
-    D = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            D[r, c] = velocity[b, 3 + 3 * r + c]
-    return D
 
 
 @wp.func

@@ -10,10 +10,6 @@ from cuda_kernels.affine import TWO, ZERO, Path, approach
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
-LASTING = wp.constant(wp.float64(4.0))
-"""Paths like the present one that the margin of a pair has to last for, or it is searched anew with the others: every
-renewal is for the pair that runs out first, and the next one should not follow at once."""
-
 
 @wp.func
 def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.float64), pair: wp.vec2i) -> wp.float64:
@@ -138,10 +134,11 @@ def match_pairs(
     limit: wp.array(dtype=wp.float64),
     old: OldList,
     margin: wp.float64,
+    lasting: wp.float64,
     kept: wp.array(dtype=wp.int32),
     left: wp.array(dtype=wp.float64),
 ):
-    """Number of every pair in the old list where its margin lasts for a few such paths, -1 where it is searched anew, with
+    """Number of every pair in the old list where its margin lasts for so many such paths, -1 where it is searched anew, with
     a full margin."""
     k = wp.tid() + first
     if k >= counts[0]:
@@ -160,7 +157,7 @@ def match_pairs(
         else:
             hi = mid
     if lo < end:
-        if old.pairs[lo][1] == pairs[k][1] and old.left[lo] >= LASTING * used(path, island, limit, pairs[k]):
+        if old.pairs[lo][1] == pairs[k][1] and old.left[lo] >= lasting * used(path, island, limit, pairs[k]):
             kept[k] = lo
             left[k] = old.left[lo]
             old.number[lo] = k

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 from fake_simulation import BOX, BOX_TRIANGLES, FakeSimulation, body_frame, mesh_of, model_of, pose
 from fake_simulation import two_boxes_over_a_plane as two_boxes
+from scipy.spatial.transform import Rotation
 
+import abd
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
+from abd.io.run import run
 from abd.io.trajectory import TrajectoryWriter
 from abd.model import Joint, Kind, Mesh
 
@@ -223,6 +226,87 @@ def test_materials_that_do_not_meet(tmp_path):
     model.materials.enabled[:] = False
     write_run(tmp_path, model, steps=1)
     assert certify(tmp_path).ok
+
+
+def moving(folder, model, moves, substeps: int = 1, spin=None) -> Path:
+    """A run of one step in which bodies are moved [m] and turned (rotation vectors [rad], which their velocities say)."""
+    path = write_run(folder, model, steps=1)
+    spin = np.zeros_like(moves) if spin is None else np.asarray(spin)
+    with h5py.File(path, "r+") as file:
+        center, T = file["bodies/center"][...], file["bodies/transform"][0]
+        turned = Rotation.from_rotvec(spin).as_matrix() @ T[:, :3, :3]
+        place = np.einsum("nij,nj->ni", T[:, :3, :3], center) + T[:, :3, 3] + moves
+        file["bodies/transform"][1, :, :3, :3] = turned
+        file["bodies/transform"][1, :, :3, 3] = place - np.einsum("nij,nj->ni", turned, center)
+        for body, (x, y, z) in enumerate(np.asarray(spin) / 0.01):
+            rate = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ T[body, :3, :3]
+            file["bodies/velocity"][0, body, :3, :3] = rate
+        file["solver/substeps"][1] = substeps
+    return path
+
+
+def test_a_way_through_another_body(tmp_path):
+    """Every state is free, but the first body ends behind the second one."""
+    model = boxes((0, 0, 0), (3, 0, 0), (9, 0, 0))
+    moving(tmp_path, model, [(6, 0, 0), (0, 0, 0), (0, 0, 0)])
+    found = certify(tmp_path)
+    assert kinds(found) == [("way", 1, ("body0", "body1"))] and found.ways_checked == 1
+    assert "1 ways" in str(found)
+
+
+def test_a_way_through_a_half_space(tmp_path):
+    """A whole turn of a box whose corner reaches deeper than its faces; the velocity says that it is one."""
+    path = moving(tmp_path, two_boxes(), [(0, 0, 0)] * 3, spin=[(2 * np.pi, 0, 0), (0, 0, 0), (0, 0, 0)])
+    assert certify(tmp_path).ok
+    with h5py.File(path, "r+") as file:
+        file["bodies/transform"][:, 0, 2, 3] = 0.6
+    assert kinds(certify(tmp_path)) == [("way", 1, ("body0", "body2"))]
+
+
+def test_a_body_that_turns_on_the_way(tmp_path):
+    """A box of edge 1 with 1.1 m of room turns by a quarter: its corners meet the neighbour; by nothing, they do not."""
+    for angle, free in ((np.pi / 2, False), (0.0, True)):
+        folder = tmp_path / f"{angle:.1f}"
+        folder.mkdir()
+        moving(folder, boxes((0, 0, 0), (1.1, 0, 0)), [(0, 0, 0)] * 2, spin=[(0, 0, angle), (0, 0, 0)])
+        assert kinds(certify(folder)) == ([] if free else [("way", 1, ("body0", "body1"))])
+
+
+def test_a_turn_of_more_than_half(tmp_path):
+    """The velocity says which way round: a bar that is turned by 0.2 the long way sweeps its neighbour away."""
+    bars = [mesh_of(BOX * (2.0, 0.2, 0.2), BOX_TRIANGLES)] * 2
+    model = model_of([pose(), pose(0, 0.7, 0)], bars, [0, 1])
+    for turn, free in ((0.2, True), (0.2 - 2 * np.pi, False)):
+        folder = tmp_path / f"{free}"
+        folder.mkdir()
+        moving(folder, model, [(0, 0, 0)] * 2, spin=[(0, 0, turn), (0, 0, 0)])
+        assert kinds(certify(folder)) == ([] if free else [("way", 1, ("body0", "body1"))])
+
+
+def test_tight_gaps_and_turning_bodies_are_free(tmp_path):
+    """A box that slides and turns 1e-5 m above another: the chords of its corners are no closer than the arcs."""
+    model = boxes((0, 0, 0), (0.1, 0, 1 + 1e-5))
+    moving(tmp_path, model, [(0, 0, 0), (0.05, 0, 0)], spin=[(0, 0, 0), (0, 0, 0.3)])
+    assert certify(tmp_path).ok
+
+
+def test_ways_of_substeps_are_not_known(tmp_path):
+    model = boxes((0, 0, 0), (3, 0, 0), (9, 0, 0))
+    moving(tmp_path, model, [(6, 0, 0), (0, 0, 0), (0, 0, 0)], substeps=2)
+    found = certify(tmp_path)
+    assert found.ok and found.ways_checked == 0 and found.ways_unknown == 1
+    assert "1 of substeps unknown" in str(found)
+
+
+def test_a_run_of_the_solver_has_free_ways(tmp_path):
+    scene = abd.Scene(solver={"dt": 0.02})
+    scene.add_body("ground", half_space={})
+    scene.add_body("low", box=(0.2,) * 3, position=(0, 0, 0.11))
+    scene.add_body("top", box=(0.2,) * 3, position=(0.05, 0.03, 0.4), velocity=(0, 0, -2), angular_velocity=(1, 5, 2))
+    run(scene, scene.compile(), tmp_path / "run", device="cpu", steps=25)
+    found = certify(tmp_path / "run")
+    assert found.ok, str(found)
+    assert found.ways_checked >= 24
 
 
 def test_command_line(tmp_path):

@@ -14,7 +14,7 @@ from abd.energies import external_work, kinetic_energy, momenta, orthogonality_e
 from abd.joints.forces import row_work
 from abd.joints.readings import Readings
 from abd.joints.table import values
-from abd.solver.integrators import scheme
+from abd.solver.integrators import row_weights, scheme
 from cuda_kernels import figures
 
 pytestmark = pytest.mark.device
@@ -107,8 +107,8 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
         slide.apply_force(force)
         before, start = stepper.memory.copy(), stepper.time
         rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
-        ch2 = rule.c * DT * DT
-        law, p = system.laws(before, rule.weights, ch2, start + DT, simulation.model.settings.eps_v)
+        ch2, weights = rule.c * DT * DT, row_weights(rule, stepper.modes(rule, stepper.acting), *system.row_bodies)
+        law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)
         expected_shift = system.shifts(before, ch2)
         with pytest.MonkeyPatch.context() as patch:
             seen = begun(backend, patch)
@@ -116,7 +116,7 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
         for one, other in zip(seen, (law, p, expected_shift), strict=True):
             assert_close(one, other, CLOSE)
         applied, after = stepper.applied, stepper.memory
-        expected = system.remember(before, stepper.q, rule.weights, applied.p, applied.shift, ch2)
+        expected = system.remember(before, stepper.q, weights, applied.p, applied.shift, ch2)
         for name in ("reference", "multiplier", "linear"):
             assert_close(getattr(after, name), getattr(expected, name), 1e-11)
         for row, other in zip(after.history, expected.history, strict=True):
@@ -137,9 +137,9 @@ def test_figures_of_contacts_are_those_of_the_definitions():
     found, q = stepper.figures, stepper.q
     definition = NumpyBackend(simulation.model)
     definition.load_state(q, stepper.qd, q, stepper.qd)
-    rule = scheme("bdf1", DT, 0.0)
-    definition.begin(rule.weights, DT * DT, 1e-5, None, stepper.contact_stiffness)
-    definition.follow_velocity(DT, np.zeros(simulation.backend.n, int))
+    rule = scheme("bdf1", DT)
+    definition.begin(rule, np.zeros(simulation.backend.n, int), 1e-5, None, stepper.contact_stiffness)
+    definition.follow_velocity(np.zeros(simulation.backend.n, int))
     assert found.contacts == definition.contact_count() > 0
     assert found.smallest_gap == pytest.approx(definition.smallest_gap(), rel=1e-10)
     assert found.contact == pytest.approx(definition.contacts.energy(q).sum() / DT**2, rel=1e-9)

@@ -45,8 +45,8 @@ def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
 
 def flat(saved: dict) -> dict[str, np.ndarray]:
     """Arrays and numbers of a checkpoint."""
-    numbers = {name: np.asarray(value) for name, value in saved.items() if name not in ("extra", "joints")}
-    return numbers | saved["extra"]
+    numbers = {name: np.asarray(value) for name, value in saved.items() if name not in ("extra", "joints", "loads")}
+    return numbers | saved["extra"] | {f"loads of {name}": value for name, value in saved["loads"].items()}
 
 
 def assert_same(one: abd.Simulation, other: abd.Simulation) -> None:

@@ -10,6 +10,9 @@ library for contact), by exact predicates and by winding numbers. Checked are, i
 
 and in all frames: the step converged, reached the tolerance that was asked for, and reported a positive gap.
 
+The ways between neighbouring frames are checked too (`certified_ways`), where one substep led from the one to the other: the
+states between the substeps of a frame are not in the file, so that its way is not known. Their number is said.
+
 Pairs of bodies that may overlap by the scene's own rules are left out: of one group, of different worlds, of materials
 that do not meet, joined by a joint that says so, and pairs without a dynamic body.
 
@@ -30,6 +33,10 @@ import ipctk
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from certified_ways import WayCheck
 
 _BLOCK = 2_000_000
 """Number of point-triangle or point-box pairs that are looked at in one go."""
@@ -52,11 +59,16 @@ class Violation:
 
 @dataclass
 class Certificate:
-    """What was looked at and what was found; `smallest_gap` [m] is measured here, infinite where nothing came near."""
+    """What was looked at and what was found; `smallest_gap` [m] is measured here, infinite where nothing came near.
+
+    `ways_unknown`: frames, of those that were looked at, to which more than one substep led.
+    """
 
     path: str
     frames: int = 0
     frames_checked: int = 0
+    ways_checked: int = 0
+    ways_unknown: int = 0
     bodies: int = 0
     triangles: int = 0
     smallest_gap: float = np.inf
@@ -68,7 +80,12 @@ class Certificate:
         return not self.violations
 
     def __str__(self) -> str:
-        what = f"{self.frames_checked} of {self.frames} frames, {self.bodies} bodies, {self.triangles} triangles"
+        ways = f"{self.ways_checked} ways" + (
+            f" ({self.ways_unknown} of substeps unknown)" if self.ways_unknown else ""
+        )
+        what = (
+            f"{self.frames_checked} of {self.frames} frames, {ways}, {self.bodies} bodies, {self.triangles} triangles"
+        )
         if self.ok:
             gap = f"{self.smallest_gap:.3e} m" if np.isfinite(self.smallest_gap) else "none within d_hat"
             return f"certified: {self.path}: {what}, smallest gap {gap}"
@@ -255,10 +272,19 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
         found = Certificate(str(run), frames, bodies=len(scene.names), triangles=len(scene.faces))
         time = file["time"][:frames]
         _check_solver(file["solver"], time, scene, found)
+        ways = WayCheck(scene, worlds, file["bodies/center"][...]) if "center" in file["bodies"] else None
+        single = file["solver/substeps"][:frames] == 1
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
-            moment.check(file["bodies/velocity"][frame])
+            whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
+            if whole and frame and ways is not None and single[frame]:
+                moment.check_way(
+                    ways, file["bodies/transform"][frame - 1], file["bodies/velocity"][frame - 1], time[frame - 1]
+                )
+                found.ways_checked += 1
+            elif frame:
+                found.ways_unknown += 1
         if frames == 0:
             found.violations.append(Violation(0, 0.0, "empty", (), "the trajectory has no frame"))
     return found
@@ -291,19 +317,27 @@ class Moment:
     frame: int
     time: float
 
-    def check(self, velocity: np.ndarray) -> None:
-        """All checks of a frame; geometry is skipped where numbers are not finite."""
+    def check(self, velocity: np.ndarray) -> bool:
+        """All checks of a frame; geometry is skipped where numbers are not finite. Returns whether none of it was wrong."""
+        before = len(self.found.violations)
         finite = np.isfinite(self.transform).all(axis=(1, 2)) & np.isfinite(velocity).all(axis=(1, 2))
         for body in np.flatnonzero(~finite):
             self._report("not finite", "transform or velocity holds NaN or infinity", body)
         if not finite.all():
-            return
+            return False
         for body in np.flatnonzero(np.linalg.det(self.transform[:, :3, :3]) <= 0.0):
             self._report("inside out", "the transform's determinant is not positive", body)
         positions = self.scene.positions(self.transform)
         crossing = self._surfaces(positions)
         self._half_spaces(positions)
         self._containment(positions, crossing)
+        return len(self.found.violations) == before
+
+    def check_way(self, ways: WayCheck, before: np.ndarray, velocity: np.ndarray, time: float) -> None:
+        """The ways from the frame before, where the bodies had these transforms and velocities (n, 4, 4)."""
+        if np.isfinite(before).all() and np.isfinite(velocity).all():
+            for bodies, detail in ways.check(before, self.transform, velocity, self.time - time):
+                self._report("way", detail, *bodies)
 
     def _report(self, kind: str, detail: str, *bodies: int) -> None:
         names = tuple(self.scene.names[body] for body in bodies)

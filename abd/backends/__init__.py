@@ -4,6 +4,7 @@ A backend holds the iterate and answers the Newton loop through a few coarse cal
 
     begin, finish                    start a step from q_n; make the iterate the new state
     follow_velocity, follow_direction   set the arc; the largest collision-free fraction per island
+    free_way                         whether the arcs from the state to the iterate are free of collisions
     evaluate, try_step, accept       energies at the iterate; at a point of the arc; move there
     lag_friction, linearize, solve   freeze friction; gradient and blocks; Newton direction
     sleep, asleep, settle            islands that take no part in the step; in its iterations

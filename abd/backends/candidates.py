@@ -26,6 +26,11 @@ meshes coarser than the reach its length hardly grows."""
 REACH = 4.0
 """The same, over the motion that the list is built for, but no less than d_hat: a scene at rest needs a short list. One
 half is for another start of the step, the other for the Newton steps."""
+LASTING = 4.0
+"""Paths like the present one that the margin of a pair has to last for, or it is searched anew with the others: every
+renewal is for the pair that runs out first, and the next one should not follow at once."""
+LAST = 1.0
+"""The same for a path that no other one follows."""
 
 BATCH = 64
 """Candidates per thread on a processor, where entering a kernel costs more than to copy one."""
@@ -163,9 +168,9 @@ class Candidates(ListRooms):
         self.travel += motion
         self.build(path, island, limit, min(max(self.d_hat, REACH * motion), self.margin))
 
-    def build(self, path: Path, island, limit, margin: float | None = None) -> None:
-        """Renew the list for this path, up to the limits, with a margin [m], the largest one by default: pairs that have
-        none left or are new are searched.
+    def build(self, path: Path, island, limit, margin: float | None = None, lasting: float = LASTING) -> None:
+        """Renew the list for this path, up to the limits, with a margin [m], the largest one by default: pairs that are
+        new, or whose own does not last for so many such paths, are searched.
 
         Raises:
             StepFailure: there would be more candidates than may be.
@@ -179,7 +184,7 @@ class Candidates(ListRooms):
             self._bound_bodies(path, grown)
             found = False
             while not found:
-                found = self._search(path, island, limit, slack, grown)
+                found = self._search(path, island, limit, slack, grown, lasting)
         self.peak = max(self.peak, self.count)
         self.device.launch(kept_pairs.begin_slack, 1, slack, self.slack, self.searched)
         self.reusable = True
@@ -209,7 +214,7 @@ class Candidates(ListRooms):
         else:
             self.tree.refit()
 
-    def _search(self, path: Path, island, limit, slack: float, grown: float) -> bool:
+    def _search(self, path: Path, island, limit, slack: float, grown: float, lasting: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
         device, get = self.device, self.pool.get
         launch, reach, counts = device.launch, self.d_hat + slack, self.counts
@@ -227,7 +232,7 @@ class Candidates(ListRooms):
             launch(broad_phase.order_long, pairs, *query, self.group, self.unordered, self.pairs)
         launch(
             kept_pairs.match_pairs,
-            pairs, counts, self.pairs, path, island, limit, self.old, slack, self.kept, self.left, grain=1024,
+            pairs, counts, self.pairs, path, island, limit, self.old, slack, lasting, self.kept, self.left, grain=1024,
         )  # fmt: skip
         launch(
             relative_frames,

@@ -17,6 +17,7 @@ from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
 from cuda_kernels.contact_blocks import contact_blocks
 from cuda_kernels.contact_elements import contact_elements
+from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64
@@ -111,6 +112,26 @@ class Contacts:
             approach, self.arrays("current")[1], c.kept, int(proven), self.first_found, toi, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
+
+    def way_shares(self, path: Path, back: bool, out: wp.array) -> wp.array:
+        """Per body, how far the ways of the candidates it emits are proven free, and the same of every candidate; the ways
+        lead `back` or forth (`abd.backends.ways`). Slot "current" holds the gaps at the end of the step."""
+        c, (pairs, batches) = self.candidates, self._sizes()
+        shares, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
+        self.device.launch(
+            way_shares,
+            batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, approach,
+            self.arrays("current")[1], int(back), self.law.d_hat, shares, grain=512 // self.batch,
+        )  # fmt: skip
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
+        return shares
+
+    def bodies_of(self, candidate: int) -> tuple[int, ...]:
+        """The two bodies of a candidate."""
+        c = self.candidates
+        pair = np.searchsorted(self.device.read(c.segment, c.pair_count + 1), candidate, side="right") - 1
+        return tuple(c.pair_list()[pair].tolist())
 
     def arrays(self, slot: str):
         """Energy and gap of every candidate, for slot "current" or "trial"."""

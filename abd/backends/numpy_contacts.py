@@ -73,6 +73,17 @@ class NumpyContacts:
         """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
         return ccd.time_of_impact(path, self.candidates, limit[self.owners])
 
+    def free_way(self, path: Path) -> tuple[float, tuple[int, ...]]:
+        """How far a path between two states is proven free, and the bodies that are the first in one another's way: nobody
+        where it is free as a whole. The candidates of the iterate stay."""
+        found = find_candidates(self.model, self.surfaces, self.pairs, path, 0.0)
+        candidates = contacts(self.model, self.surfaces, self.pairs, found)
+        shares = ccd.way_shares(path, candidates, self.settings.d_hat)
+        if shares.min(initial=1.0) == 1.0:
+            return 1.0, ()
+        first = int(shares.argmin())
+        return float(shares[first]), (int(candidates.first[first]), int(candidates.second[first]))
+
 
 class NumpyFriction:
     """Friction of the contacts frozen in one state.

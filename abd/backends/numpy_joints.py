@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints import laws, measured_rows, rows, table
+from abd.joints.forces import LIMITS
 from abd.joints.laws import SLOTS, Law
 from abd.joints.measures import MeasureKind
 from abd.joints.system import KEPT, SETTLED, JointSystem
@@ -37,6 +38,11 @@ class NumpyJoints:
         """(l + R,) energies of the rows in the state q."""
         energies, _, _ = laws.evaluate(self.law, self.p, self._values(q))
         return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
+
+    def limits_at_work(self, q: np.ndarray) -> np.ndarray:
+        """(R,) bool, rows whose limits push in the state q."""
+        limits = np.isin(self.law, LIMITS)
+        return limits & (laws.evaluate(self.law, self.p, self._values(q))[1] != 0.0) if limits.any() else limits
 
     def linearize(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient (n, 12) and blocks (n, n, 12, 12)."""

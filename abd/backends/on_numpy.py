@@ -16,14 +16,16 @@ from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, p
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
+from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
-from abd.contact.path import Path, axial, follow, rotation_vectors, rotations, standing
+from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
 from abd.joints.readings import JointReader
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
+from abd.solver.integrators import Scheme
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -51,7 +53,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
         self.constants = BodyData.of(model)
-        self.energies = BodyEnergies(self.constants)
+        self.energies, self.motion = BodyEnergies(self.constants), Motion(self.constants)
         self.turning = turning(self.constants)
         self.contacts = NumpyContacts(model)
         self.friction = NumpyFriction(model, self.contacts)
@@ -63,7 +65,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
         self.eps = self.kappa = 0.0
-        self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
+        bodies = model.bodies
+        self.load_state(bodies.q, bodies.qd, bodies.q, bodies.qd)
 
     # joints ------------------------------------------------------------------------------------------------------
 
@@ -87,8 +90,17 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     # state -------------------------------------------------------------------------------------------------------
 
-    def load_state(self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray) -> None:
-        """Positions and velocities (n, 12) of the last two steps."""
+    def load_state(
+        self,
+        q: np.ndarray,
+        qd: np.ndarray,
+        previous_q: np.ndarray,
+        previous_qd: np.ndarray,
+        forces: np.ndarray | None = None,
+    ) -> None:
+        """Positions and velocities (n, 12) of the last two steps, and what is remembered of the forces on the bodies (n, 12)
+        (`abd.solver.integrators`); nothing without."""
+        self.forces = np.zeros((self.n, 12)) if forces is None else forces.copy()
         self.q, self.trial, self.now, self.before = q.copy(), q.copy(), q.copy(), previous_q.copy()
         self.velocity, self.earlier = qd.copy(), previous_qd.copy()
 
@@ -112,30 +124,37 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Positions and velocities (n, 12) of the step before it."""
         return self.before.copy(), self.earlier.copy()
 
+    def read_forces(self) -> np.ndarray:
+        """(n, 12) what is remembered of the forces on the bodies."""
+        return self.forces.copy()
+
     def device_positions(self) -> np.ndarray:
         """The array (n, 12) of the current state."""
         return self.q
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
-        any, contact stiffness kappa_c."""
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+        """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
+        there are any, contact stiffness kappa_c."""
         prescribed = self.now.copy()
         prescribed[self.prescribed] = self.now[self.prescribed] if goals is None else goals
-        w, now, before = weights, self.now, self.before
-        target = w[0] * now + w[1] * before + w[2] * self.velocity + w[3] * self.earlier
-        self.rest = w[4] * now + w[5] * before
-        self.weights, self.eps, self.q = weights, float(eps), now.copy()
+        if rule.chord:
+            self.target = self.motion.chord(rule, self.now, self.before, self.velocity, self.earlier)
+        else:
+            self.target = self.motion.coast(rule, mode, self.now, self.velocity, self.forces)
+        self.rest, self.rule, self.mode, target = self.target.rest, rule, mode, self.target.q
+        self.eps, self.q = float(eps), self.now.copy()
         self.step = StepData(
             pt=positions(target),
             At=maps(target),
+            scale=self.target.scale,
             pk=positions(prescribed),
             Ak=maps(prescribed),
             lp=np.zeros((self.n, 3)),
             lA=np.zeros((self.n, 3, 3)),
             held=self.immobile,
             gravity=self.model.settings.gravity,
-            pull=1.0,
-            ch2=float(ch2),
+            pull=rule.pull,
+            ch2=rule.c * rule.h**2,
         )
         self.hold(self.immobile)
         self.set_stiffness(kappa)
@@ -145,7 +164,13 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def finish(self) -> None:
         """Make the current iterate the new state."""
         self._friction_work = self.friction.work(self.q - self.rest, self.q - self.now, self.eps)
-        velocity = self.weights[6] * (self.q - self.now) + self.weights[8] * (self.before - self.now)
+        states = self.q, self.now, self.before
+        if self.rule.chord:
+            velocity = difference(self.rule, *states)
+        else:
+            velocity, self.forces = self.motion.keep(
+                self.rule, self.mode, self.target.q, *states, self.velocity, self.forces
+            )
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
@@ -194,18 +219,18 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     # steps along arcs --------------------------------------------------------------------------------------------
 
-    def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to the rotated start; returns the largest alpha per island.
+    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to where the motion leads (`numpy_motion.Target`); returns the largest alpha per island.
 
-        Dynamic bodies: ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; prescribed ones exactly to their goals, with a
-        strain where contact strained them. `moving` (n,): 0 stays, 1 moves, 2 moves without the force term.
+        Prescribed bodies go exactly to their goals, with a strain where contact strained them. `moving` (n,): 0 stays, 1
+        moves, 2 moves without the force term.
         """
         data, step, p, A = self.constants, self.step, positions(self.q), maps(self.q)
         inverse = np.linalg.inv(A)
         pushed = ((data.mass > 0.0) & (moving == 1))[:, None]
-        push = step.ch2 * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
-        fall = data.translation * (step.pt + np.where(pushed, push, 0.0) - p)
-        turn = h * np.einsum("nij,nj->ni", self.turning, axial(maps(self.velocity) @ inverse))
+        push = self.target.load[:, None] * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
+        fall = data.translation * (self.target.dp + np.where(pushed, push, 0.0))
+        turn = self.target.w
         dynamic = (data.kind == Kind.DYNAMIC)[:, None]
         dp = np.where(dynamic, fall, step.pk - p)
         to_goal = step.Ak @ inverse
@@ -239,6 +264,15 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             self.settled = self.islands.carry(before, self.settled, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
         return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
+
+    def free_way(self, h: float) -> tuple[float, tuple[int, ...]]:
+        """How far the way from the state to the iterate, in a step of h [s], is proven free of collisions: 1 where it is
+        as a whole, with nobody; otherwise a share of it, with the bodies that are the first to stand in one another's way.
+        """
+        A = maps(self.now)
+        turned = h * axial(maps(self.velocity) @ np.linalg.inv(A))
+        radii = np.linalg.norm(self.corners @ A.transpose(0, 2, 1), axis=2).max(axis=1)
+        return self.contacts.free_way(between(self.now, self.q, turned, radii))
 
     def _touching_pairs(self) -> np.ndarray:
         """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""

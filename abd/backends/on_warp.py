@@ -22,17 +22,19 @@ from abd.backends.read_outs import ReadOuts
 from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
 from abd.backends.turns import CountedTurns, Turns
-from abd.backends.upload import new_path, new_pose, upload_bodies
+from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
+from abd.backends.ways import Ways
 from abd.joint_list import JointList
 from abd.joints.build import build_system
 from abd.joints.forces import Applied
 from abd.joints.system import JointMemory, JointSystem
 from abd.joints.table import MeasureTable
 from abd.model import Kind, Model
+from abd.solver.integrators import Scheme
 from cuda_kernels import bodies, figures, integrators, sums
 
 
-class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
+class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
     def __init__(self, model: Model, device: str = "cpu", resident: bool = False):
@@ -55,12 +57,16 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.gradient, self.before_contacts = (d.zeros((n, 12), wp.float64) for _ in range(2))
         self.diagonal = d.zeros((n, 12, 12), wp.float64)
         self.scratch = None
-        self.weights = d.zeros(9, wp.float64)
+        self.weights, self.motion = d.zeros((2, 9), wp.float64), d.zeros((3, 14), wp.float64)
+        self.mode, self.lead = d.zeros(n, wp.int32), new_lead(d, n)
+        self.forces = d.zeros((n, 12), wp.float64)
+        self.rule: Scheme | None = None
         self._open_read_outs()
         self.step = bodies.StepData()
         target, goal = new_pose(d, n), new_pose(d, n)
         self.target, self.goal = target, goal
         self.step.pt, self.step.At, self.step.pk, self.step.Ak = target.p, target.A, goal.p, goal.A
+        self.step.scale = d.zeros(n, wp.float64)
         self.step.lp, self.step.lA, self.step.pull = d.zeros(n, wp.vec3d), d.zeros(n, wp.mat33d), d.zeros(1, wp.float64)
         prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.prescribed_count, self.prescribed = len(prescribed), d.upload(prescribed, wp.int32)
@@ -68,7 +74,7 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.immobile = (model.bodies.kind == Kind.STATIC).astype(np.int32)
         self.mobile = self.immobile == 0
         self.sleeping = np.zeros(n, dtype=bool)
-        self.aside = d.zeros(n, wp.int32)
+        self.aside, self.marks = d.zeros(n, wp.int32), d.zeros(n, wp.int32)
         self.step.held = d.upload(self.immobile, wp.int32)
         self.step.gravity = wp.vec3d(*model.settings.gravity)
         self.moving = d.zeros(n, wp.int32)
@@ -112,7 +118,17 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         """
         if memory is not None:
             self.row_memory.load(memory)
-        return self.row_memory.begin(self.weights, ch2, time, speed, self.now, lambda: self.read_state()[0])
+        return self.row_memory.begin(
+            (self.weights, self.mode), ch2, time, speed, self.now, lambda: self.read_state()[0]
+        )
+
+    def limited(self) -> np.ndarray:
+        """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
+        if not self.row_memory.has_limits:
+            return np.zeros(self.n, dtype=bool)
+        self.marks.zero_()
+        self.row_memory.mark_limited(self.pose, self.marks)
+        return self.device.read(self.marks) != 0
 
     def joint_memory(self) -> JointMemory:
         """Host copy of what the joints remember of the last step."""
@@ -146,14 +162,16 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
 
     # state -------------------------------------------------------------------------------------------------------
 
-    def load_state(self, q, qd, previous_q, previous_qd) -> None:
-        """Positions and velocities (n, 12) of the last two steps, from the host."""
+    def load_state(self, q, qd, previous_q, previous_qd, forces=None) -> None:
+        """Positions and velocities (n, 12) of the last two steps, from the host, and what is remembered of the forces on the
+        bodies (n, 12) (`abd.solver.integrators`); nothing without."""
         launch, n = self.device.launch, self.n
         for values, pose in ((previous_q, self.before), (q, self.now), (q, self.pose)):
             self.device.write(self.q, values)
             launch(integrators.unpack, n, self.q, pose)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
+        self.device.write(self.forces, np.zeros((n, 12)) if forces is None else forces)
         self._forget_candidates()
 
     def abandon(self) -> None:
@@ -178,6 +196,10 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         """Positions and velocities (n, 12) of the last finished step."""
         return self.device.read(self._packed(self.now, self.q)), self.device.read(self.velocity)
 
+    def read_forces(self) -> np.ndarray:
+        """(n, 12) what is remembered of the forces on the bodies."""
+        return self.device.read(self.forces)
+
     def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 12) of the step before it."""
         aside = self.before_contacts  # others may look at `q`
@@ -188,21 +210,23 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
         self.device.launch(integrators.pack, self.n, pose, out)
         return out
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
-        any, contact stiffness kappa_c."""
-        launch = self.device.launch
-        self.device.write(self.weights, weights)
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None, kappa: float) -> None:
+        """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
+        there are any, contact stiffness kappa_c."""
+        launch, self.rule = self.device.launch, rule
+        self.device.write(self.weights, rule.weights)
+        self.device.write(self.motion, rule.motion)
+        self.device.write(self.mode, mode.astype(np.int32))
         if goals is not None:
             self.device.write(self.prescribed_q, goals)
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
-        self.step.ch2, self.eps = float(ch2), float(eps)
-        self.step.pull.fill_(1.0)
+        self.step.ch2, self.eps = rule.c * rule.h**2, float(eps)
+        self.step.pull.fill_(rule.pull)
         if self.iteration is None:
             self._launch_begin()
         else:
-            self.iteration.graphs.run(("begin",), self._launch_begin)
+            self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self._launch_begin)
         self.set_stiffness(kappa)
         self.linear.begin()
         self.contacts.candidates.forget()
@@ -210,8 +234,13 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
 
     def _launch_begin(self) -> None:
         launch, n = self.device.launch, self.n
-        states = self.now, self.before, self.velocity, self.earlier
-        launch(integrators.predict, n, *states, self.weights, self.target, self.rest)
+        out = self.target, self.step.scale, self.lead, self.rest
+        if self.rule.chord:
+            states = self.now, self.before, self.velocity, self.earlier
+            launch(integrators.predict, n, self.body, *states, self.weights, self.step.ch2, *out)
+        else:
+            known = self.now, self.velocity, self.forces
+            launch(integrators.coast, n, self.body, self.mode, self.motion, *known, *out)
         launch(integrators.copy_pose, n, self.now, self.pose)
         self.step.lp.zero_()
         self.step.lA.zero_()
@@ -231,13 +260,18 @@ class WarpBackend(NewtonSystem, PathSteps, ReadOuts):
             wp.copy(self.earlier, self.velocity)
         else:
             self.velocity, self.earlier = self.earlier, self.velocity
-        launch(integrators.differentiate, n, self.pose, self.now, self.before, self.weights, self.velocity)
+        poses = self.pose, self.now, self.before
+        if self.rule.chord:
+            launch(integrators.differentiate, n, *poses, self.weights, self.velocity)
+        else:
+            known = self.target, self.earlier, self.forces, self.velocity
+            launch(integrators.keep_momentum, n, self.body, self.mode, self.motion, self.weights, *poses, *known)
         if self.device.resident:
             launch(integrators.copy_pose, n, self.now, self.before)
         else:
             self.now, self.before = self.before, self.now
         launch(integrators.copy_pose, n, self.pose, self.now)
-        self.row_memory.finish(self.weights, self.pose, self.totals)
+        self.row_memory.finish((self.weights, self.mode), self.pose, self.totals)
 
     def hold(self, held: np.ndarray) -> None:
         """Bodies (n,) that do not move any more in this step, besides the static ones."""

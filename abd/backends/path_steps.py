@@ -13,12 +13,12 @@ from cuda_kernels import affine, bodies, integrators, paths, sums
 class PathSteps:
     """The part of `WarpBackend` between a path and the next iterate."""
 
-    def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to the rotated start for the moving bodies; returns the largest alpha per island."""
+    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to where the motion leads for the moving bodies; returns the largest alpha per island."""
         self.device.write(self.moving, moving.astype(np.int32))
         self.device.launch(
             paths.start_paths,
-            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.velocity, h, self.moving, self.path,
+            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
         )  # fmt: skip
         return self._collision_free(np.ones(self.islands.count))
 

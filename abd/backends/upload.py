@@ -16,6 +16,7 @@ from abd.model import Model
 from cuda_kernels import bodies as body_kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.broad_phase import Filters
+from cuda_kernels.integrators import Lead
 from cuda_kernels.measures import Measures
 from cuda_kernels.surfaces import Surfaces
 
@@ -26,6 +27,13 @@ def new_pose(device: Device, n: int) -> Pose:
     pose.p = device.zeros(n, wp.vec3d)
     pose.A = device.zeros(n, wp.mat33d)
     return pose
+
+
+def new_lead(device: Device, n: int) -> Lead:
+    """Uninitialised starts of n bodies."""
+    lead = Lead()
+    lead.dp, lead.w, lead.load = device.zeros(n, wp.vec3d), device.zeros(n, wp.vec3d), device.zeros(n, wp.float64)
+    return lead
 
 
 def new_path(device: Device, n: int) -> Path:

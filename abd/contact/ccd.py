@@ -33,6 +33,8 @@ LEFT = 0.19
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
 STRAINED = 0.75
 """Strain along the path beyond which the second body is no frame to prove anything in."""
+MANY = 4096
+"""Advances on the way between two states: tight gaps and turning bodies take hundreds, and nothing depends on few."""
 ROUNDING = 16.0 * np.finfo(float).eps
 """Relative error allowed to terms that cancel."""
 NEVER = 1e100
@@ -40,17 +42,22 @@ NEVER = 1e100
 
 
 def time_of_impact(
-    path: Path, contacts: Contacts, limit: np.ndarray | float = 1.0, iterations: int = 1000
+    path: Path,
+    contacts: Contacts,
+    limit: np.ndarray | float = 1.0,
+    iterations: int = 1000,
+    least: np.ndarray | float = np.inf,
 ) -> np.ndarray:
     """How far along the path every contact is proven to stay beyond its separation.
 
     Args:
         path: arcs of all bodies; contacts: m candidates.
         limit: (m,) how far the path is followed at most; iterations: largest number of advances.
+        least: (m,) gaps down to which a march goes on, even if they are less than a fifth of the initial one [m].
 
     Returns:
         (m,) values of alpha in [0, limit]. The limit where the path is free; otherwise the gap is down to a fifth or
-        less of the initial one, unless the advances ran out: then alpha is what had been proven until then. 0 for
+        less of the initial one, and to `least`, unless the advances ran out: then alpha is what had been proven until then. 0 for
         contacts at or below their separation at the start.
     """
     end = np.broadcast_to(np.asarray(limit, dtype=float), len(contacts))
@@ -66,7 +73,7 @@ def time_of_impact(
         gap = np.sqrt(near.D) - here.xi
         if advance == 0:
             bent, stretch = _frames(path, contacts, x)
-            stop = np.maximum(ENOUGH * gap, 0.0)
+            stop = np.maximum(np.minimum(ENOUGH * gap, least), 0.0)
             approach, room = path.approach(contacts.first, contacts.second), (1.0 - LEFT) * np.maximum(gap, 0.0)
             free = (approach * end <= room) & (gap > 0.0)
             by_bodies = np.where(free, end, np.minimum(room / np.where(approach > 0.0, approach, np.inf), end))
@@ -91,6 +98,17 @@ def time_of_impact(
         t[rows] = np.minimum(t[rows] + tau, end[rows])
         rows = rows[t[rows] < end[rows]]
     return np.maximum(t, by_bodies)
+
+
+def way_shares(path: Path, contacts: Contacts, least: float = np.inf) -> np.ndarray:
+    """(m,) how far the way between two states is proven free, 1 where it is free as a whole.
+
+    Both ends are free of intersections. A gap may shrink towards its value at the end, and a fifth of it is kept; no less
+    than `least` [m] if that is smaller.
+    """
+    x, _ = _motion(path, contacts, np.ones(len(contacts)))
+    end = np.maximum(np.sqrt(closest(x, contacts).D) - contacts.xi, 0.0)
+    return time_of_impact(path, contacts, iterations=MANY, least=np.minimum(ENOUGH * end, least))
 
 
 def _motion(path: Path, contacts: Contacts, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

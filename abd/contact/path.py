@@ -12,6 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.potentials.arap import polar
+
+SMALL = 1e-9
+"""Sine of an angle below which it is the angle, and its axis is not to be had from it."""
+
 
 @dataclass(frozen=True)
 class Path:
@@ -94,6 +99,22 @@ def follow(q: np.ndarray, direction: np.ndarray, turning: np.ndarray, radius: np
     return Path(p=q[:, :3], A=A, dp=direction[:, :3], w=w, S=D - skew(w), radius=radius)
 
 
+def between(q: np.ndarray, end: np.ndarray, turned: np.ndarray, radius: np.ndarray) -> Path:
+    """The way from one state to another: every body's own arc, which ends exactly there.
+
+    W is the rotation between the polar factors of both maps, on the branch of the logarithm that is nearest to `turned`, so
+    that a body may turn by more than half a turn; S is the rest, ``exp(-W) A1 A0^-1 - 1``. The way back is the same curve.
+
+    Args:
+        q, end: (n, 12) states; turned: (n, 3) rotation vectors that the angular velocities say, h omega [rad].
+        radius: (n,) largest deformed radii in the state q [m].
+    """
+    A, A1 = q[:, 3:].reshape(-1, 3, 3), end[:, 3:].reshape(-1, 3, 3)
+    w = nearest_rotation_vectors(polar(A1) @ polar(A).transpose(0, 2, 1), turned)
+    S = rotations(-w) @ A1 @ np.linalg.inv(A) - np.eye(3)
+    return Path(p=q[:, :3], A=A, dp=end[:, :3] - q[:, :3], w=w, S=S, radius=radius)
+
+
 def standing(q: np.ndarray) -> Path:
     """The path of bodies that stay at q (n, 12)."""
     n = len(q)
@@ -127,3 +148,25 @@ def rotation_vectors(R: np.ndarray) -> np.ndarray:
     sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
     small = sine < 1e-9
     return np.where(small, 1.0, np.arctan2(sine, cosine) / np.where(small, 1.0, sine))[:, None] * v
+
+
+def nearest_rotation_vectors(R: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """(m, 3) those of all rotation vectors [rad] of rotations R (m, 3, 3) that are nearest to `near` (m, 3).
+
+    With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` has the axis where
+    the skew part vanishes, at half a turn.
+    """
+    v = axial(R)
+    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
+    dyads = 0.5 * (R + R.transpose(0, 2, 1)) - cosine[:, None, None] * np.eye(3)
+    longest = np.einsum("mii->mi", dyads).argmax(axis=1)
+    beyond = dyads[np.arange(len(R)), longest]
+    beyond = np.where(np.einsum("mi,mi->m", beyond, v)[:, None] < 0.0, -beyond, beyond)
+    # no angle at all: whole turns go about the axis that is asked for
+    axis = np.where((cosine < 0.0)[:, None], beyond, np.where((sine > SMALL)[:, None], v, near))
+    length = np.linalg.norm(axis, axis=1)
+    axis = axis / np.where(length > 0.0, length, 1.0)[:, None]
+    angle = np.arctan2(sine, cosine)
+    turns = np.round((np.einsum("mi,mi->m", near, axis) - angle) / (2.0 * np.pi))
+    small = (cosine >= 0.0) & (sine <= SMALL)
+    return np.where(small[:, None], v, angle[:, None] * axis) + (2.0 * np.pi * turns)[:, None] * axis

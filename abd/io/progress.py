@@ -79,7 +79,7 @@ class JsonLines(Observer):
             print(f"note: {text}", file=self.notes, flush=True)
 
     def step(self, report, tally) -> None:
-        names = """step time dt converged substeps newton_iterations linear_iterations line_search_trials min_gap
+        names = """step time dt converged substeps newton_iterations linear_iterations line_search_trials refused_ways min_gap
             max_joint_residual max_orthogonality_error residual_force tolerance_achieved contacts energy momentum
             broken stages wall_seconds"""
         self._line({name: getattr(report, name) for name in names.split()})
@@ -105,6 +105,8 @@ def physics(report) -> str:
     parts = [f"t {report.time:.3f} s", f"Newton {report.newton_iterations}"]
     if report.substeps > 1:
         parts.append(f"in {report.substeps} substeps")
+    if report.refused_ways:
+        parts.append(f"{report.refused_ways} {'way' if report.refused_ways == 1 else 'ways'} not free")
     parts.append(f"gap {length(report.min_gap)}")
     metres, radians = report.max_joint_residual
     if metres or radians:

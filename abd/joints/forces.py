@@ -41,7 +41,7 @@ class Applied:
 def opening_laws(system: JointSystem, memory: JointMemory, settings: Settings, time: float) -> Applied:
     """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there."""
     h = settings.dt
-    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, -1.0 / h, 0.0])
+    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
     law, p = system.laws(memory, weights, h * h, time, settings.eps_v)
     return Applied(law, p, system.linear.K, system.shifts(memory, h * h), h * h)
 
@@ -103,8 +103,9 @@ def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
 
 
 def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
-    """The barriers and other limits that are not exact, without their damping; all else off."""
+    """The barriers and other limits that are not exact, without what they damp or hold back; all else off."""
     p = applied.p.copy()
     p[:, 4] = 0.0
+    p[applied.law == Law.BARRIER, 6] = 0.0
     chosen = np.isin(applied.law, LIMITS) & ~system.acting.exact
     return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

@@ -334,6 +334,7 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
     return Settings(
         dt=solver.dt,
         integrator=solver.integrator,
+        spectral_radius=solver.spectral_radius,
         gravity=np.array(spec.gravity),
         d_hat=min(1e-3 * diagonal, D_HAT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
         minimum_separation=solver.minimum_separation,

@@ -230,7 +230,14 @@ class SolverSpec(Spec):
     """How a step is computed."""
 
     dt: Number = entry(0.01, "time step", unit="s", gt=0)
-    integrator: Literal["bdf1", "bdf2"] = entry("bdf1", "implicit Euler, or the second-order formula")
+    integrator: Literal["generalized_alpha", "bdf1", "bdf2"] = entry(
+        "generalized_alpha",
+        "second order, and implicit Euler where contacts, limits or ropes act; implicit Euler everywhere (bdf1); or the "
+        "second-order formula on chords, which brakes rotation (bdf2)",
+    )
+    spectral_radius: Number = entry(
+        0.7, "share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all", ge=0, le=1
+    )
     d_hat: Number | None = entry(
         None,
         "distance at which contact begins to act; default 1e-3 of the scene's bounding-box diagonal, and at most 5 % of "

@@ -52,20 +52,21 @@ class Prescribed:
         return np.array([affine_state(motions[int(body)](time)) for body in self.bodies]).reshape(-1, 12)
 
     def minimise(
-        self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, minimise_step
-    ) -> None:
+        self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
+        minimise_step,
+    ) -> None:  # fmt: skip
         """Run `minimise_step` until every target is reached, to what the contacts in its way allow.
 
         Args:
             start, goals: (k, 12) states at the beginning of the step and prescribed for its end.
             nominal: (k,) distance the prescribed motion itself covers in the step; resolution: what the step's
-                tolerance lets a body miss [m].
+                tolerance lets a body miss [m]; unit: the pull that a step begins with (`Scheme.pull`).
 
         Raises:
             StepFailure: ``blocked``, naming the bodies and what is missing [m].
         """
         n, bodies = len(self.pace), self.bodies
-        lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), 1.0
+        lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), unit
         closest, idle = np.inf, 0
         travel = np.maximum(_missing(goals, start), 1e-12)
         if self.may_lag:
@@ -73,7 +74,7 @@ class Prescribed:
             pace, behind = np.maximum(self.pace[bodies], nominal), travel > 1e-9
             self.pace = self.pace.copy()
             self.pace[bodies] = pace
-            pull = float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
+            pull = unit * float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
             backend.set_pull(pull, lp, lA)
         enough = np.maximum(REACHED * travel, resolution)
         for _ in range(ROUNDS):
@@ -97,7 +98,7 @@ class Prescribed:
             delta = (q - goals)[far]
             lp[open_ones] -= pull * weight * delta[:, :3]
             lA[open_ones] -= (pull * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
-            pull = min(2.0 * pull, 1e4)
+            pull = min(2.0 * pull, 1e4 * unit)
             backend.set_pull(pull, lp, lA)
             backend.evaluate()
         names = tuple(self.model.bodies.names[b] for b in open_ones)
@@ -141,7 +142,7 @@ class Prescribed:
 
     def _move(self, backend, chosen: np.ndarray) -> bool:
         """Move the chosen bodies along their arcs to their goals, if that leaves room; returns whether it did."""
-        alpha = backend.follow_velocity(1.0, self._marked(chosen))
+        alpha = backend.follow_velocity(self._marked(chosen))
         if not (alpha == 1.0).all():
             return False
         roomy = 0.5 * min(backend.smallest_gap(), backend.d_hat)

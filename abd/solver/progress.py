@@ -12,11 +12,12 @@ from abd.errors import StepFailure
 
 @dataclass
 class Progress:
-    """What the iterations of one step amount to."""
+    """What the iterations of one step amount to; `refused_ways`: (sub)steps taken again because their way was not free."""
 
     newton: int = 0
     linear: int = 0
     trials: int = 0
+    refused_ways: int = 0
     tolerance: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
 

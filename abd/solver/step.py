@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.backends.memory import memory_watched
+from abd.contact.path import axial, rotation_vectors
 from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
@@ -19,16 +20,21 @@ from abd.joints.link_graph import joined_components
 from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
-from abd.solver.integrators import scheme
+from abd.potentials import free_motion
+from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.stiffness import ContactStiffness
 from abd.solver.strain import AGAIN, SAID, strain_warning
+from abd.solver.ways import NotFree, Pieces, prove_free
 from abd.state import State
 
 _log = logging.getLogger(__name__)
+
+STEADY = 0.5
+"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.solver.integrators`)."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,16 @@ class Work:
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
-    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame. What the host is asked for
+    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame. One whose way is not free is
+    taken in pieces of their own (`abd.solver.ways`). What the host is asked for
     is read when it is asked for, and kept until the next step.
 
     Attributes:
         loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
         work: done so far; figures: of the last (sub)step, None before the first.
+        touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
+            the last step, and all that are joined to them.
+        remembers: (n,) bool, bodies whose forces at the end of the last step the integrator goes on from.
     """
 
     def __init__(self, model: Model, backend, state: State):
@@ -66,6 +76,11 @@ class Stepper:
         self.prescribed, self.sleep = Prescribed(model), Sleep(model)
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
+        self.dynamic = model.bodies.kind == Kind.DYNAMIC
+        self.jointed = np.zeros(len(model.bodies), dtype=bool)
+        ends = JointList.of(model.joints).bodies
+        self.jointed[ends[ends >= 0]] = True
+        self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.work, self.figures = Work(), None
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
@@ -84,11 +99,14 @@ class Stepper:
         self.previous_h = state.previous_h
         self.contact_stiffness, self.smallest_gap = state.contact_stiffness, state.smallest_gap
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
-        self.backend.load_state(state.q, state.qd, previous_q, previous_qd)
+        forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
+        self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
         self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
         self._forget()
@@ -194,6 +212,9 @@ class Stepper:
             smallest_gap=self.smallest_gap,
             extra={
                 "touching": self.touching.astype(np.int32),
+                "acting": self.acting.astype(np.int32),
+                "remembers": self.remembers.astype(np.int32),
+                "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
                 "joint_reference": self.memory.reference.copy(),
@@ -218,27 +239,48 @@ class Stepper:
         begin = perf_counter()
         progress = Progress()
         try:
-            substeps = self._advance(self.settings.dt, self.settings.retries, progress)
+            substeps = self._go(self.settings.dt, self.settings.retries, progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
             raise
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
+    def _go(self, h: float, retries: int, progress: Progress) -> int:
+        """Substeps with free ways that make h; where they fail, the state is as before."""
+        pieces, saved, work, substeps = Pieces(h, self.settings.dt), None, self.work, 0
+        try:
+            while pieces.left:
+                try:
+                    substeps += self._advance(pieces.length, retries, progress)
+                    pieces.free()
+                except NotFree as refusal:
+                    progress.refused_ways += 1
+                    if saved is None:
+                        saved = self.state()
+                    if not pieces.shorten(refusal.share):
+                        raise
+        except StepFailure:
+            if saved is not None:
+                self.restore(saved)
+                self.work = work
+            raise
+        return substeps
+
     def _advance(self, h: float, retries: int, progress: Progress) -> int:
-        """Substeps that make h; where they fail, the state is as before."""
+        """Substeps that make h, or one whose way is not free; where they fail, the state is as before."""
         kept = self._before_trying()
         try:
             self._try(h, progress)
             return 1
         except StepFailure as failure:
             self._take_back(*kept)
-            if retries == 0 or failure.reason in ("blocked", "limits", "memory"):
+            if retries == 0 or failure.reason in ("blocked", "limits", "memory", "passed"):
                 raise
         saved, work = self.state(), self.work
         try:
-            first = self._advance(0.5 * h, retries - 1, progress)
-            return first + self._advance(0.5 * h, retries - 1, progress)
+            first = self._go(0.5 * h, retries - 1, progress)
+            return first + self._go(0.5 * h, retries - 1, progress)
         except StepFailure:
             self.restore(saved)
             self.work = work
@@ -266,8 +308,60 @@ class Stepper:
             self.memory = memory
 
     def _substep(self, h: float, progress: Progress) -> None:
-        backend, settings = self.backend, self.settings
-        rule = scheme(settings.integrator, h, self.previous_h)
+        """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain."""
+        settings = self.settings
+        rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
+        struck = self.acting | self._whirling(h)
+        while True:
+            mode = self.modes(rule, struck)
+            kept = self._before_trying()
+            late = self._solve(rule, mode, progress)
+            if not late.any():
+                break
+            self._take_back(*kept)
+            struck = struck | late
+        with progress.time("way"):
+            prove_free(self.backend, self.model.bodies.names, h)
+        with progress.time("end"):
+            self._finish(h, mode)
+
+    def _whirling(self, h: float) -> np.ndarray:
+        """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
+        joined to them."""
+        bound = np.inf if self.figures is None else self.figures.fastest
+        if (
+            self.settings.integrator != "generalized_alpha"
+            or not self.jointed.any()
+            or h * bound < STEADY / np.sqrt(2.0)
+        ):
+            return self.nobody  # |L| / J_mid is at most twice the angular velocity
+        A, Ad = (one[self.jointed, 3:].reshape(-1, 3, 3) for one in (self.q, self.qd))
+        inertia = free_motion.inertia(A, self.model.bodies.moment[self.jointed])
+        L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
+        middle = np.linalg.eigvalsh(inertia)[:, 1]
+        whirling = self.nobody.copy()
+        whirling[self.jointed] = h * np.linalg.norm(L, axis=1) > STEADY * middle
+        return self._drawn_along(whirling)
+
+    def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
+        if rule.chord:
+            return np.full(len(struck), Mode.SMOOTH)
+        smooth = np.where(self.remembers, Mode.SMOOTH, Mode.FRESH)
+        dissipative = struck | (self.settings.integrator == "bdf1")
+        return np.where(self.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+
+    def _struck(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
+        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+        if self.settings.integrator != "generalized_alpha" or not smooth.any():
+            return self.nobody
+        return smooth & self._drawn_along((self.backend.touching() != 0) | self.backend.limited())
+
+    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
+        """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
+        it has to be taken again. Those that the way to Newton's start shows are found before."""
+        backend, settings, h = self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = prescribed.goals(self.time + h) if prescribed.any else None
@@ -275,11 +369,14 @@ class Stepper:
             backend.set_loads(*loads)
         kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
         with progress.time("start"):
-            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)
+            backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals, kappa)
             began = backend.read_prescribed() if prescribed.any else None
             self._begin_joints(ch2, h)
-            start(backend, h, self.touching, self.sleep.ripe(self.joints))
+            start(backend, self.touching, self.sleep.ripe(self.joints))
             linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
+            late = self._struck(mode)
+        if late.any():
+            return late
 
         def minimise_step() -> None:
             solve_step(backend, settings, h, self.stiffness, progress, linearized)
@@ -287,20 +384,24 @@ class Stepper:
         try:
             if prescribed.any:
                 nominal = prescribed.nominal(self.time, h)
-                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, minimise_step)
+                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
         except StepFailure as failure:
+            late = self._struck(mode)
+            if late.any():
+                return late
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
-        with progress.time("end"):
-            self._finish(h)
+        return self._struck(mode)
 
-    def _finish(self, h: float) -> None:
+    def _finish(self, h: float, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
         backend = self.backend
+        limited = backend.limited()
         backend.finish()
+        self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
         self._forget()
         self.figures = backend.figures()
         self.work = self.work.after(self.figures)
@@ -311,10 +412,11 @@ class Stepper:
         self._warn_of_turning(h)
         self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
+        self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
-        mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
+        mobile = touching & self.dynamic
         drawn = np.zeros(self.component_count, dtype=bool)
         drawn[self.components[mobile]] = True
         return drawn[self.components]
@@ -342,12 +444,14 @@ class Stepper:
         return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"
 
     def _warn_of_turning(self, h: float) -> None:
-        """Say once that a body turns by more than 1 rad in a step: it shrinks along the way, and friction sees chords."""
+        """Say once that a body turns by more than 1 rad in a step: forces and contacts see the ends of its way alone, and on
+        chords it is braked."""
         if self.warned_of_turning or h * self.figures.fastest < 1.0:
-            return  # |W - W^T| / 2 is at most |dA/dt| where A is close to a rotation
-        A, Ad = self.q[:, 3:].reshape(-1, 3, 3), self.qd[:, 3:].reshape(-1, 3, 3)
-        W = Ad @ A.transpose(0, 2, 1)
-        turn = 0.5 * h * np.linalg.norm(W - W.transpose(0, 2, 1), axis=(1, 2)) / np.sqrt(2.0)
+            return  # |dA/dt|_F is sqrt(2) times the angular velocity of a rigid body, and on chords 1.2 times at 1 rad
+        A, before = (q[:, 3:].reshape(-1, 3, 3) for q in (self.q, self.previous_q))
+        rate = np.linalg.norm(axial(self.qd[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)), axis=1)
+        turned = np.linalg.norm(rotation_vectors(A @ before.transpose(0, 2, 1)), axis=1)
+        turn = np.maximum(h * rate, turned)
         if turn.max() > 1.0:
             self.warned_of_turning = True
             body = self.model.bodies.names[int(turn.argmax())]

@@ -1,0 +1,83 @@
+"""The way of a (sub)step: not only the iterates are free of intersections, but every body's arc between the two states.
+
+The iterates of a minimisation never cross, but they may walk around one another: what a fast body is thrown at may end up
+behind it. So when a (sub)step has converged, the arcs from the old state to the new one (`abd.contact.path.between`) are
+proven free by conservative advancement. Where they are not, the (sub)step is taken again, shorter: up to the first
+collision found, and where that is at once a quarter of it. What was proven is kept, and the next attempt is longer again.
+
+    attempt 1   |--------------------------------------x--------|   not free beyond x
+    attempt 2   |--------------------------------------|            free, kept
+    attempt 3                                          |x-------|   a body walked around the other
+    attempt 4                                          |--|         the impact
+    attempt 5                                             |-----|   free, the rest of the step
+"""
+
+from __future__ import annotations
+
+from abd.errors import StepFailure
+
+HALVINGS = 20
+"""How often a frame may be halved so that all ways are free."""
+CLOSE = 8
+"""A collision within the first such part of a (sub)step, or nearer, is one in which it begins."""
+SHORTER = 4
+"""What a (sub)step that begins in a collision is divided by."""
+LONGER = 8
+"""How much longer than the last one that was free a (sub)step may be, where one of this frame was not."""
+
+
+class NotFree(StepFailure):
+    """A (sub)step whose way is not free; `share` of it is."""
+
+    def __init__(self, share: float, bodies: tuple[str, ...], h: float):
+        names = " and ".join(f"'{name}'" for name in bodies) or "a body that is strained by more than half"
+        super().__init__(
+            "passed",
+            f"{names}: the way of a substep of {h:.3g} s is not proven free of collisions, which was halved {HALVINGS} "
+            "times; take a smaller solver.dt",
+            bodies=bodies,
+        )
+        self.share = share
+
+
+class Pieces:
+    """Lengths of the substeps that make a (sub)step of h [s], in ticks of a frame's `dt` [s] halved `HALVINGS` times.
+
+    Attributes:
+        left: ticks that remain; next: of them those of the next substep.
+    """
+
+    def __init__(self, h: float, dt: float):
+        self.left = self.next = max(1, round(h / dt * 2**HALVINGS))
+        self.tick = h / self.left
+        self.refused = False
+
+    @property
+    def length(self) -> float:
+        """Of the next substep [s]."""
+        return self.next * self.tick
+
+    def free(self) -> None:
+        """The substep was taken."""
+        self.left -= self.next
+        self.next = min(self.left, LONGER * self.next)
+
+    def shorten(self, share: float) -> bool:
+        """The way of the substep is free up to a share of it only; False if it cannot be shorter."""
+        self.refused = True
+        if self.next == 1:
+            return False
+        ahead = min(int(share * self.next), self.next - 1)
+        self.next = ahead if CLOSE * ahead >= self.next else max(1, self.next // SHORTER)
+        return True
+
+
+def prove_free(backend, names: list[str], h: float) -> None:
+    """Prove the way of a (sub)step of h [s] that has converged.
+
+    Raises:
+        NotFree: it is not free, or could not be proven so.
+    """
+    share, bodies = backend.free_way(h)
+    if share < 1.0:
+        raise NotFree(share, tuple(names[body] for body in bodies), h)

@@ -1,0 +1,158 @@
+"""The way between two states: the arc of every body, and how far it is proven free; mirrors ``abd/contact/path.py``
+(`between`) and ``abd/contact/ccd.py`` (`way_shares`).
+"""
+
+import warp as wp
+
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, arc, axial, identity3, rotation
+from cuda_kernels.ccd import ANY_GAP, ENOUGH, MAX_ADVANCES, is_far, march
+from cuda_kernels.matrices import polar
+from cuda_kernels.paths import bound_arc, deformed_radius
+from cuda_kernels.surfaces import Surfaces, primitives, proximity, separation
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+SMALL = wp.constant(wp.float64(1.0e-9))
+"""Sine of an angle below which it is the angle, and its axis is not to be had from it."""
+PI = wp.constant(wp.float64(3.141592653589793))
+MANY = wp.constant(wp.int32(4096))
+"""Advances on a way: tight gaps and turning bodies take hundreds, and few candidates need them."""
+
+
+@wp.func
+def nearest_rotation_vector(R: wp.mat33d, near: wp.vec3d) -> wp.vec3d:
+    """Of all rotation vectors [rad] of the rotation R the one that is nearest to `near`.
+
+    With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` has the axis where
+    the skew part vanishes, at half a turn.
+    """
+    v = axial(R)
+    sine = wp.length(v)
+    cosine = HALF * (R[0, 0] + R[1, 1] + R[2, 2] - ONE)
+    w = v
+    n = v
+    if cosine < ZERO:
+        dyad = HALF * (R + wp.transpose(R)) - cosine * identity3()
+        k = wp.int32(0)
+        if dyad[1, 1] > dyad[k, k]:
+            k = 1
+        if dyad[2, 2] > dyad[k, k]:
+            k = 2
+        n = wp.normalize(wp.vec3d(dyad[k, 0], dyad[k, 1], dyad[k, 2]))
+        if wp.dot(n, v) < ZERO:
+            n = -n
+        w = wp.atan2(sine, cosine) * n
+    elif sine > SMALL:
+        n = v / sine
+        w = wp.atan2(sine, cosine) * n
+    else:
+        # no angle at all: whole turns go about the axis that is asked for
+        n = wp.normalize(near)
+    turns = wp.round((wp.dot(near, n) - wp.dot(w, n)) / (TWO * PI))
+    return w + TWO * PI * turns * n
+
+
+@wp.kernel
+def way_paths(
+    first: wp.int32,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    now: Pose,
+    pose: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    h: wp.float64,
+    back: wp.int32,
+    path: Path,
+    motion: wp.array(dtype=wp.float64),
+):
+    """The way of every body in a step of h [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
+    `now` if `back`: the same curve.
+
+    No vertex moves further than its `motion` [m]; that is infinite where the strain of the way is more than half, which
+    bends lines further than the search of candidates reckons with.
+    """
+    b = wp.tid() + first
+    A0 = now.A[b]
+    A1 = pose.A[b]
+    D = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = velocity[b, 3 + 3 * r + c]
+    near = h * axial(D * wp.inverse(A0))
+    w = nearest_rotation_vector(polar(A1) * wp.transpose(polar(A0)), near)
+    p = now.p[b]
+    dp = pose.p[b] - now.p[b]
+    if back != 0:
+        w = -w
+        p = pose.p[b]
+        dp = -dp
+        A0 = pose.A[b]
+        A1 = now.A[b]
+    path.p[b] = p
+    path.A[b] = A0
+    path.dp[b] = dp
+    S = rotation(-w) * A1 * wp.inverse(A0) - identity3()
+    change = A1 - A0
+    if wp.ddot(change, change) == ZERO and wp.length(near) < PI:
+        # what stands still does so to the last bit
+        w = wp.vec3d()
+        S = wp.mat33d()
+    path.w[b] = w
+    path.S[b] = S
+    bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A0))
+    motion[b] = wp.length(dp) + path.reach[b]
+    if not (path.strain[b] <= HALF):
+        motion[b] = wp.float64(wp.inf)
+
+
+@wp.kernel
+def way_shares(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    minimum: wp.float64,
+    approach: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
+    back: wp.int32,
+    least: wp.float64,
+    share: wp.array(dtype=wp.float64),
+):
+    """How far the way of a batch of candidates is proven free, 1 where it is free as a whole; listed = [pairs, candidates].
+
+    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, or lower
+    bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value at the
+    other end, and a fifth of it is kept; no less than `least` [m] if that is smaller.
+    """
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        i = pairs[c[0]][0]
+        j = pairs[c[0]][1]
+        closer = approach[c[0]]
+        gap = known[k]
+        if back == 0:
+            gap = wp.max(gap - closer, ZERO)
+        alpha = ONE
+        if not is_far(closer, gap, ONE):
+            alpha = ZERO
+            floor = ANY_GAP
+            cap = MAX_ADVANCES
+            if back == 0:
+                floor = least
+            for attempt in range(2):
+                if alpha < ONE:
+                    if attempt == 1:
+                        prim = primitives(s, i, j, c[1], c[2], c[3])
+                        end = proximity(
+                            c[1], prim,
+                            path.p[i] + path.dp[i], arc(path, i, ONE), path.p[j] + path.dp[j], arc(path, j, ONE), s.plane[j],
+                        )  # fmt: skip
+                        left = wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO)
+                        floor = wp.min(floor, ENOUGH * left)
+                        cap = MANY
+                    alpha = march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)
+        share[k] = alpha

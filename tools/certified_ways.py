@@ -1,0 +1,160 @@
+"""Whether the ways between the frames of a trajectory are free, by `ipctk`'s continuous collision detection.
+
+Between two states a body follows an arc: its centre of mass goes straight, its map is ``exp(alpha W) (1 + alpha S) A``, with
+W the rotation between the polar factors on the branch that its velocity says. A point of it leaves the chord between two
+alphas, a apart, by at most ``a^2 r (|W|^2 (1 + |S|) + 2 |W| |S|) / 8``, r its distance from the centre. Chords are checked
+with both bodies' bounds as minimum separation; where they are not clear of it, both halves of the way are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ipctk
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+DEPTH = 8
+"""How often a way is halved before it counts as not free."""
+KEPT = 0.1
+"""Share of the gap at the beginning of a part of a way that additive CCD keeps: what closes by more is halved first."""
+ADVANCES = 10_000
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """Ways of n bodies: centres (n, 3) and their displacement [m], maps (n, 3, 3), W (n, 3) [rad], S (n, 3, 3)."""
+
+    center: np.ndarray
+    start: np.ndarray
+    moved: np.ndarray
+    A: np.ndarray
+    w: np.ndarray
+    S: np.ndarray
+
+    @classmethod
+    def between(cls, center: np.ndarray, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: float) -> Arcs:
+        """From transforms (n, 4, 4) with velocities (n, 4, 4) to others h [s] later; `center` (n, 3) in the mesh frames."""
+        places = [np.einsum("nij,nj->ni", T[:, :3, :3], center) + T[:, :3, 3] for T in (now, then)]
+        A, B = now[:, :3, :3], then[:, :3, :3]
+        spin = velocity[:, :3, :3] @ np.linalg.inv(A)
+        said = (
+            0.5
+            * h
+            * np.stack([spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]], 1)
+        )
+        w = Rotation.from_matrix(_polar(B) @ _polar(A).transpose(0, 2, 1)).as_rotvec()
+        angle = np.linalg.norm(w, axis=1)
+        # without an angle whole turns go about the axis that the velocity says
+        axis = np.where((angle > 1e-9)[:, None], w, said)
+        length = np.linalg.norm(axis, axis=1)
+        axis /= np.where(length > 0.0, length, 1.0)[:, None]
+        w += 2.0 * np.pi * np.round((np.sum(said * axis, axis=1) - angle) / (2.0 * np.pi))[:, None] * axis
+        S = Rotation.from_rotvec(-w).as_matrix() @ B @ np.linalg.inv(A) - np.eye(3)
+        return cls(center, places[0], places[1] - places[0], A, w, S)
+
+    def transforms(self, alpha: float) -> np.ndarray:
+        """(n, 4, 4) at alpha."""
+        out = np.tile(np.eye(4), (len(self.A), 1, 1))
+        out[:, :3, :3] = Rotation.from_rotvec(alpha * self.w).as_matrix() @ (self.A + alpha * self.S @ self.A)
+        place = self.start + alpha * self.moved
+        out[:, :3, 3] = place - np.einsum("nij,nj->ni", out[:, :3, :3], self.center)
+        return out
+
+    def bends(self, radius: np.ndarray) -> np.ndarray:
+        """(n,) bounds of the second derivative of points up to `radius` (n,) from the centres [m]."""
+        turn, strain = np.linalg.norm(self.w, axis=1), np.linalg.norm(self.S, 2, axis=(1, 2))
+        return radius * (turn**2 * (1.0 + strain) + 2.0 * turn * strain)
+
+
+def _polar(A: np.ndarray) -> np.ndarray:
+    U, _, Vt = np.linalg.svd(A)
+    return U @ Vt
+
+
+class WayCheck:
+    """The ways of all bodies of a scene (`certify.Scene`, `certify.World`) from one frame to the next."""
+
+    def __init__(self, scene, worlds: list, center: np.ndarray):
+        self.scene, self.worlds, self.center = scene, worlds, center
+        self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT)
+
+    def check(
+        self, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: float
+    ) -> list[tuple[tuple[int, ...], str]]:
+        """Bodies whose way could not be shown to be free, and where on it."""
+        scene = self.scene
+        self.arcs = Arcs.between(self.center, now, then, velocity, h)
+        arms = scene.rest - self.center[scene.owner]
+        lengths = np.linalg.norm(np.einsum("vij,vj->vi", now[scene.owner, :3, :3], arms), axis=1)
+        radius = np.zeros(len(now))
+        np.maximum.at(radius, scene.owner, lengths)
+        self.bends = self.arcs.bends(radius)
+        found = []
+        for world in self.worlds:
+            found += self._surfaces(world, 0.0, 1.0, self._at(0.0), self._at(1.0), DEPTH)
+        return found + self._half_spaces(0.0, 1.0, self._at(0.0), self._at(1.0), DEPTH)
+
+    def _at(self, alpha: float) -> np.ndarray:
+        """(v, 3) positions of all vertices at alpha."""
+        return self.scene.positions(self.arcs.transforms(alpha))
+
+    def _surfaces(self, world, a: float, b: float, start, end, depth: int) -> list:
+        """Pairs of bodies of a world whose chords over [a, b] are too close, halved where that may be the chords' fault."""
+        x, y = (np.asfortranarray(all_of[world.vertices]) for all_of in (start, end))
+        away = 2.0 * float(self.bends[world.owner].max(initial=0.0)) * (b - a) ** 2 / 8.0
+        near = ipctk.Candidates()
+        near.build(world.mesh, x, y, 0.5 * (world.xi + away) * 1.01)
+        if near.empty():
+            return []
+        if world.plain and near.is_step_collision_free(world.mesh, x, y, away, self.ccd):
+            return []
+        close = self._close(world, near, x, y, (b - a) ** 2 / 8.0)
+        if not close:
+            return []
+        if depth == 0:
+            return [(pair, f"the way is not free between {a:.4g} and {b:.4g} of it") for pair in sorted(close)]
+        middle = 0.5 * (a + b)
+        between = self._at(middle)
+        first = self._surfaces(world, a, middle, start, between, depth - 1)
+        return first or self._surfaces(world, middle, b, between, end, depth - 1)
+
+    def _close(self, world, near, x, y, share: float) -> set[tuple[int, int]]:
+        """Pairs of bodies that candidates show to be closer than their separation, chords' allowance included."""
+        scene, found = self.scene, set()
+        groups = (near.fv_candidates, near.ee_candidates, near.ev_candidates, near.vv_candidates)
+        for candidate in (one for group in groups for one in group):
+            ids = [k for k in candidate.vertex_ids(world.edges, world.faces) if k >= 0]
+            i, j = world.owner[ids[0]], world.owner[ids[-1]]
+            if not scene.may_touch(np.array([i]), np.array([j]))[0]:
+                continue
+            away = (self.bends[i] + self.bends[j]) * share
+            xi = scene.radius[i] + scene.radius[j] + scene.minimum_separation
+            ends = [side[ids].ravel() for side in (x, y)]
+            hit, _ = candidate.ccd(*ends, min_distance=xi + away, narrow_phase_ccd=self.ccd)
+            if hit:
+                found.add((int(min(i, j)), int(max(i, j))))
+        return found
+
+    def _half_spaces(self, a: float, b: float, start, end, depth: int) -> list:
+        scene, found = self.scene, set()
+        if not len(scene.start):
+            return []
+        bodies = scene.bodies_in_order
+        for plane in np.flatnonzero(np.isfinite(scene.plane[:, 3])):
+            normal, offset = scene.plane[plane, :3], scene.plane[plane, 3]
+            height = np.minimum(start @ normal, end @ normal) - offset
+            gap = np.minimum.reduceat(height, scene.start) - scene.radius[bodies] - scene.radius[plane]
+            gap -= scene.minimum_separation + self.bends[bodies] * (b - a) ** 2 / 8.0
+            relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
+            found |= {(int(body), int(plane)) for body in bodies[relevant & ~(gap > 0.0)]}
+        if not found:
+            return []
+        if depth == 0:
+            return [
+                (pair, f"a vertex goes beyond the half-space between {a:.4g} and {b:.4g}") for pair in sorted(found)
+            ]
+        middle = 0.5 * (a + b)
+        between = self._at(middle)
+        first = self._half_spaces(a, middle, start, between, depth - 1)
+        return first or self._half_spaces(middle, b, between, end, depth - 1)
