@@ -79,9 +79,7 @@ class Rows:
         return len(self.joint)
 
 
-def compile_rows(
-    joints: Sequence[Joint], mass: np.ndarray | None = None, tolerance: np.ndarray | None = None
-) -> Rows:
+def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> Rows:
     """Rows of a scene's joints that are not compliant, in the order of the joints; of exact ones their points alone.
 
     Args:
