@@ -32,9 +32,9 @@ def summary(model: Model) -> list[str]:
     if model.joints:
         lines.extend(_mechanisms(model))
     lines.append(
-        f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, "
-        f"tolerance {settings.tolerance:.3g} m/s, contact within {_activations(model)} m"
+        f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, contact within {_activations(model)} m"
     )
+    lines.append(f"scales: tolerance {settings.tolerance:.3g} m/s, {_kappa(model)}")
     return lines + [f"note: {note}" for note in model.notes]
 
 
@@ -66,6 +66,15 @@ def _mechanisms(model: Model) -> list[str]:
     if len(found) > MECHANISMS_SHOWN:
         lines.append(f"and {len(found) - MECHANISMS_SHOWN} more mechanisms")
     return lines
+
+
+def _kappa(model: Model) -> str:
+    """Range of the stiffness of the dynamic bodies."""
+    kappa = model.bodies.kappa[model.bodies.kind == Kind.DYNAMIC]
+    if len(kappa) == 0:
+        return "no kappa: no dynamic body"
+    low, high = kappa.min(), kappa.max()
+    return f"kappa {low:.2g} Pa" if low == high else f"kappa from {low:.2g} to {high:.2g} Pa"
 
 
 def _masses(model: Model) -> str:

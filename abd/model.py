@@ -300,7 +300,8 @@ class Settings:
         retries: how often a failed step is halved before the run stops.
         linear_solver: "auto", "direct" or "pcg".
         linear_tolerance: relative residual of pcg, in the norm of its preconditioner.
-        joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; linear ones hold to 1e-9.
+        joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; None: 1e-8 rad, and that share of the size
+            of the smaller body. Linear ones hold to 1e-9 of its half length (`abd.joints.sizes`).
         kinematic_block: "fail" or "lag": what a kinematic body does whose target is blocked.
         sleep_speed: islands whose vertices all stay below it for `sleep_time` [s] are left alone until something comes
             near [m/s]; 0 = never.
@@ -326,7 +327,7 @@ class Settings:
     retries: int = 8
     linear_solver: str = "auto"
     linear_tolerance: float = 1e-4
-    joint_tolerance: float = 1e-8
+    joint_tolerance: float | None = None
     kinematic_block: str = "fail"
     sleep_speed: float = 0.0
     sleep_time: float = 0.5

@@ -208,7 +208,7 @@ def test_resolved_scene_names_what_follows_from_the_geometry(tmp_path):
     assert "d_hat" not in table["solver"], "it goes by pairs"
     assert table["solver"]["tolerance"] == pytest.approx(0.013) and "tolerance_relative" not in table["solver"]
     assert table["output"] == {"frames": 10, "every": 1}
-    assert table["body"][0]["kappa"] == 1e9
+    assert table["body"][0]["kappa"] == "auto"
     assert abd.load(tmp_path / "scene.toml").check() == []
 
 
@@ -361,7 +361,9 @@ def test_json_schema_describes_the_models():
     assert schema["additionalProperties"] is False
     body = schema["$defs"]["BodySpec"]["properties"]
     assert set(body) == set(BodySpec.model_fields)
-    assert body["kappa"]["unit"] == "Pa" and body["kappa"]["exclusiveMinimum"] == 0
+    dt = schema["$defs"]["SolverSpec"]["properties"]["dt"]
+    assert dt["unit"] == "s" and dt["exclusiveMinimum"] == 0 and body["kappa"]["unit"] == "Pa"
+    assert {"type": "number", "exclusiveMinimum": 0} in body["kappa"]["anyOf"]
 
 
 def test_public_names_are_loaded_on_use():

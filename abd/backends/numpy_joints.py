@@ -8,7 +8,7 @@ from abd.joints import laws, measured_rows, rows, table
 from abd.joints.forces import LIMITS
 from abd.joints.laws import SLOTS, Law
 from abd.joints.measures import MeasureKind
-from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
+from abd.joints.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
 
@@ -122,7 +122,7 @@ class NumpyJoints:
         """(l + R,) residuals of the exact rows over their tolerances; a drive at its largest effort has none."""
         s = self.system
         F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
-        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / LINEAR_TOLERANCE
+        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / s.linear.tolerance
         x, p = self._values(q), self.p
         held = self._held()
         capped = (self.law == Law.SATURATED) & (p[:, 0] * np.abs(x - p[:, 1]) >= p[:, 3])
@@ -164,7 +164,7 @@ class NumpyJoints:
         tolerance; rows of bodies left aside (n,) do not count."""
         held = (self.p[:, 6] > 0.0) & (self.law == Law.QUADRATIC)
         sizes = np.divide(np.abs(measured), self.p[:, 6], out=np.zeros(len(measured)), where=held)
-        over = np.concatenate([np.linalg.norm(linear, axis=1) / LINEAR_TOLERANCE, sizes])
+        over = np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
         return float(over[~aside[self.owners]].max(initial=0.0))
 
     def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:

@@ -20,10 +20,6 @@ from abd.joints.measures import Measure
 from abd.joints.rows import Rows
 from abd.joints.table import MeasureTable, carry, linearize, values
 
-LINEAR_TOLERANCE = 5e-10
-"""What exact linear rows hold to [m]: hinges, whose two points lie half a metre from the anchor, to 1e-9 rad then."""
-
-
 KEPT = 0.1
 """Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
 LIMIT_CUTS = 60

@@ -24,6 +24,7 @@ from abd.scene.joints import compile_joint
 from abd.scene.matter import MatterSource
 from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
+from abd.scene.scales import default_kappa, default_tolerance
 from abd.scene.schema import BodySpec, SceneSpec
 from abd.scene.surfaces import Piece, SurfaceSource
 
@@ -72,7 +73,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
             if record.motion is not None
         },
     )
-    model, moved = _closed(model)
+    model, moved = _closed(_scaled(_rigid(model), spec))
     return replace(model, notes=list(dict.fromkeys([*notes, *moved, *start_notes(model)])))
 
 
@@ -211,7 +212,7 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
         mass=rows("mass"),
         moment=rows("moment", 3),
         volume=rows("volume"),
-        kappa=of_spec("kappa", float),
+        kappa=records.spread(np.array([_kappa(record) for record in firsts])),
         elasticity=rows("elasticity", dtype=np.int32),
         body_frame=rows("body_frame", 4, 4),
         q=records.q,
@@ -226,6 +227,32 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
         world=of_spec("world", np.int32),
         radius=rows("radius"),
     )
+
+
+def _kappa(record: BodyRecord) -> float:
+    """Stiffness [Pa] that is given for a body; not a number where it is to be chosen."""
+    return np.nan if record.spec.kappa == "auto" else record.spec.kappa
+
+
+def _rigid(model: Model) -> Model:
+    """The model with the stiffness of all bodies that give none."""
+    bodies = model.bodies
+    open_ones = np.isnan(bodies.kappa)
+    if not open_ones.any():
+        return model
+    return replace(model, bodies=replace(bodies, kappa=np.where(open_ones, default_kappa(model), bodies.kappa)))
+
+
+def _scaled(model: Model, spec: SceneSpec) -> Model:
+    """The model with the tolerances that follow from its bodies, where none is given."""
+    solver, settings = spec.solver, model.settings
+    if not np.isnan(settings.tolerance):
+        return model
+    tolerance = default_tolerance(model)
+    friction = settings.friction_tolerance
+    if solver.friction_tolerance is None:
+        friction = min(tolerance, 0.05 * solver.eps_v)
+    return replace(model, settings=replace(settings, tolerance=tolerance, friction_tolerance=friction))
 
 
 def _materials(spec: SceneSpec) -> Materials:
@@ -305,7 +332,9 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
     if output.duration is not None:
         # A duration of 0.3 s at dt = 0.1 s is three frames, although 0.3 / 0.1 rounds to above 3.
         frames = max(1, math.ceil(output.duration / solver.dt - 1e-9))
-    tolerance = solver.tolerance if solver.tolerance_relative is None else solver.tolerance_relative * diagonal
+    tolerance = np.nan if solver.tolerance is None else solver.tolerance
+    if solver.tolerance_relative is not None:
+        tolerance = solver.tolerance_relative * diagonal
     friction_tolerance = solver.friction_tolerance
     if friction_tolerance is None:
         friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)

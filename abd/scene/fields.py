@@ -19,6 +19,7 @@ from abd.scene.values import (
 )
 
 Number = Annotated[float, BeforeValidator(number_value)]
+PositiveNumber = Annotated[float, Field(gt=0), BeforeValidator(number_value)]
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from abd.scene.fields import (
     LARGEST,
@@ -20,6 +20,7 @@ from abd.scene.fields import (
     Number,
     Orientation,
     Pair,
+    PositiveNumber,
     Scale,
     Spec,
     Triple,
@@ -187,7 +188,12 @@ class BodySpec(Orientation):
     )
     motion: MotionSpec | None = entry(None, "prescribed motion of a kinematic body")
 
-    kappa: Number = entry(1e9, "near-rigidity stiffness, sensibly 1e7 to 1e11", unit="Pa", gt=0)
+    kappa: Literal["auto"] | PositiveNumber = entry(
+        "auto",
+        "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
+        "to them, so that they strain by 1e-5 at most; of others 1e9, more if their own forces or spin ask for it",
+        unit="Pa",
+    )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
     material: str = entry("default", "name of a [[material]], for friction")
     group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
@@ -261,7 +267,7 @@ class SolverSpec(Spec):
         "what contact counts: every local minimum of distance once, however surfaces are cut into triangles, or all pairs "
         "of primitives, as rigid-ipc does",
     )
-    contact_stiffness: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
+    contact_stiffness: Literal["auto"] | PositiveNumber = entry(
         "auto",
         "stiffness of the barrier of every pair, J/m^2 for cubic; auto: by pair, from masses, gravity and loads of the two "
         "bodies",
@@ -271,7 +277,13 @@ class SolverSpec(Spec):
     friction_iterations: Count = entry(
         1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
     )
-    tolerance: Number = entry(1e-3, "largest speed of a vertex in the last Newton step", unit="m/s", gt=0)
+    tolerance: Number | None = entry(
+        None,
+        "largest speed of a vertex in the last Newton step; default: 1e-3, but 3.2e-4 to 9.6e-4 of sqrt(g L), L the median "
+        "length of the bodies, and at most 1e-4 L per step: 1e-3 for bodies of 0.1 m to 1 m",
+        unit="m/s",
+        gt=0,
+    )
     tolerance_relative: Number | None = entry(
         None, "tolerance as a multiple of the scene's bounding-box diagonal, instead of `tolerance`", unit="1/s", gt=0
     )
@@ -287,9 +299,11 @@ class SolverSpec(Spec):
         "auto", "factorisation (direct), conjugate gradients (pcg), or by size and structure"
     )
     linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)
-    joint_tolerance: Number = entry(
-        1e-8,
-        "residual that the nonlinear rows of exact joints may keep after a step, m or rad; linear ones hold to 1e-9",
+    joint_tolerance: Number | None = entry(
+        None,
+        "residual that the nonlinear rows of exact joints may keep after a step; default 1e-8 rad, and 1e-8 of the length "
+        "of the smaller body; linear ones hold to 1e-9 of half of it",
+        unit="m or rad",
         gt=0,
     )
     kinematic_block: Literal["fail", "lag"] = entry(

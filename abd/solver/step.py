@@ -30,6 +30,7 @@ from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
+from abd.solver.strain import AGAIN, SAID, strain_warning
 from abd.solver.ways import NotFree, Pieces, prove_free
 from abd.state import State
 
@@ -96,7 +97,7 @@ class Stepper:
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.warned_of_turning = False
+        self.warned_of_turning, self.bearable_strain = False, SAID
         self.restore(state)
 
     @property
@@ -448,6 +449,7 @@ class Stepper:
         self.previous_h = h
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
+        self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
         self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
         self.stiffness.end(backend, h)
@@ -519,3 +521,9 @@ class Stepper:
             self.warned_of_turning = True
             body = self.model.bodies.names[int(turn.argmax())]
             _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())
+
+    def _warn_of_strain(self) -> None:
+        """Say that a body is not rigid, and again where the strain has grown much since."""
+        if (strain := self.figures.orthogonality_error) > self.bearable_strain:
+            self.bearable_strain = AGAIN * strain
+            _log.warning("%s", strain_warning(self.model, self.q))
