@@ -15,6 +15,7 @@ from tool import load_tool
 import abd
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
+from abd.contact.pair_law import widest_activation
 from abd.contact.pairs import body_pairs
 from abd.contact.path import follow, standing
 from abd.contact.surfaces import Surfaces
@@ -59,7 +60,7 @@ def stacked(lower: str, upper: str, gap: float, lying: bool = False, **settings)
 def near(model, q: np.ndarray):
     """All contacts of the two bodies within reach of their barrier, and their gaps [m]."""
     surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    found = find_candidates(model, surfaces, pairs, standing(q), model.settings.d_hat)
+    found = find_candidates(model, surfaces, pairs, standing(q), widest_activation(model))
     listed = contacts(model, surfaces, pairs, found)
     return listed, np.sqrt(contact.closest(listed.positions(q), listed).D) - listed.xi
 
@@ -277,7 +278,7 @@ def test_a_scene_of_one_point_runs(point):
     simulation = abd.Simulation(scene, device=NAME)
     for _ in range(20):
         report = simulation.step()
-    assert report.converged and 0.0 < report.min_gap < simulation.model.settings.d_hat
+    assert report.converged and 0.0 < report.min_gap < widest_activation(simulation.model)
 
 
 def test_a_ball_rolls_down_an_incline():
