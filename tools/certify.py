@@ -178,11 +178,15 @@ class Surface:
 
 
 class World:
-    """The bodies of one world as one collision mesh of ipctk, built once."""
+    """Bodies of one world as one collision mesh of ipctk, built once.
 
-    def __init__(self, scene: Scene, world: int):
+    Args:
+        bodies: (n,) bool, those that are taken; alike: (n,) bool, those of them that are not compared with each other.
+    """
+
+    def __init__(self, scene: Scene, bodies: np.ndarray, alike: np.ndarray):
         self.scene = scene
-        mine = scene.world[scene.owner] == world
+        mine = bodies[scene.owner]
         number = np.cumsum(mine) - 1
         self.vertices = np.flatnonzero(mine)
         self.owner = scene.owner[mine]
@@ -192,6 +196,7 @@ class World:
         # Vertices of equal labels are never compared: bodies of one group, or two bodies joined by a joint.
         count = len(scene.names)
         labels = [np.where(scene.group >= 0, count + scene.group, np.arange(count))]
+        labels.append(np.where(alike, count, np.arange(count)))
         for first, second in matchings(scene.joined_pairs):
             labels.append(np.arange(count))
             labels[-1][second] = first
@@ -200,7 +205,7 @@ class World:
             self.filter = self.filter & ipctk.make_vertex_patches_filter(label[self.owner].astype(np.int32))
         self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[mine]), self.edges, self.faces)
         self.mesh.can_collide = self.filter
-        self.xi = scene.radius.max(initial=0.0) * 2.0 + scene.minimum_separation
+        self.xi = scene.radius[bodies].max(initial=0.0) * 2.0 + scene.minimum_separation
         # All exempt pairs are in the filter and distances are bare: ipctk's own minimum is the smallest gap.
         self.plain = self.xi == 0.0 and scene.enabled.all()
 
@@ -253,6 +258,17 @@ class World:
         return gap, (int(min(first[k], second[k])), int(max(first[k], second[k]))) if gap <= 0.0 else None
 
 
+def parts_of(scene: Scene, world: int) -> list[World]:
+    """The bodies of a world, in two parts where some have a radius far above that of most: ipctk compares all of a part
+    within the largest range, so that the others are compared among themselves, and once more with those."""
+    mine = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
+    thick = mine & (scene.radius > 2.0 * np.median(scene.radius[mine]))
+    if not thick.any():
+        return [World(scene, mine, thick)]
+    thin = mine & ~thick
+    return [World(scene, thin, np.zeros_like(thin)), World(scene, mine, thin)]
+
+
 def certify(run: str | Path, every: int = 1) -> Certificate:
     """Check a run's trajectory.
 
@@ -268,7 +284,7 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
     with h5py.File(path, "r", locking=False) as file:
         frames = int(file.attrs["frames"])
         scene = Scene(file)
-        worlds = [World(scene, int(world)) for world in np.unique(scene.world[scene.owner])]
+        worlds = [one for world in np.unique(scene.world[scene.owner]) for one in parts_of(scene, int(world))]
         found = Certificate(str(run), frames, bodies=len(scene.names), triangles=len(scene.faces))
         time = file["time"][:frames]
         _check_solver(file["solver"], time, scene, found)
