@@ -129,7 +129,7 @@ def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
 @pytest.mark.parametrize("make", [landing_box, workshop])
 def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     simulation = abd.Simulation(make(integrator=integrator), device=NAME)
-    for _ in range(14 if make is landing_box else 10):
+    for _ in range(14 if make is landing_box else 2):
         simulation.step()
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)

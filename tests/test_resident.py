@@ -212,7 +212,7 @@ def test_some_sleep_while_others_end_at_different_iterations():
     """Before each lagging everything is linearised once, those that ended the last one early included."""
     solver = {"sleep_speed": 2e-3, "sleep_time": 0.03, "friction_iterations": 2}
     host, resident = pair(apart(**solver))
-    for _ in range(12):
+    for _ in range(7):
         step_both(host, resident, ROUNDING)
     assert host.backend.sleeping.sum() == resident.backend.sleeping.sum() == 1
 
