@@ -64,7 +64,7 @@ def test_a_slope_made_of_triangles_is_no_different(integrator, off):
     normal, downhill = np.array([sin(SLOPE), 0.0, cos(SLOPE)]), np.array([cos(SLOPE), 0.0, -sin(SLOPE)])
     common = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": np.degrees(SLOPE)}, "material": "rough"}
     scene.add_body("plate", kind="static", box=(4.0, 1.0, 0.2), position=tuple(-0.1 * normal), **common)
-    above = 0.1 * normal + 4e-3 * normal - 1.5 * downhill + (0.0, 0.03, 0.0)
+    above = 0.1 * normal + 2e-4 * normal - 1.5 * downhill + (0.0, 0.03, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=tuple(above), **common)
     simulation = abd.Simulation(scene, device=NAME)
     speeds = []

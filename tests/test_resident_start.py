@@ -133,8 +133,9 @@ def test_starts_are_those_of_the_host(name):
 
 
 def test_second_paths_and_islands_that_stay_are_met():
-    """All branches of a start: on the host, and so on the device."""
-    assert {(1, 1), (1, 2), (2, 2), (2, 3)} <= set(follow_starts(stack(), STEPS))
+    """All branches of a start: on the host, and so on the device. Boxes that fall on one another, and one by itself."""
+    falling = boxes([[0.1015, 0.303, 0.5045, 0.706], [0.15]])
+    assert {(1, 1), (1, 2), (2, 2), (2, 3)} <= set(follow_starts(falling, STEPS, ROUNDING))
 
 
 def test_a_second_path_that_needs_another_list():
