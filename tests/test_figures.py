@@ -10,6 +10,8 @@ from on_device import DEVICE, NAME, assert_close
 import abd
 from abd.backends.on_numpy import NumpyBackend
 from abd.backends.totals import Section, Totals
+from abd.backends.upload import upload_law
+from abd.contact.pair_law import PairLaw
 from abd.energies import external_work, kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.forces import row_work
 from abd.joints.readings import Readings
@@ -152,15 +154,23 @@ def test_figures_of_contacts_are_those_of_the_definitions():
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 5000])
 def test_totals_do_not_depend_on_threads(count):
     """Folded in chunks of 64: three levels for 5000 items; nothing is left over from larger counts."""
-    totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(3, figures.CONTACT_SUMS)})
+    totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(4, figures.CONTACT_SUMS)})
     rng = np.random.default_rng(count)
+    scene = abd.Scene()
+    for name, x in (("a", 0.0), ("b", 1.0)):
+        scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0, 0))
+    model = scene.compile()
+    law, pairs = PairLaw(model), DEVICE.upload([[0, 1]], wp.vec2i)
+    between, activation = upload_law(law, DEVICE), law.d_hat.min()
     for size in (6000, count):
-        energy, gap = rng.normal(size=size), rng.uniform(size=size)
+        energy, gap = rng.normal(size=size), 4.0 * rng.uniform(size=size)
         arrays = [DEVICE.upload(one, wp.float64) for one in (energy, gap)]
-        totals.launch("contact", figures.contact_figures, size, *arrays, 0.25, grain=1)
-    total, active, closest = totals.read()["contact"]
+        listed = pairs, DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
+        totals.launch("contact", figures.contact_figures, size, *arrays, *listed, between, grain=1)
+    total, active, closest, _ = totals.read()["contact"]
     assert total == pytest.approx(energy.sum(), abs=1e-12 * np.abs(energy).sum())
-    assert active == np.count_nonzero(gap < 0.25) and -closest == gap.min(initial=np.inf)
+    assert active == np.count_nonzero(gap < 1.0)
+    assert -closest == pytest.approx(activation * gap.min(initial=np.inf), rel=1e-14)
     assert totals.read()["other"] == 0.0
 
 

@@ -152,7 +152,8 @@ def test_a_blocked_kinematic_body_is_named():
 
 def test_a_kinematic_body_may_lag_behind_its_target():
     simulation, reports = advance(pinched("lag"), 60)
-    assert 0.24 < simulation.bodies["ram"].transform[0, 3] < 0.25 + 1e-9
+    # gaps are so small that it shows how little the box is squeezed
+    assert 0.24 < simulation.bodies["ram"].transform[0, 3] < 0.25 + 1e-5
     assert all(report.min_gap > 0.0 for report in reports)
 
 

@@ -26,6 +26,10 @@ REACHED = 1e-3
 """Share of a step's displacement that may be missing when the way to the target is not free (as in rigid-ipc)."""
 
 
+ROOM, CLOSE = 0.5, 0.05
+"""Shares of a tight gap that a body leaves on its way to its target, and on the last part of it, within the tolerance."""
+
+
 class Prescribed:
     """The k kinematic bodies of a model.
 
@@ -77,8 +81,9 @@ class Prescribed:
             pull = unit * float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
             backend.set_pull(pull, lp, lA)
         enough = np.maximum(REACHED * travel, resolution)
+        near = False
         for _ in range(ROUNDS):
-            self._close(backend, goals)
+            self._close(backend, goals, CLOSE if near else ROOM)
             minimise_step()
             q = backend.read_prescribed()
             missing = _missing(goals, q)
@@ -86,7 +91,11 @@ class Prescribed:
             open_ones = bodies[far]
             if (missing[far] <= enough[far]).all():
                 self.late = open_ones[:0]
-                return
+                if near or self.may_lag or not far.any():
+                    return
+                # what is missing is within the tolerance; once more, it may take all but a little of a tight gap
+                near = True
+                continue
             remaining = float(missing.max())
             idle = idle + 1 if remaining > STALLED * closest else 0
             if idle == PATIENCE:
@@ -117,16 +126,16 @@ class Prescribed:
         """(k,) distances between the targets for `time` and for `time` + h."""
         return _missing(self.goals(time + h), self.goals(time))
 
-    def _close(self, backend, goals: np.ndarray) -> None:
+    def _close(self, backend, goals: np.ndarray, room: float) -> None:
         """Set bodies on their targets where the arc to them is free, and hold them there.
 
-        A move that would take more than half of a tight gap is left to the next rounds: a barrier squeezed by a body
-        that is held has no way out.
+        A move that would leave less than a share `room` of a tight gap is left to the next rounds: a barrier squeezed by a
+        body that is held has no way out.
         """
         far = self.bodies[_missing(goals, backend.read_prescribed()) > 0.0]
-        if len(far) and not self._move(backend, far) and len(far) > 1:
+        if len(far) and not self._move(backend, far, room) and len(far) > 1:
             for body in far:
-                self._move(backend, body)
+                self._move(backend, body, room)
         # an arc ends within rounding of its goal
         reached = _missing(goals, backend.read_prescribed()) <= 1e-14 * (1.0 + np.abs(goals).max(axis=1))
         held = self._marked(self.bodies[reached])
@@ -140,12 +149,12 @@ class Prescribed:
         marks[chosen] = True
         return marks
 
-    def _move(self, backend, chosen: np.ndarray) -> bool:
+    def _move(self, backend, chosen: np.ndarray, room: float) -> bool:
         """Move the chosen bodies along their arcs to their goals, if that leaves room; returns whether it did."""
         alpha = backend.follow_velocity(self._marked(chosen))
         if not (alpha == 1.0).all():
             return False
-        roomy = 0.5 * min(_closest(backend), 1.0)
+        roomy = room * min(_closest(backend), 1.0)
         backend.try_step(alpha)
         backend.accept()
         if _closest(backend) >= roomy:
