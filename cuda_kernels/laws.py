@@ -48,7 +48,7 @@ def leaving(p: Parameters, g: wp.float64) -> wp.vec3d:
         return wp.vec3d()
     if y < p[7]:
         return p[6] / p[7] * wp.vec3d(HALF * y * y, y, ONE)
-    return p[6] * wp.vec3d(y - HALF * p[7], ONE, ONE / y)
+    return p[6] * wp.vec3d(y - HALF * p[7], ONE, ZERO)
 
 
 @wp.func

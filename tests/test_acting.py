@@ -14,7 +14,7 @@ DEVICES = ["numpy", NAME]
 
 
 def free_box(device=NAME, gravity=(0, 0, 0), **keys):
-    scene = abd.Scene(gravity=gravity, solver={"dt": 0.01})
+    scene = abd.Scene(gravity=gravity, solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_body("box", box=(0.3, 0.2, 0.1), mass=2.0, **keys)
     scene.add_body("wall", box=(0.1, 1, 1), kind="static", position=(5, 0, 0))
     return abd.Simulation(scene, device=device)

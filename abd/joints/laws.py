@@ -104,7 +104,7 @@ def _leaving(p, g):
     y, eps = np.maximum(0.0, g - p[5]), np.where(p[6] > 0.0, p[7], 1.0)
     slow = y < eps
     energy = np.where(slow, 0.5 * y * y / eps, y - 0.5 * eps)
-    return p[6] * energy, p[6] * np.minimum(y / eps, 1.0), p[6] * np.where(y > 0.0, 1.0 / np.maximum(y, eps), 0.0)
+    return p[6] * energy, p[6] * np.minimum(y / eps, 1.0), p[6] * np.where(slow & (y > 0.0), 1.0 / eps, 0.0)
 
 
 def push(kappa: np.ndarray, width: np.ndarray, gap: np.ndarray) -> np.ndarray:
