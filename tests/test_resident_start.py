@@ -202,12 +202,16 @@ class Counted:
             one.stop()
 
 
+WAY = 60
+"""Launches of the proof of a way."""
+
+
 @pytest.mark.parametrize(
-    ("name", "around"), [("stack", 5), ("without friction", 5), ("chain", 4), ("chain with limits", 5)]
+    ("name", "around"), [("stack", 11), ("without friction", 11), ("chain", 10), ("chain with limits", 11)]
 )
 def test_what_a_step_reads_and_launches(name, around):
     """The motion and the list of the start, its status, the pairs of the list for the linear solver, an iteration each,
-    and figures; gaps of joints once."""
+    and figures; gaps of joints once; six for the proof of the way."""
     simulation = resident_simulation(MAKERS[name](), True)
     for _ in range(40):
         simulation.step()
@@ -219,4 +223,4 @@ def test_what_a_step_reads_and_launches(name, around):
         ):
             report = simulation.step()
         assert counted.reads <= around + report.newton_iterations + 2 * again.call_count
-        assert counted.launches <= LAUNCHES * (1 + again.call_count)
+        assert counted.launches <= LAUNCHES * (1 + again.call_count) + WAY

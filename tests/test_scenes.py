@@ -129,7 +129,11 @@ def test_starts_without_intersections(name):
     assert find_initial_intersections(model) == []
 
 
-@pytest.mark.parametrize("name", STEPS)
+SLOW = pytest.mark.slow
+"""The certificate of the ways of a ball among rings takes minutes."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW) if name == "chain_net" else name for name in STEPS])
 def test_runs_and_is_certified(name, played):
     run = played(name)
     assert run.status is Status.DONE
