@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.contact.path import axial, skew
 from abd.joints.rotations import quaternion, quaternion_matrix
-from abd.loads import Given, Load
+from abd.loads import Given, Load, three_numbers
 from abd.model import Kind, affine_state
 from abd.potentials.arap import polar
 
@@ -79,7 +79,7 @@ class BodyView:
 
     @position.setter
     def position(self, position) -> None:
-        self._place(position=_three(position, "position", self.name))
+        self._place(position=three_numbers(position, f"the position of body '{self.name}'"))
 
     @property
     def rotation(self) -> np.ndarray:
@@ -118,7 +118,7 @@ class BodyView:
 
     @linear_velocity.setter
     def linear_velocity(self, velocity) -> None:
-        self._move(_three(velocity, "linear velocity", self.name), self.angular_velocity)
+        self._move(three_numbers(velocity, f"the linear velocity of body '{self.name}'"), self.angular_velocity)
 
     @property
     def angular_velocity(self) -> np.ndarray:
@@ -127,7 +127,7 @@ class BodyView:
 
     @angular_velocity.setter
     def angular_velocity(self, velocity) -> None:
-        self._move(self.linear_velocity, _three(velocity, "angular velocity", self.name))
+        self._move(self.linear_velocity, three_numbers(velocity, f"the angular velocity of body '{self.name}'"))
 
     def _move(self, linear: np.ndarray, angular: np.ndarray) -> None:
         self._must_be_dynamic("velocity")
@@ -166,10 +166,3 @@ class BodyView:
     def _must_be_dynamic(self, what: str) -> None:
         if self.kind != "dynamic":
             raise ValueError(f"the {what} of body '{self.name}' cannot be set: it is {self.kind}")
-
-
-def _three(values, what: str, name: str) -> np.ndarray:
-    found = np.array(values, dtype=float)
-    if found.shape != (3,) or not np.isfinite(found).all():
-        raise ValueError(f"the {what} of body '{name}' is {values!r}; three finite numbers are needed")
-    return found

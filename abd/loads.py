@@ -38,14 +38,14 @@ class Load:
         if steps is not None and steps < 1:
             raise ValueError(f"steps is {steps}; it is a positive number of steps, or None until removed")
         self.body, self.couple, self.frame, self.left = view.index, couple, frame, steps
-        self.at = None if at is None else _vector(at, f"the point on body '{view.name}'")
+        self.at = None if at is None else three_numbers(at, f"the point on body '{view.name}'")
         self._loads, self._view = loads, view
-        self.vector = given if callable(given) else _vector(given, f"the load on body '{view.name}'")
+        self.vector = given if callable(given) else three_numbers(given, f"the load on body '{view.name}'")
 
     def value(self, time: float) -> np.ndarray:
         """(3,) the vector as it was given, at a time [s]."""
         if callable(self.vector):
-            return _vector(self.vector(time, self._view), f"the load on body '{self._view.name}' at {time:g} s")
+            return three_numbers(self.vector(time, self._view), f"the load on body '{self._view.name}' at {time:g} s")
         return self.vector
 
     def remove(self) -> None:
@@ -151,7 +151,8 @@ class Loads:
             torque[b] += np.cross(then @ (frame[:3, :3] @ one.at + frame[:3, 3]), vector)
 
 
-def _vector(values, what: str) -> np.ndarray:
+def three_numbers(values, what: str) -> np.ndarray:
+    """(3,) finite numbers; `ValueError` that says `what` they are of for anything else."""
     found = np.array(values, dtype=float)
     if found.shape != (3,) or not np.isfinite(found).all():
         raise ValueError(f"{what} is {values!r}; three finite numbers are needed")
