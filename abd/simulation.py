@@ -25,7 +25,7 @@ from abd.loads import Loads
 from abd.model import Kind, Model
 from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
-from abd.solver.step import Stepper, Work
+from abd.solver.step import Opening, Stepper, Work
 from abd.state import State
 from abd.views import ByName
 
@@ -309,6 +309,11 @@ class Simulation:
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
         self.forget_readings()
+
+    @property
+    def opening(self) -> Opening:
+        """Contacts of the state that the simulation began with."""
+        return self.stepper.opening
 
     def host_state(self) -> State:
         """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""

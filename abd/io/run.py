@@ -128,7 +128,7 @@ class Recorder:
     @classmethod
     def fresh(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
         """Start a trajectory with the initial state."""
-        report = initial_report(sim.model, sim.host_state(), sim.stepper.opening)
+        report = initial_report(sim.model, sim.host_state(), sim.opening)
         frame, tally, row = FrameReader(sim), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)
