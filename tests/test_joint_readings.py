@@ -275,13 +275,19 @@ def test_the_wrench_of_every_type_is_what_changes_the_momenta(kind, enforcement)
 
     sim = make()
     joint, bodies, h = sim.joints["joint"], sim.model.bodies, sim.model.settings.dt
+
+    def momenta() -> np.ndarray:
+        """(2, 3) linear, and angular about the centre of mass."""
+        q, qd = sim.stepper.q[0], sim.stepper.qd[0]
+        columns, rates = (one[3:].reshape(3, 3).T for one in (q, qd))
+        return np.array([bodies.mass[0] * qd[:3], np.cross(columns, bodies.moment[0][:, None] * rates).sum(axis=0)])
+
     for _ in range(3):
-        before = sim.stepper.qd[0].copy()
+        before = momenta()
         sim.step()
-    q, change = sim.stepper.q[0], (sim.stepper.qd[0] - before) / h
-    force = bodies.mass[0] * (change[:3] - sim.model.settings.gravity) - FORCE
-    columns, pulls = q[3:].reshape(3, 3).T, bodies.moment[0][:, None] * change[3:].reshape(3, 3).T
-    torque = np.cross(columns, pulls).sum(axis=0) - TORQUE / 10
+    change = (momenta() - before) / h
+    force = change[0] - bodies.mass[0] * sim.model.settings.gravity - FORCE
+    torque = change[1] - TORQUE / 10
     wrench = joint.wrench(point="center")
     scale = np.linalg.norm(FORCE)
     assert np.abs(wrench[0] - force).max() < 1e-6 * scale and np.abs(wrench[1] - torque).max() < 1e-6 * scale
