@@ -13,7 +13,7 @@ from abd.backends.scan import Scan
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import pairs_of
+from abd.contact.pairs import Pairs, pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
@@ -213,6 +213,16 @@ class Contacts:
         if some.any():
             smallest[some] = np.minimum.reduceat(gap, segment[:-1][some])
         return c.pair_list(), smallest
+
+    def acting(self, model: Model) -> tuple[Pairs, Listed]:
+        """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""
+        c, read = self.candidates, self.device.read
+        items = np.zeros((0, 4), dtype=np.int64)
+        if c.count:
+            gap = read(self.arrays("current")[1], c.count)
+            items = read(c.items, c.count).reshape(-1, 4)[gap < 1.0].astype(np.int64)
+        pairs = c.pair_list().reshape(-1, 2).astype(np.int64)
+        return pairs_of(model, *pairs.T), Listed(*items.T)
 
     def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
         """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
@@ -440,6 +450,11 @@ class Friction:
         if self.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+
+    def frozen(self) -> tuple[np.ndarray, ...]:
+        """Bodies (l, 2), normals (l, 3), contact points Y_i, Y_j (l, 4) and loads times c h^2 (l,) of what is frozen."""
+        names = ("pair", "n", "Y_i", "Y_j", "load")
+        return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
 
     def energies(self, slot: str) -> wp.array:
         """Energy of every lagged contact, for slot "current" or "trial"."""

@@ -185,6 +185,14 @@ class NumpyFriction:
         self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, weights)
         self.owners = owners_of(self.candidates, self.touching.model)
 
+    def frozen(self) -> tuple[np.ndarray, ...]:
+        """Bodies i, j (l, 2), normals (l, 3) and contact points Y_i, Y_j (l, 4) of what is frozen."""
+        lagged, chosen = self.lagged, self.candidates
+        bodies = np.stack([chosen.first, chosen.second], axis=1).astype(np.int64)
+        flip = lagged.flipped[:, None]
+        Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
+        return np.where(flip, bodies[:, ::-1], bodies), np.where(flip, -lagged.n, lagged.n), Y_i, Y_j
+
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
         return friction.energy(self.lagged, self.candidates.positions(moved), eps)

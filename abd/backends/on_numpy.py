@@ -19,7 +19,9 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
+from abd.contact.candidates import Candidates
 from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pairs import Pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -191,6 +193,15 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
+
+    def acting_contacts(self) -> tuple[Pairs, Candidates]:
+        """Pairs of bodies and their candidates that may act at the current iterate."""
+        return self.contacts.pairs, self.contacts.found
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), normal (l, 3), contact points Y_i, Y_j (l, 4) and load (l,) [N]; and the
+        reference (n, 12) of slips."""
+        return *self.friction.frozen(), self.friction.lagged.load / self.step.ch2, self.rest.copy()
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -80,6 +81,7 @@ class Stepper:
         work: done so far; figures: of the last (sub)step, None before the first.
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
+        stepped: the present state is what a step led to, whose contacts are still listed.
         remembers: (n,) bool, bodies whose forces at the end of the last step the integrator goes on from.
     """
 
@@ -124,6 +126,7 @@ class Stepper:
         self.backend.recall_solver(state.extra)
         self.joints.face(previous_q)
         self._forget()
+        self.stepped = False
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
 
@@ -158,6 +161,19 @@ class Stepper:
     def qd(self) -> np.ndarray:
         """(n, 12) velocities after the last (sub)step."""
         return self._read_state()[1]
+
+    @contextmanager
+    def listed(self) -> Iterator[bool]:
+        """While the contacts of the present state are listed: by the last step, or, where no step led to it, for the time
+        being; tells whether it was a step."""
+        if self.stepped:
+            yield True
+            return
+        self.backend.list_standing()
+        try:
+            yield False
+        finally:
+            self.backend.abandon()
 
     def _read_state(self) -> tuple[np.ndarray, np.ndarray]:
         if self._state is None:
@@ -335,6 +351,7 @@ class Stepper:
         self, solver: dict, pace: np.ndarray, loaded: bool, memory: JointMemory | None, own: OwnLaws
     ) -> None:
         """Give up a (sub)step that failed."""
+        self.stepped = False
         self.backend.abandon()
         self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
@@ -440,6 +457,7 @@ class Stepper:
         backend.finish()
         self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
         self._forget()
+        self.stepped = True
         rebound = self._rebound(h) if self.restitution.enabled else None
         self.figures = backend.figures()
         if rebound is not None:
