@@ -120,7 +120,7 @@ class NumpyContacts:
 
     def times_of_impact(self, path: Path, limit: np.ndarray) -> np.ndarray:
         """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
-        return ccd.time_of_impact(path, self.candidates, limit[self.owners])
+        return ccd.time_of_impact(path, self.candidates, limit[self.owners], least=ccd.WITHIN * self.activation)
 
     def free_way(self, path: Path) -> tuple[float, tuple[int, ...]]:
         """How far a path between two states is proven free, and the bodies that are the first in one another's way: nobody

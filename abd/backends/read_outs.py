@@ -83,6 +83,8 @@ class ReadOuts:
         """(n,) 1 for bodies with an active contact at the current iterate."""
         if self.touched is not None:
             return self.touched
+        if self.contacts.candidates.count == 0:
+            return np.zeros(self.n, dtype=np.int32)
         self.know_contacts()
         self._mark_touching()
         return self.device.read(self.totals.flags)

@@ -59,6 +59,18 @@ class Work:
         )
 
 
+class Struck(Exception):
+    """An iterate shows contacts that act on bodies of a smooth step.
+
+    Attributes:
+        bodies: (n,) bool, those and what is joined to them.
+    """
+
+    def __init__(self, bodies: np.ndarray):
+        super().__init__()
+        self.bodies = bodies
+
+
 @dataclass(frozen=True)
 class Opening:
     """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
@@ -406,14 +418,34 @@ class Stepper:
 
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
-        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
-        if self.settings.integrator != "generalized_alpha" or not smooth.any():
+        smooth = self._smooth(mode)
+        if not smooth.any():
             return self.nobody
         return smooth & self._drawn_along((self.backend.touching() != 0) | self.backend.limited())
 
+    def _smooth(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies whose step a contact makes another one."""
+        if self.settings.integrator != "generalized_alpha":
+            return self.nobody
+        return self.dynamic & (mode != Mode.DISSIPATIVE)
+
+    def _watch(self, mode: np.ndarray) -> Callable[[], None] | None:
+        """Ends a minimisation whose iterate shows that it has to be begun again with other modes: contacts alone, which
+        act in the end where they act on the way."""
+        smooth = self._smooth(mode)
+        if not smooth.any():
+            return None
+
+        def watch() -> None:
+            late = smooth & self._drawn_along(self.backend.touching() != 0)
+            if late.any():
+                raise Struck(late)
+
+        return watch
+
     def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
         """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
-        it has to be taken again. Those that the way to Newton's start shows are found before."""
+        it has to be taken again. Those that the way to Newton's start or its iterates show are found before its end."""
         backend, settings, h = self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = self.prescribed
@@ -430,10 +462,10 @@ class Stepper:
         if late.any():
             return late
 
-        loaded = self.loaded
+        loaded, watch = self.loaded, self._watch(mode)
 
         def minimise_step() -> None:
-            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded)
+            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded, watch)
 
         try:
             if prescribed.any:
@@ -441,6 +473,8 @@ class Stepper:
                 prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
+        except Struck as struck:
+            return struck.bodies
         except StepFailure as failure:
             late = self._struck(mode)
             if late.any():
