@@ -18,7 +18,7 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
-from abd.solver.lagging import FOLLOWING, SHARE, changed, speed_that_counts
+from abd.solver.lagging import REPEATS, changed, least_change
 from abd.solver.line_search import search
 from abd.solver.progress import Progress, island_of, not_converged
 from abd.solver.resident import minimise_resident
@@ -127,10 +127,10 @@ def solve_step(
     backend, settings, h: float, stiffness, progress: Progress, loaded: bool = False
 ) -> bool:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
-    one, once more where contacts were made or loaded in the step (`abd.solver.lagging`).
+    one, again where contacts were made or loaded in the step (`abd.solver.lagging`).
 
     Args:
-        loaded: whether the step before was lagged once more.
+        loaded: whether the step before was lagged again.
 
     Returns:
         whether this one was.
@@ -140,12 +140,14 @@ def solve_step(
         return False
     wanted = settings.friction_iterations
     if wanted == 1:
-        least = speed_that_counts(settings, h), FOLLOWING if loaded else SHARE
-        loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
-        if loaded:
+        again = False
+        for _ in range(REPEATS):
+            if not changed(*backend.friction_loads(), backend.mobility(), *least_change(settings, h, again or loaded)):
+                break
+            again = True
             backend.lag_friction()
             minimise(backend, settings, h, stiffness, progress)
-        return loaded
+        return again
     for _ in range((wanted if wanted > 0 else BALANCED_LAGGINGS) - 1):
         backend.lag_friction()
         before = progress.newton
