@@ -4,11 +4,10 @@ Friction is lagged where a step begins. A contact that is made in the step had n
 loaded had little, and in the step after the impact it has too much. A pair of bodies counts as *changed* if its load
 ``mu lambda`` differs from what was frozen by more than half of the larger one, and if the difference may change the velocity
 of one of its bodies by more than gravity does in half a step, and by more than `eps_v` and ten times the tolerance (a load
-sums up what is left in a stack): what is less follows in the next step. Once a step was lagged again, a tenth is enough of
-the load and of the velocity, in that step and in the next: the positions of a stiff contact that have converged to the
-tolerance leave its load open by that much, and an impact that takes several steps may leave no part of its load behind.
+sums up what is left in a stack): what is less follows in the next step. After a step that was lagged again a tenth is
+enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its load behind.
 Without lagging again, every load acts one step late, and all of it acts; a load that is replaced within a step must be
-right, or what it was wrong by is never made good.
+right, for what it was wrong by is never made good. So it is taken from a state that has converged to friction's tolerance.
 """
 
 from __future__ import annotations
@@ -18,14 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 SHARE, FOLLOWING = 0.5, 0.1
-"""Change of a load, of the larger one, from which it counts; once a step was lagged again."""
-REPEATS = 3
-"""Laggings of one step after the first, at most."""
+"""Change of a load, of the larger one, from which it counts; after a step that was lagged again."""
 
 
 def least_change(settings, h: float, following: bool) -> tuple[float, float]:
-    """Least change of velocity [m/s], and of a load, for which a step of h [s] is worth to be lagged again; `following` one
-    that was."""
+    """Least change of velocity [m/s], and share of a load, for which a step of h [s] is worth to be lagged again;
+    `following` one that was."""
     share = FOLLOWING if following else SHARE
     fall = h * float(np.linalg.norm(settings.gravity))
     return max(settings.eps_v, 10.0 * settings.friction_tolerance, share * fall), share

@@ -18,7 +18,7 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
-from abd.solver.lagging import REPEATS, changed, least_change
+from abd.solver.lagging import changed, least_change
 from abd.solver.line_search import search
 from abd.solver.progress import Progress, island_of, not_converged
 from abd.solver.resident import minimise_resident
@@ -27,19 +27,19 @@ BALANCED_LAGGINGS = 30
 """Laggings after which ``friction_iterations = -1`` gives up as not converged."""
 
 
-def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None:
+def minimise(backend, settings, h: float, stiffness, progress: Progress, tolerance: float) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.solver.stiffness`).
+        tolerance: largest velocity of a full step [m/s].
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
-    tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
     if backend.iteration is not None:
         minimise_resident(backend, settings, h, tolerance, stiffness, progress)
         return
@@ -127,31 +127,33 @@ def solve_step(
     backend, settings, h: float, stiffness, progress: Progress, loaded: bool = False
 ) -> bool:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
-    one, again where contacts were made or loaded in the step (`abd.solver.lagging`).
+    one, once more where contacts were made or loaded in the step (`abd.solver.lagging`).
 
     Args:
-        loaded: whether the step before was lagged again.
+        loaded: whether the step before was lagged once more.
 
     Returns:
         whether this one was.
     """
-    minimise(backend, settings, h, stiffness, progress)
+    rubs = settings.friction_tolerance
+    tolerance = rubs if backend.friction.count or backend.system.has_friction else settings.tolerance
+    minimise(backend, settings, h, stiffness, progress, tolerance)
     if not backend.friction.enabled:
         return False
     wanted = settings.friction_iterations
     if wanted == 1:
-        again = False
-        for _ in range(REPEATS):
-            if not changed(*backend.friction_loads(), backend.mobility(), *least_change(settings, h, again or loaded)):
-                break
-            again = True
+        least = least_change(settings, h, loaded)
+        loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
+        if loaded:
+            if rubs < tolerance:
+                minimise(backend, settings, h, stiffness, progress, rubs)
             backend.lag_friction()
-            minimise(backend, settings, h, stiffness, progress)
-        return again
+            minimise(backend, settings, h, stiffness, progress, rubs)
+        return loaded
     for _ in range((wanted if wanted > 0 else BALANCED_LAGGINGS) - 1):
         backend.lag_friction()
         before = progress.newton
-        minimise(backend, settings, h, stiffness, progress)
+        minimise(backend, settings, h, stiffness, progress, rubs)
         if wanted < 0 and progress.newton <= before + 1:
             return False
     if wanted < 0:
