@@ -61,7 +61,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     ]
     model = Model(
         name=spec.name,
-        bodies=_bodies(records, mesh_index, materials),
+        bodies=_bodies(records, mesh_index, materials, spec),
         meshes=meshes,
         joints=joints,
         couplings=_couplings(spec, joints),
@@ -193,7 +193,7 @@ def _mesh(record: BodyRecord) -> Mesh:
     )
 
 
-def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
+def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: SceneSpec) -> Bodies:
     firsts = records.firsts
 
     def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
@@ -226,7 +226,19 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
         group=of_spec("group", np.int32),
         world=of_spec("world", np.int32),
         radius=rows("radius"),
+        color=records.spread(_colors(firsts, spec)),
     )
+
+
+def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
+    """(n, 4) color of the bodies or of their materials; NaN where neither has one."""
+    of_material = {material.name: material.color for material in spec.material}
+    colors = np.full((len(records), 4), np.nan)
+    for row, record in zip(colors, records):
+        color = record.spec.color or of_material.get(record.spec.material)
+        if color is not None:
+            row[:] = (*color, 1.0)[:4]
+    return colors
 
 
 def _kappa(record: BodyRecord) -> float:
