@@ -28,6 +28,7 @@ from abd.scene.reader import (
 )
 from abd.scene.schema import (
     BodySpec,
+    ContactFilterSpec,
     MaterialPairSpec,
     MaterialSpec,
     OutputSpec,
@@ -145,6 +146,10 @@ class Scene(JointMethods):
         """Say how two materials touch, against the rule mu = sqrt(mu_a mu_b)."""
         pair = table(MaterialPairSpec, "material_pair", {"between": (first, second), **keys})
         self.spec.material_pair.append(pair)
+
+    def add_contact_filter(self, *names: str) -> None:
+        """Let bodies pass through one another."""
+        self.spec.contact_filter.append(table(ContactFilterSpec, "contact_filter", {"bodies": list(names)}))
 
     def check(self) -> list[Problem]:
         """Everything wrong with the scene that can be told without its geometry."""
