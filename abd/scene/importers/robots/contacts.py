@@ -107,7 +107,7 @@ def tell_contacts(model, notes: list[str]) -> None:
     for key, name in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surface velocity")):
         values = getattr(model, key, None)
         if values is not None:
-            found[name] = int(np.any(values.reshape(model.ngeom, -1) != 0.0, axis=1).sum())
+            found[name] = int(sum(bool(np.any(one)) for one in values))
     told = [f"{name} of {count} geoms" for name, count in found.items() if count]
     if told:
         notes.append(f"not followed: {', '.join(told)}")

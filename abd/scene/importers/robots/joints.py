@@ -14,8 +14,6 @@ from abd.scene.joint_schema import WORLD_NAME
 CARRIER = 1e-4
 """Mass and inertia of a carrier over those of the link that it carries."""
 ENFORCEMENT = "exact"
-SINGULAR = 0.35
-"""Largest angle [rad] of a ball with friction, springs or rotors before its three angles are told to be near a lock."""
 
 
 @dataclass
@@ -48,11 +46,13 @@ class Joints:
 
     Attributes:
         joints: keys of joints; carriers: keys of bodies between them; filters: names of bodies that do not collide.
-        coordinates: by MuJoCo's number; added: inertia [kg m^2] that rotors add to links, by index.
+        coordinates: by MuJoCo's number; added: inertia [kg m^2] that rotors add to links, by index;
+        gimbals: names of balls that became such, by what acts on them.
     """
 
     model: object
     qpos: np.ndarray
+    qvel: np.ndarray
     names: list[str]
     links: list[Link]
     bodies: list[str]
@@ -64,6 +64,7 @@ class Joints:
     filters: list[tuple[str, str]] = field(default_factory=list)
     coordinates: dict[int, Coordinate] = field(default_factory=dict)
     added: dict[int, float] = field(default_factory=dict)
+    gimbals: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, index: int, collide: bool) -> None:
         """The joints of one link with its parent.
@@ -81,7 +82,10 @@ class Joints:
         parts = fits(axes)
         still = link.parent == STATIC
         touching = collide or (still and self.collide_static)
-        pose = self.links[link.parent].pose
+        above = self.links[link.parent]
+        pose = above.pose @ frame
+        center = above.pose[:3, :3] @ above.center + above.pose[:3, 3]
+        twist = np.append(above.velocity + np.cross(center, above.spin), above.spin)
         for k, (part, found) in enumerate(parts):
             last = k == len(parts) - 1
             child = self.bodies[index] if last else f"{self.bodies[index]}_carrier_{k}"
@@ -89,8 +93,8 @@ class Joints:
             if last and still and found.type == "spherical":
                 self._rotor_of_ball(part[0], index)
             if not last:
-                pose = pose @ frame @ self._moved(part)
-                self._carrier(child, index, found, pose)
+                pose, twist = self._moved(part, pose, twist)
+                self._carrier(child, index, found, pose, twist)
                 parent, frame = child, np.eye(4)
         if len(parts) > 1:
             told = " and ".join("+".join(self.names[axis.number] for axis in part) for part, _ in parts)
@@ -100,6 +104,14 @@ class Joints:
             )
             if not touching and self.bodies[link.parent] != WORLD_NAME:
                 self.filters.append((self.bodies[link.parent], self.bodies[index]))
+
+    def tell_gimbals(self) -> None:
+        """A note on balls whose springs, dampers or friction act on angles."""
+        for acting, names in self.gimbals.items():
+            told = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            self.notes.append(
+                f"ball joints {told} are gimbals: their {acting} act on three angles, the second within a quarter turn"
+            )
 
     def _axes(self, link: Link) -> list[Axis]:
         model, types = self.model, mujoco_module().mjtJoint
@@ -142,47 +154,50 @@ class Joints:
             body = int(self.model.body_parentid[body])
         return pose
 
-    def _moved(self, part: list[Axis]) -> np.ndarray:
-        """(4, 4) what these axes do at the start."""
-        pose = np.eye(4)
-        for axis in part:
-            at = int(self.model.jnt_qposadr[axis.number])
-            step = np.eye(4)
-            if axis.kind == BALL:
-                turned = pose_of(np.zeros(3), self.qpos[at : at + 4])
-            elif axis.kind == HINGE:
-                angle = 0.5 * (self.qpos[at] - self.model.qpos0[at])
-                turned = pose_of(np.zeros(3), np.append(np.cos(angle), np.sin(angle) * axis.axis))
-            else:
-                turned = np.eye(4)
-                step[:3, 3] = (self.qpos[at] - self.model.qpos0[at]) * axis.axis
-            about = np.eye(4)
-            about[:3, 3] = axis.point - turned[:3, :3] @ axis.point
-            pose = pose @ step @ about @ turned
-        return pose
+    def _moved(self, part: list[Axis], pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pose (4, 4) and twist (6,) of a body that these axes move at the start, from those before them.
 
-    def _carrier(self, name: str, index: int, found: Fit, pose: np.ndarray) -> None:
+        Twists are the velocity of the point at the world's origin, and the angular velocity.
+        """
+        model, qvel = self.model, self.qvel
+        for axis in part:
+            at, dof = int(model.jnt_qposadr[axis.number]), int(model.jnt_dofadr[axis.number])
+            point, along = pose[:3, :3] @ axis.point + pose[:3, 3], pose[:3, :3] @ axis.axis
+            step, about, turned = np.eye(4), np.eye(4), np.eye(4)
+            if axis.kind == SLIDE:
+                step[:3, 3] = (self.qpos[at] - model.qpos0[at]) * axis.axis
+                twist = twist + np.append(qvel[dof] * along, np.zeros(3))
+            else:
+                if axis.kind == BALL:
+                    turned = pose_of(np.zeros(3), self.qpos[at : at + 4])
+                    spin = pose[:3, :3] @ turned[:3, :3] @ qvel[dof : dof + 3]
+                else:
+                    angle = 0.5 * (self.qpos[at] - model.qpos0[at])
+                    turned = pose_of(np.zeros(3), np.append(np.cos(angle), np.sin(angle) * axis.axis))
+                    spin = qvel[dof] * along
+                about[:3, 3] = axis.point - turned[:3, :3] @ axis.point
+                twist = twist + np.append(np.cross(point, spin), spin)
+            pose = pose @ step @ about @ turned
+        return pose, twist
+
+    def _carrier(self, name: str, index: int, found: Fit, pose: np.ndarray, twist: np.ndarray) -> None:
         link = self.links[index]
         moment = CARRIER * max(float(np.trace(link.inertia)) / 3.0, 1e-12)
-        self.carriers.append(
-            {
-                "name": name,
-                "proxy": True,
-                "mass": CARRIER * link.mass,
-                "inertia": (moment,) * 3,
-                "center_of_mass": tuple(found.frame[:3, 3].tolist()),
-                "position": tuple(pose[:3, 3].tolist()),
-                "quaternion": quaternion_of(pose[:3, :3]),
-                **self._velocity(link, pose, found.frame[:3, 3]),
-            }
-        )
-
-    def _velocity(self, link: Link, pose: np.ndarray, point: np.ndarray) -> dict[str, object]:
-        """A carrier moves as the link it carries, as near as its joints let it: the first step sorts out the rest."""
-        if not link.spin.any() and not link.velocity.any():
-            return {}
-        arm = pose[:3, :3] @ point + pose[:3, 3] - link.pose[:3, 3] - link.pose[:3, :3] @ link.center
-        return {"velocity": tuple((link.velocity + np.cross(link.spin, arm)).tolist())}
+        keys: dict[str, object] = {
+            "name": name,
+            "proxy": True,
+            "mass": CARRIER * link.mass,
+            "density": CARRIER * 1000.0,
+            "inertia": (moment,) * 3,
+            "center_of_mass": tuple(found.frame[:3, 3].tolist()),
+            "position": tuple(pose[:3, 3].tolist()),
+            "quaternion": quaternion_of(pose[:3, :3]),
+        }
+        if twist.any():
+            center = pose[:3, :3] @ found.frame[:3, 3] + pose[:3, 3]
+            keys["velocity"] = tuple((twist[:3] + np.cross(twist[3:], center)).tolist())
+            keys["angular_velocity"] = tuple(twist[3:].tolist())
+        self.carriers.append(keys)
 
     def _joint(self, part: list[Axis], found: Fit, parent: str, child: str, frame: np.ndarray, collide: bool) -> None:
         name = "+".join(self.names[axis.number] for axis in part)
@@ -273,9 +288,7 @@ class Joints:
         if model.dof_armature[dof] and keys["parent"] != WORLD_NAME:
             acting["armature"] = float(model.dof_armature[dof])
         keys["coordinate"] = {angle: dict(acting) for angle in ("roll", "pitch", "yaw")}
-        self.notes.append(
-            f"ball joint '{name}' is a gimbal: its {' and '.join(acting)} act on three angles, the second within a quarter turn"
-        )
+        self.gimbals.setdefault(" and ".join(acting), []).append(name)
 
     def _rotor_of_ball(self, axis: Axis, index: int) -> None:
         """The rotor of a ball on the world turns as the link does."""

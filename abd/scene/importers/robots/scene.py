@@ -72,8 +72,12 @@ class Robot:
     joints: Joints | None = None
     start: Start | None = None
 
-    def scene(self) -> tuple[SceneSpec, list[str]]:
-        """The scene and its notes."""
+    def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[SceneSpec, list[str]]:
+        """The scene and its notes.
+
+        Args:
+            state: MuJoCo's qpos (nq,) and qvel (nv,) to start in, instead of its reference pose or the keyframe.
+        """
         mujoco, model = mujoco_module(), self.compiled.model
         notes = [*self.source.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
@@ -81,7 +85,7 @@ class Robot:
         names = _names(mujoco, model, kinds.mjOBJ_BODY, "body", {WORLD_NAME})
         names[0] = WORLD_NAME
         joint_names = _names(mujoco, model, kinds.mjOBJ_JOINT, "joint", set())
-        self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes)
+        self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.start.data, names, notes)
         shapes = ShapeSource(self.compiled)
         contacts = Contacts(model, notes)
@@ -90,6 +94,7 @@ class Robot:
         self.joints = joints = Joints(
             model,
             self.start.qpos,
+            self.start.data.qvel,
             joint_names,
             self.links,
             link_names,
@@ -102,6 +107,7 @@ class Robot:
             joints.add(index, collide)
             if is_urdf and self.links[index].parent == STATIC and model.body_jntnum[self.links[index].root]:
                 joints.filters += [(static, self.links[index].name) for static in statics]
+        joints.tell_gimbals()
         ties = Ties(
             model,
             self.links,

@@ -32,11 +32,20 @@ class Start:
     keyframe: str
 
 
-def start_of(mujoco, model, keyframe: str, names: list[str], path: Path, notes: list[str]) -> Start:
+def start_of(
+    mujoco,
+    model,
+    keyframe: str,
+    names: list[str],
+    path: Path,
+    notes: list[str],
+    state: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Start:
     """The state that a scene starts in.
 
     Args:
-        keyframe: name or number, "" for the reference pose; names: of the joints.
+        keyframe: name or number, "" for the reference pose; names: of the joints;
+        state: qpos and qvel to start in, instead.
 
     Raises:
         SceneError: there is no such keyframe.
@@ -51,6 +60,8 @@ def start_of(mujoco, model, keyframe: str, names: list[str], path: Path, notes: 
             raise SceneError([Problem(message, file=str(path), value=keyframe, remedy=remedy)])
         mujoco.mj_resetDataKeyframe(model, data, number)
         keyframe = keys[number]
+    if state is not None:
+        data.qpos[:], data.qvel[:] = state
     _move_inside(mujoco, model, data, names, notes)
     mujoco.mj_normalizeQuat(model, data.qpos)
     mujoco.mj_fwdPosition(model, data)
