@@ -3,10 +3,11 @@
     python tools/robots.py FILE... [--seconds 1] [--integrator generalized_alpha] [--json OUT]
     python tools/robots.py --runs FILE... [--seconds 2] [--json OUT]
 
-The first compares generalised coordinates: MuJoCo moves the same compiled model by Runge and Kutta's fourth-order steps of
-0.1 ms, contacts off, and those of its actuators that the import leaves out; abd takes steps of 1 ms with exact joints. The
-difference is the largest over all coordinates and instants [rad, m, entries of quaternions]. The second runs the scene with
-its contacts and certifies all frames by `tools/certify.py`.
+The first compares generalised coordinates over a second from a state away from rest: MuJoCo moves the same compiled model by
+Runge and Kutta's fourth-order steps of 0.1 ms, without contacts, limits (springs there, barriers here) and those actuators
+that the import leaves out, with friction and equalities as hard as they get; abd takes steps of 1 ms with exact joints. The
+difference is the largest over all coordinates and instants [rad, m, entries of rotation matrices]. The second runs the
+scene with contacts and limits, and certifies all frames by `tools/certify.py`.
 """
 
 from __future__ import annotations
@@ -23,19 +24,26 @@ import numpy as np
 STEP = 1e-3
 FINE = 1e-4
 EVERY = 10
+HARD = 0.99999
+"""Impedance of MuJoCo's dry friction, limits and equalities, which are soft by default: friction that holds creeps then."""
 
 
-def import_robot(path: Path, seed: int | None = None, **options):
+def import_robot(path: Path, seed: int | None = None, limits: bool = True, **options):
     """A robot's file: what MuJoCo made of it, its scene, and the notes.
 
     Args:
         seed: of the state it starts in, see `random_state`; None for the file's own.
+        limits: whether joints and tendons have their ranges.
     """
     from abd.scene.importers.formats import ImportOptions
     from abd.scene.importers.robots.scene import read_robot
     from abd.scene.scene import Scene
 
     robot = read_robot(Path(path), ImportOptions(**options))
+    if not limits:
+        import mujoco
+
+        robot.compiled.model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
     spec, notes = robot.scene(None if seed is None else random_state(robot.compiled.model, seed))
     return robot, Scene.from_spec(spec, notes)
 
@@ -78,7 +86,7 @@ def difference(
 
     import abd
 
-    robot, scene = import_robot(path, seed, **options)
+    robot, scene = import_robot(path, seed, limits=False, **options)
     model = robot.compiled.model
     for body in scene.spec.body:
         body.group = 0
@@ -119,6 +127,9 @@ def _mujoco_without_contact(mujoco, model, robot):
     model.opt.timestep = FINE
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    for kind in ("dof", "jnt", "eq"):
+        getattr(model, f"{kind}_solimp")[:, :2] = HARD
+        getattr(model, f"{kind}_solref")[:] = (4.0 * FINE, 1.0)
     data = mujoco.MjData(model)
     data.qpos[:] = robot.start.qpos
     data.qvel[:] = robot.start.data.qvel
