@@ -212,10 +212,6 @@ def _give_mass(spec, out: Compiled) -> None:
             body.explicitinertial, body.mass, body.ipos = True, mass, [0.0, 0.0, 0.0]
             body.inertia, body.iquat = [mass * length**2] * 3, [1.0, 0.0, 0.0, 0.0]
             out.massless.add(body.name)
-    if out.massless and not explicit:
-        out.notes.append(
-            f"no link of the robot has a mass: those that move get {mass:g} kg, {mass * length**2:g} kg m^2"
-        )
 
 
 def _has_mass(body) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Joints:
     Attributes:
         joints: keys of joints; carriers: keys of bodies between them; filters: names of bodies that do not collide.
         coordinates: by MuJoCo's number; added: inertia [kg m^2] that rotors add to links, by index;
+        absorbed: links without mass that are part of the joints of others;
         gimbals: names of balls that became such, by what acts on them.
     """
 
@@ -64,7 +65,52 @@ class Joints:
     filters: list[tuple[str, str]] = field(default_factory=list)
     coordinates: dict[int, Coordinate] = field(default_factory=dict)
     added: dict[int, float] = field(default_factory=dict)
+    absorbed: set[int] = field(default_factory=set)
     gimbals: dict[str, list[str]] = field(default_factory=dict)
+
+    def absorb(self, massless: set[str], needed: set[int]) -> None:
+        """Make the joints of links without mass part of those of the one link that hangs on them, where that takes fewer.
+
+        Args:
+            massless: their names; needed: links that more than joints refer to.
+        """
+        hanging: dict[int, list[int]] = {}
+        for index, link in enumerate(self.links[1:], start=1):
+            hanging.setdefault(link.parent, []).append(index)
+        for index, link in enumerate(self.links[1:], start=1):
+            below = hanging.get(index, [])
+            if link.name not in massless or index in needed or len(below) != 1:
+                continue
+            own, next_ones = self._chain(index)[0], self._axes(self.links[below[0]])
+            if not own or not next_ones:
+                continue
+            self.absorbed.add(index)
+            if len(fits(self._chain(below[0])[0])) >= len(fits(own)) + len(fits(next_ones)):
+                self.absorbed.discard(index)
+
+    def tell_massless(self, massless: set[str]) -> None:
+        """Notes on links without mass: those that became part of others, and those that were given one."""
+        merged = [f"'{self.links[k].name}'" for k in sorted(self.absorbed)]
+        if merged:
+            self.notes.append(f"links without mass that are part of the joints of the next link: {', '.join(merged)}")
+        for k, link in enumerate(self.links):
+            if link.name in massless and k not in self.absorbed:
+                self.notes.append(f"link '{link.name}' moves and has no mass: it gets {link.mass:.3g} kg")
+
+    def _chain(self, index: int) -> tuple[list[Axis], int, np.ndarray]:
+        """Axes of a link and of the absorbed ones above it, in its frame; the index of the link they hang on; and the
+        (4, 4) frame of the link in that one's at the reference."""
+        link = self.links[index]
+        frame = self._place_of_parent(link) @ pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
+        if link.parent not in self.absorbed:
+            return self._axes(link), link.parent, frame
+        above, parent, place = self._chain(link.parent)
+        moved = inverse(frame)
+        carried = [
+            replace(axis, point=moved[:3, :3] @ axis.point + moved[:3, 3], axis=moved[:3, :3] @ axis.axis)
+            for axis in above
+        ]
+        return carried + self._axes(link), parent, place @ frame
 
     def add(self, index: int, collide: bool) -> None:
         """The joints of one link with its parent.
@@ -73,16 +119,14 @@ class Joints:
             collide: whether links that a joint joins may touch.
         """
         link = self.links[index]
-        axes = self._axes(link)
-        if not axes:
+        axes, hangs_on, frame = self._chain(index)
+        if not axes or index in self.absorbed:
             return
-        parent = self.bodies[link.parent]
-        frame = pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
-        frame = self._place_of_parent(link) @ frame
+        parent = self.bodies[hangs_on]
         parts = fits(axes)
-        still = link.parent == STATIC
+        still = hangs_on == STATIC
         touching = collide or (still and self.collide_static)
-        above = self.links[link.parent]
+        above = self.links[hangs_on]
         pose = above.pose @ frame
         center = above.pose[:3, :3] @ above.center + above.pose[:3, 3]
         twist = np.append(above.velocity + np.cross(center, above.spin), above.spin)
@@ -102,8 +146,8 @@ class Joints:
                 f"'{link.name}': no joint type moves as {told} do together: {len(parts) - 1} carriers of {CARRIER:g} of its "
                 "mass stand between them"
             )
-            if not touching and self.bodies[link.parent] != WORLD_NAME:
-                self.filters.append((self.bodies[link.parent], self.bodies[index]))
+            if not touching and not still:
+                self.filters.append((self.bodies[hangs_on], self.bodies[index]))
 
     def tell_gimbals(self) -> None:
         """A note on balls whose springs, dampers or friction act on angles."""

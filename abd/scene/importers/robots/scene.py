@@ -102,6 +102,9 @@ class Robot:
             not is_urdf,
             notes,
         )
+        joints.absorb(self.compiled.massless, self._tied(of_body))
+        joints.tell_massless(self.compiled.massless)
+        bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
         for index in range(1, len(self.links)):
             joints.add(index, collide)
@@ -262,6 +265,20 @@ class Robot:
             if first != second and first != STATIC:
                 out.append((self.links[first].name, self.links[second].name))
         return out
+
+    def _tied(self, of_body: np.ndarray) -> set[int]:
+        """Links that equalities, tendons or exclusions name."""
+        mujoco, model = mujoco_module(), self.compiled.model
+        bodies: list[int] = [body for one in model.exclude_signature.tolist() for body in (one >> 16, one & 0xFFFF)]
+        for k in range(model.neq):
+            for number in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])):
+                if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_BODY:
+                    bodies.append(number)
+                elif model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
+                    bodies.append(int(model.site_bodyid[number]))
+        sites = model.wrap_objid[model.wrap_type == int(mujoco.mjtWrap.mjWRAP_SITE)]
+        bodies += model.site_bodyid[sites].tolist()
+        return {int(of_body[body]) for body in bodies if body >= 0}
 
     def _gravity(self) -> tuple[float, float, float]:
         off = int(self.compiled.model.opt.disableflags) & int(mujoco_module().mjtDisableBit.mjDSBL_GRAVITY)

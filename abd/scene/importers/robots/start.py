@@ -75,7 +75,7 @@ def _move_inside(mujoco, model, data, names: list[str], notes: list[str]) -> Non
         return
     moved = []
     for joint in np.flatnonzero(model.jnt_limited).tolist():
-        if model.jnt_type[joint] not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+        if int(model.jnt_type[joint]) not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
             continue
         at, (low, high) = int(model.jnt_qposadr[joint]), model.jnt_range[joint].tolist()
         gap = min(INSIDE * (high - low), WIDEST)
