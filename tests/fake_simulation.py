@@ -90,6 +90,7 @@ def model_of(
         group=np.array(group or [-1] * n, dtype=np.int32),
         world=np.array(world or [0] * n, dtype=np.int32),
         radius=np.array(radius or [0.0] * n),
+        color=np.full((n, 4), np.nan),
     )
     materials = Materials(["default"], np.zeros((1, 1)), np.ones((1, 1)), np.ones((1, 1), dtype=bool), np.full((1, 1), np.nan))
     return Model(name, bodies, meshes, joints or [], materials, Settings(**settings), {})

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, model_validator
 from abd.scene.fields import (
     LARGEST,
     AxisName,
+    Color,
     Count,
     Flag,
     Inertia,
@@ -196,6 +197,10 @@ class BodySpec(Orientation):
     )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
     material: str = entry("default", "name of a [[material]], for friction")
+    color: Color | None = entry(
+        None,
+        "for pictures: [red, green, blue] or with opacity, from 0 to 1, or a name or '#rrggbb'; default: its material's",
+    )
     group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
     world: Count = entry(0, "bodies of different worlds never meet", ge=0, le=LARGEST)
     repeat: RepeatSpec | None = entry(None, "copies on a grid")
@@ -220,6 +225,7 @@ class MaterialSpec(Spec):
         ge=0,
         le=1,
     )
+    color: Color | None = entry(None, "of bodies that give none, as theirs")
 
 
 class MaterialPairSpec(Spec):
@@ -238,6 +244,12 @@ class MaterialPairSpec(Spec):
     )
     stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
     enabled: Flag = entry(True, "false: these materials pass through each other")
+
+
+class ContactFilterSpec(Spec):
+    """Bodies that pass through one another."""
+
+    bodies: list[str] = entry(..., "names of bodies; none of them collides with another one of them", min_length=2)
 
 
 class SolverSpec(Spec):
@@ -337,5 +349,6 @@ class SceneSpec(Spec):
     material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
+    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
