@@ -353,6 +353,8 @@ class Model:
     couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+    camera: dict[str, object] = field(default_factory=dict)
+    """What the scene says of the camera, by the keys of its table; for pictures."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
 

@@ -26,6 +26,7 @@ from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
 from abd.scene.scales import default_kappa, default_tolerance
 from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
 LIMIT_SHARE = 0.05
@@ -50,6 +51,10 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
     records = _records(spec, wrong, problems)
     joints = JointList() if problems else _joints(spec, records, problems)
+    followed = spec.camera.follow
+    if followed is not None and not problems and followed not in records.names:
+        remedy = did_you_mean(followed, records.names)
+        problems.append(Problem(f"there is no body '{followed}'", key="camera.follow", value=followed, remedy=remedy))
     if problems:
         raise SceneError(problems)
 
@@ -65,6 +70,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         meshes=meshes,
         joints=joints,
         couplings=_couplings(spec, joints),
+        camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
         settings=_settings(spec, _diagonal(records), _body_size(records)),
         motions={
