@@ -13,6 +13,7 @@ Nothing is compressed: the values are full-precision and hardly shrink.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -176,8 +177,9 @@ class Trajectory:
     Attributes:
         names, kind: (n,) text; kind is "dynamic", "kinematic" or "static".
         mesh: (n,) index into `meshes`, -1 for none; plane: (n, 4) of half-spaces, NaN otherwise.
-        mass, radius: (n,) [kg], [m]; group, world, material: (n,).
+        mass, radius: (n,) [kg], [m]; group, world, material: (n,); color: (n, 4), NaN where none is given.
         meshes: list of `StoredMesh`.
+        camera: what the scene says of the camera, by the keys of its table.
         attributes: of the file; solver_settings: dt, integrator, tolerance, minimum_separation, and d_hat, the largest
             activation of any pair of bodies.
 
@@ -198,12 +200,15 @@ class Trajectory:
             raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
         self.attributes = dict(self._file.attrs)
         self._frames = int(self.attributes["frames"])
+        self.camera: dict = json.loads(self.attributes.get("camera", "{}"))
         self.solver_settings = dict(self._file["solver"].attrs)
         bodies = self._file["bodies"]
         self.names, self.kind = ([text.decode() for text in bodies[name][...]] for name in ("name", "kind"))
         self.mesh, self.plane, self.mass, self.radius, self.group, self.world, self.material = (
             bodies[name][...] for name in ("mesh", "plane", "mass", "radius", "group", "world", "material")
         )
+        # files of version 0.1.0 have none
+        self.color = bodies["color"][...] if "color" in bodies else np.full((len(self.names), 4), np.nan)
         stored = self._file["meshes"]
         self.meshes = [_mesh(stored[str(k)]) for k in range(len(stored))]
 
@@ -232,6 +237,23 @@ class Trajectory:
     def joint_names(self) -> list[str]:
         """Names of the joints."""
         return [group.attrs["name"] for group in self._file["joints"].values()]
+
+    def joint_groups(self) -> Iterator[tuple[str, h5py.Group]]:
+        """Path and group of every joint, or of all copies of one."""
+        for name, group in self._file["joints"].items():
+            yield f"joints/{name}", group
+
+    def has(self, name: str) -> bool:
+        """Whether the file has a value."""
+        return name in self._file
+
+    def row(self, name: str, frame: int) -> np.ndarray:
+        """One row of a value, for instance of one frame."""
+        return self._file[name][frame]
+
+    def rows(self, name: str, first: int, last: int) -> np.ndarray:
+        """Rows first to last - 1 of a value."""
+        return self._file[name][first:last]
 
     def checkpoint(self) -> dict:
         """The newest complete checkpoint."""
