@@ -10,7 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.commands import render
+from abd.commands import export, render
 from abd.errors import AbdError, Problem, SceneError
 
 _MOST_NOTES = 10
@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     plot.set_defaults(command=_plot)
 
     render.add(commands)
+    export.add(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
     doctor.set_defaults(command=_doctor)

@@ -204,8 +204,8 @@ class Trajectory:
         mass, radius: (n,) [kg], [m]; group, world, material: (n,); color: (n, 4), NaN where none is given.
         meshes: list of `StoredMesh`.
         camera: what the scene says of the camera, by the keys of its table.
-        attributes: of the file; solver_settings: dt, integrator, tolerance, minimum_separation, and d_hat, the largest
-            activation of any pair of bodies.
+        attributes: of the file; solver_settings: dt, integrator, tolerance, minimum_separation, gravity, and d_hat, the
+            largest activation of any pair of bodies.
 
     Raises:
         TrajectoryError: no such file, or not one of ours.
@@ -252,6 +252,15 @@ class Trajectory:
     def transform(self, frame: int) -> np.ndarray:
         """(n, 4, 4) poses of the user's mesh frames [m] in one frame; -1 is the last."""
         return self._file["bodies/transform"][range(self._frames)[frame]]
+
+    def transforms(self, frames: slice, bodies: slice = slice(None)) -> np.ndarray:
+        """(k, b, 4, 4) poses of the mesh frames [m] of some bodies in some frames, without reading the others."""
+        return self._file["bodies/transform"][slice(*frames.indices(self._frames)), bodies]
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) gravity [m/s^2] of the scene; down along z in files that do not say it."""
+        return np.asarray(self.solver_settings.get("gravity", (0.0, 0.0, -9.81)), dtype=float)
 
     def vertices(self, frame: int, body: int) -> np.ndarray:
         """(v, 3) world positions [m] of one body's vertices."""

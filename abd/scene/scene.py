@@ -29,8 +29,8 @@ from abd.scene.reader import (
 )
 from abd.scene.schema import (
     BodySpec,
-    ContactFilterSpec,
     CameraSpec,
+    ContactFilterSpec,
     MaterialPairSpec,
     MaterialSpec,
     OutputSpec,
