@@ -7,7 +7,7 @@ more where the candidate list had to be renewed.
 from __future__ import annotations
 
 from abd.solver.forcing import LOOSEST
-from abd.solver.progress import Progress, island_of, not_converged
+from abd.solver.progress import Progress, not_converged
 
 
 def minimise_resident(
@@ -28,5 +28,4 @@ def minimise_resident(
                 return
             if stiffness.adapt(backend, status.gap, status.least):
                 iteration.restiffen()
-        speed = iteration.speeds(h)
-        raise not_converged(settings.max_newton, status.open, speed.max(), tolerance, island_of(backend, speed))
+        raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)
