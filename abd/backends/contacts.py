@@ -146,11 +146,14 @@ class Contacts:
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 
-    def bodies_of(self, candidate: int) -> tuple[int, ...]:
-        """The two bodies of a candidate."""
-        c = self.candidates
-        pair = np.searchsorted(self.device.read(c.segment, c.pair_count + 1), candidate, side="right") - 1
-        return tuple(c.pair_list()[pair].tolist())
+    def smallest(self, values: wp.array, most: float) -> np.ndarray:
+        """(pairs,) smallest value of the candidates (count,) of every listed pair of bodies, at most `most`; on the host."""
+        c, read = self.candidates, self.device.read
+        of_candidates, segment = read(values, c.count), read(c.segment, c.pair_count + 1)
+        smallest, some = np.full(c.pair_count, most), np.diff(segment) > 0
+        if some.any():
+            smallest[some] = np.minimum.reduceat(of_candidates, segment[:-1][some])
+        return smallest
 
     def arrays(self, slot: str):
         """Energy and gap of every candidate, for slot "current" or "trial"."""
@@ -205,14 +208,9 @@ class Contacts:
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
         any; on the host."""
-        c, read = self.candidates, self.device.read
-        if c.pair_count == 0:
+        if self.candidates.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
-        gap, segment = read(self.arrays("current")[1], c.count), read(c.segment, c.pair_count + 1)
-        smallest, some = np.full(c.pair_count, np.inf), np.diff(segment) > 0
-        if some.any():
-            smallest[some] = np.minimum.reduceat(gap, segment[:-1][some])
-        return c.pair_list(), smallest
+        return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
 
     def acting(self, model: Model) -> tuple[Pairs, Listed]:
         """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""

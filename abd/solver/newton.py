@@ -22,7 +22,7 @@ from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
 from abd.solver.lagging import changed, least_change
 from abd.solver.line_search import search
-from abd.solver.progress import Progress, island_of, not_converged
+from abd.solver.progress import Progress, not_converged
 from abd.solver.resident import minimise_resident
 
 BALANCED_LAGGINGS = 30
@@ -119,8 +119,7 @@ def minimise(
             converged &= ~islands.paired
             linearized = False
     still_open = error[near & moving].max(initial=0.0) if exact else 0.0
-    where = island_of(backend, np.where(moving, speed, -1.0))
-    raise not_converged(settings.max_newton, still_open, speed[moving].max(), tolerance, where)
+    raise not_converged(backend, settings.max_newton, still_open, np.where(moving, speed, -1.0), tolerance)
 
 
 def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:
