@@ -24,6 +24,7 @@ from abd.joint_list import JointList
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
 from abd.loads import Loads
+from abd.material_view import MaterialView
 from abd.model import Kind, Model
 from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
@@ -84,7 +85,7 @@ class Simulation:
 
     Attributes:
         scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
-        bodies, joints, couplings, sensors: by name; control: changes joints; loads: on bodies.
+        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
@@ -107,6 +108,7 @@ class Simulation:
         self.bodies = ByName("body", bodies.names, partial(BodyView, self))
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
+        self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
 
@@ -220,6 +222,12 @@ class Simulation:
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.set_gravity(given)
+        self.stepper.sleep.disturb()
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Other coefficients of friction (m, m) between materials, from the next step on; `materials` sets single ones."""
+        self.model.materials.mu.base[:] = mu
+        self.backend.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
 
     @property
@@ -361,6 +369,7 @@ class Simulation:
             "joints": self.control.saved(),
             "loads": self.loads.saved(),
             "gravity": self.gravity,
+            "friction": self.model.materials.mu.copy(),
             "external_work": self.stepper.work.external,
             "friction_work": self.stepper.work.friction,
             "drive_work": self.stepper.work.drive,
@@ -388,6 +397,8 @@ class Simulation:
         if "loads" in saved:
             self.loads.restore(saved["loads"])
             self.gravity = saved["gravity"]
+        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
+            self.set_friction(np.asarray(saved["friction"]))
 
 
 def _started(scene) -> tuple[Scene, Model]:
@@ -402,11 +413,13 @@ def _started(scene) -> tuple[Scene, Model]:
 
 
 def own(model: Model) -> Model:
-    """The model with joints, loads and gravity of its own, which a simulation changes by its methods alone: the arrays
+    """The model with joints, loads, friction and gravity of its own, which a simulation changes by its methods alone: the arrays
     refuse to be written to."""
     bodies = replace(model.bodies, force=_shown(model.bodies.force), torque=_shown(model.bodies.torque))
     settings = replace(model.settings, gravity=_shown(model.settings.gravity))
-    return replace(model, joints=JointList.of(model.joints).copy(), bodies=bodies, settings=settings)
+    materials = replace(model.materials, mu=_shown(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    return replace(model, joints=joints, bodies=bodies, settings=settings, materials=materials)
 
 
 def _shown(values: np.ndarray) -> np.ndarray:
