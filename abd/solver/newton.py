@@ -20,29 +20,37 @@ import numpy as np
 from abd.errors import StepFailure
 from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
-from abd.solver.lagging import FOLLOWING, SHARE, changed, speed_that_counts
+from abd.solver.lagging import changed, least_change
 from abd.solver.line_search import search
-from abd.solver.progress import Progress, island_of, not_converged
+from abd.solver.progress import Progress, not_converged
 from abd.solver.resident import minimise_resident
 
 BALANCED_LAGGINGS = 30
 """Laggings after which ``friction_iterations = -1`` gives up as not converged."""
 
 
-def minimise(backend, settings, h: float, stiffness, progress: Progress, watch: Callable[[], None] | None = None) -> None:
+def minimise(
+    backend,
+    settings,
+    h: float,
+    stiffness,
+    progress: Progress,
+    tolerance: float,
+    watch: Callable[[], None] | None = None,
+) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.solver.stiffness`).
+        tolerance: largest velocity of a full step [m/s].
         watch: called with every iterate from which another one follows; what it raises ends the minimisation.
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
-    tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
     if backend.iteration is not None:
         minimise_resident(backend, settings, h, tolerance, stiffness, progress, watch)
         return
@@ -111,8 +119,7 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, watch: 
             converged &= ~islands.paired
             linearized = False
     still_open = error[near & moving].max(initial=0.0) if exact else 0.0
-    where = island_of(backend, np.where(moving, speed, -1.0))
-    raise not_converged(settings.max_newton, still_open, speed[moving].max(), tolerance, where)
+    raise not_converged(backend, settings.max_newton, still_open, np.where(moving, speed, -1.0), tolerance)
 
 
 def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:
@@ -140,21 +147,25 @@ def solve_step(
     Returns:
         whether this one was.
     """
-    minimise(backend, settings, h, stiffness, progress, watch)
+    rubs = settings.friction_tolerance
+    tolerance = rubs if backend.friction.count or backend.system.has_friction else settings.tolerance
+    minimise(backend, settings, h, stiffness, progress, tolerance, watch)
     if not backend.friction.enabled:
         return False
     wanted = settings.friction_iterations
     if wanted == 1:
-        least = speed_that_counts(settings, h), FOLLOWING if loaded else SHARE
+        least = least_change(settings, h, loaded)
         loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
         if loaded:
+            if rubs < tolerance:
+                minimise(backend, settings, h, stiffness, progress, rubs, watch)
             backend.lag_friction()
-            minimise(backend, settings, h, stiffness, progress, watch)
+            minimise(backend, settings, h, stiffness, progress, rubs, watch)
         return loaded
     for _ in range((wanted if wanted > 0 else BALANCED_LAGGINGS) - 1):
         backend.lag_friction()
         before = progress.newton
-        minimise(backend, settings, h, stiffness, progress, watch)
+        minimise(backend, settings, h, stiffness, progress, rubs, watch)
         if wanted < 0 and progress.newton <= before + 1:
             return False
     if wanted < 0:

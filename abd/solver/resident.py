@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from abd.solver.forcing import LOOSEST
-from abd.solver.progress import Progress, island_of, not_converged
+from abd.solver.progress import Progress, not_converged
 
 
 def minimise_resident(
@@ -32,5 +32,4 @@ def minimise_resident(
                 watch()
             if stiffness.adapt(backend, status.gap, status.least):
                 iteration.restiffen()
-        speed = iteration.speeds(h)
-        raise not_converged(settings.max_newton, status.open, speed.max(), tolerance, island_of(backend, speed))
+        raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)
