@@ -91,7 +91,7 @@ class Simulation:
 
     def __init__(self, scene, device: str = "auto"):
         self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
-        self.model = own(model)
+        self._compiled, self.model = model, own(model)
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         bodies = self.model.bodies
@@ -375,6 +375,14 @@ class Simulation:
             "drive_work": self.stepper.work.drive,
         }
 
+    def __deepcopy__(self, memo) -> Simulation:
+        """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
+        return _again(self.scene, self._compiled, self.device, self.checkpoint())
+
+    def __reduce__(self):
+        """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
+        return _again, (self.scene, self._compiled, self.device, self.checkpoint())
+
     def restore(self, saved: dict) -> None:
         """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
 
@@ -399,6 +407,14 @@ class Simulation:
             self.gravity = saved["gravity"]
         if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
             self.set_friction(np.asarray(saved["friction"]))
+
+
+def _again(scene: Scene | None, model: Model, device: str, saved: dict) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint."""
+    out = Simulation(model, device)
+    out.scene = scene
+    out.restore(saved)
+    return out
 
 
 def _started(scene) -> tuple[Scene, Model]:
