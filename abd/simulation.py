@@ -33,6 +33,7 @@ from abd.state import State
 from abd.views import ByName
 
 if TYPE_CHECKING:
+    from abd.reduced import Reduced
     from abd.scene.scene import Scene
 
 _log = logging.getLogger(__name__)
@@ -270,6 +271,12 @@ class Simulation:
             for which in ((body, other) if body is not None else (other, None))
         )
         return self._contacts.between(one, two)
+
+    def reduced(self) -> Reduced:
+        """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
+        from abd.reduced import Reduced
+
+        return Reduced(self)
 
     def forget_readings(self) -> None:
         """Read joints and contacts anew when they are asked for next."""
