@@ -79,7 +79,7 @@ def test_a_force_on_a_coordinate_gives_its_impulse():
 @pytest.mark.parametrize("name", ["four-bar in space", "spherical chain", "governor with springs"])
 @pytest.mark.parametrize("h", [0.005, 0.000625])
 def test_forces_of_joints_are_right_from_the_first_step_on(name, h):
-    """Within 1 % of what steps eight times finer say, at every one of the first eight steps; forces are found to tolerance m / h."""
+    """Within 1 % of what steps eight times finer say, at every one of the first eight; Newton leaves tolerance m / h."""
     mechanism = next(one for one in mechanisms.mechanisms() if one.name == name)
 
     def forces(step: float, every: int) -> np.ndarray:
