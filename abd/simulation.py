@@ -223,6 +223,7 @@ class Simulation:
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.set_gravity(given)
+        self.stepper.jump(np.ones(len(self.model.bodies), dtype=bool))
         self.stepper.sleep.disturb()
 
     def set_friction(self, mu: np.ndarray) -> None:
@@ -402,6 +403,10 @@ class Simulation:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
             arrays["q"] = apart
         self.control.restore(saved["joints"])
+        if "gravity" in saved:
+            self.gravity = saved["gravity"]
+        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
+            self.set_friction(np.asarray(saved["friction"]))
         numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
@@ -411,9 +416,6 @@ class Simulation:
         self.stepper.work = Work(*(float(saved[name]) for name in works))
         if "loads" in saved:
             self.loads.restore(saved["loads"])
-            self.gravity = saved["gravity"]
-        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
-            self.set_friction(np.asarray(saved["friction"]))
 
 
 def _again(scene: Scene | None, model: Model, device: str, saved: dict) -> Simulation:
