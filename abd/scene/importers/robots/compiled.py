@@ -52,9 +52,17 @@ def mujoco_module():
 
 
 def compile_robot(
-    text: str, path: Path, assets: Assets, options: ImportOptions, hfields: dict[str, bytes] | None = None
+    text: str,
+    path: Path,
+    assets: Assets,
+    options: ImportOptions,
+    hfields: dict[str, bytes] | None = None,
+    floating: dict[str, str] | None = None,
 ) -> Compiled:
     """Compile prepared XML.
+
+    Args:
+        hfields: content of the files of height fields; floating: joint of bodies that move freely, by their names.
 
     Raises:
         SceneError: what MuJoCo refuses; all meshes that are missing.
@@ -67,6 +75,8 @@ def compile_robot(
         spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
         out = Compiled(spec, None, assets)
         _place_meshes(mujoco, out, options, path)
+        for name, joint in (floating or {}).items():
+            _let_float(mujoco, spec.body(name), joint)
         if options.free_base:
             _free_base(spec, out.notes)
         for body in spec.bodies[1:]:
@@ -193,6 +203,13 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
         quaternion = np.zeros(4)
         mujoco.mju_mat2Quat(quaternion, axes.ravel())
         body.inertia, body.iquat = values, quaternion
+
+
+def _let_float(mujoco, body, joint: str) -> None:
+    """Three sliders and a ball: a free joint that may stand anywhere in the tree."""
+    for name, axis in zip("xyz", np.eye(3)):
+        body.add_joint(name=f"{joint}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+    body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
 
 
 def _free_base(spec, notes: list[str]) -> None:
