@@ -131,8 +131,8 @@ DRIVEN = mjcf(
         body(f"arm{k}", f'<joint name="j{k}" axis="0 {1 if k % 2 else -1} 1" damping="0.1"/>', pos=f"{k} 0 0")
         for k in range(6)
     )
-    + '<body name="hung" pos="0 3 0"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/><site name="eye" pos="0 0 0.1"/></body>'
-    + '<site name="hook" pos="0.3 3 1"/>',
+    + '<body name="hung" pos="0 3 0"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/>'
+    '<site name="eye" pos="0 0 0.1"/></body>' + '<site name="hook" pos="0.3 3 1"/>',
     '<tendon><spatial name="string" stiffness="50" damping="0.5" springlength="0.7"><site site="hook"/><site site="eye"/>'
     '</spatial><fixed name="one"><joint joint="j4" coef="3"/></fixed></tendon>'
     '<actuator><motor joint="j0" gear="3"/><position joint="j1" kp="20" kv="0.5" gear="2"/><velocity joint="j2" kv="1.5"/>'
