@@ -252,7 +252,7 @@ class Joints:
         self.carriers.append(keys)
 
     def _joint(self, part: list[Axis], found: Fit, parent: str, child: str, frame: np.ndarray, collide: bool) -> None:
-        name = "+".join(self.names[axis.number] for axis in part)
+        name = _joined([self.names[axis.number] for axis in part])
         single = len(part) == 1
         D, C = frame @ found.frame, found.frame
         keys: dict[str, object] = {
@@ -344,6 +344,13 @@ class Joints:
         armature = float(self.model.dof_armature[int(self.model.jnt_dofadr[axis.number])])
         if armature:
             self.added[index] = armature
+
+
+def _joined(names: list[str]) -> str:
+    """The name of a joint for several of MuJoCo's; that of the file for those that MuJoCo makes of a planar one."""
+    if len(names) == 3 and [name[-3:] for name in names] == ["_TX", "_TY", "_RZ"]:
+        return names[0][:-3]
+    return "+".join(names)
 
 
 def _motion(kind: str, value: float) -> np.ndarray:

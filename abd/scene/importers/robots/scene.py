@@ -133,7 +133,7 @@ class Robot:
         dynamic = [body for body in bodies if body.get("kind", "dynamic") == "dynamic"]
         for index, inertia in joints.added.items():
             body = next(body for body in dynamic if body["name"] == self.links[index].name)
-            body["inertia"] = _rows(np.array(body["inertia"]) + inertia * np.eye(3))
+            body["inertia"] = _rows(self.links[index].inertia + inertia * np.eye(3))
         pairs = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
         if self._no_contact():
             for body in bodies:
