@@ -188,17 +188,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--runs", action="store_true", help="with contact, certified")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--integrator", default="generalized_alpha")
+    parser.add_argument("--at-rest", action="store_true", help="start as the file says, not away from rest")
     parser.add_argument("--missing-meshes", default="fail")
     parser.add_argument("--allow-overlaps", action="store_true")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args(argv)
     rows = []
     for path in arguments.files:
+        seed = None if arguments.at_rest else 1
         options = {"missing_meshes": arguments.missing_meshes}
         if arguments.runs:
             rows.append(contact_run(path, arguments.seconds or 2.0, arguments.allow_overlaps, **options))
         else:
-            rows.append(difference(path, arguments.seconds or 1.0, arguments.integrator, **options))
+            rows.append(difference(path, arguments.seconds or 1.0, arguments.integrator, seed, **options))
         print(json.dumps(rows[-1]), flush=True)
     if arguments.json:
         known = json.loads(arguments.json.read_text()) if arguments.json.is_file() else []

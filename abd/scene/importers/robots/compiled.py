@@ -128,23 +128,31 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
         remedy = "give their folder by --assets DIR, or go on with boxes by --missing-meshes boxes"
         raise SceneError([Problem(message, file=str(path), value=listed, remedy=remedy)])
     out.notes += [f"missing mesh: {one}" for one in listed]
+    made, bare = [], []
     for body in spec.bodies:
         geoms = [geom for geom in body.geoms if geom.meshname in gone]
         solid = [geom for geom in geoms if geom.meshname not in only_seen]
         if solid:
-            _add_box(mujoco, body, solid[0], out.notes)
+            sizes = _add_box(mujoco, body, solid[0])
+            made += [f"'{body.name}' {sizes}"] if sizes else []
+            bare += [] if sizes else [f"'{body.name}'"]
         for geom in geoms:
             spec.delete(geom)
+    if made:
+        out.notes.append(f"boxes [m] of their inertia stand for the missing meshes of {', '.join(made)}")
+    if bare:
+        out.notes.append(
+            f"without inertia there are no boxes for the missing meshes of {', '.join(bare)}: they have no shape"
+        )
     for mesh in [mesh for mesh in spec.meshes if mesh.name in gone or Path(mesh.file).stem in gone]:
         spec.delete(mesh)
 
 
-def _add_box(mujoco, body, geom, notes: list[str]) -> None:
-    """A box of the body's mass and inertia, with the contact settings of a geom."""
+def _add_box(mujoco, body, geom) -> str:
+    """A box of the body's mass and inertia, with the contact settings of a geom; its extents, or "" where it has none."""
     inertia = _inertia(mujoco, body)
     if inertia is None or not body.mass > 0.0:
-        notes.append(f"body '{body.name}' has no inertia from which a box could be made: it has no shape")
-        return
+        return ""
     second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] *= -1.0
@@ -155,7 +163,7 @@ def _add_box(mujoco, body, geom, notes: list[str]) -> None:
     body.add_geom(
         name=f"{body.name}_box", type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=body.ipos, quat=quaternion, **extra
     )
-    notes.append(f"body '{body.name}': a box of {' x '.join(f'{2 * x:.3g}' for x in half)} m from its inertia")
+    return " x ".join(f"{2.0 * x:.3g}" for x in half)
 
 
 def _inertia(mujoco, body) -> np.ndarray | None:
