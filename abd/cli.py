@@ -10,6 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from abd.commands import export, render
 from abd.errors import AbdError, Problem, SceneError
 
 _MOST_NOTES = 10
@@ -79,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the files [svg]")
     plot.add_argument("--out", metavar="DIR", help="where to put them [the run's directory]")
     plot.set_defaults(command=_plot)
+
+    render.add(commands)
+    export.add(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
     doctor.set_defaults(command=_doctor)

@@ -15,6 +15,8 @@ from abd import backends
 from abd.backends.exchange import host_rows
 from abd.backends.memory import memory_watched
 from abd.body_view import BodyView
+from abd.contact.forces import ContactForces
+from abd.contact_view import Contacts, read_contacts
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
 from abd.joint_control import JointControl
@@ -22,10 +24,11 @@ from abd.joint_list import JointList
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
 from abd.loads import Loads
+from abd.material_view import MaterialView
 from abd.model import Kind, Model
 from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
-from abd.solver.step import Stepper, Work
+from abd.solver.step import Opening, Stepper, Work
 from abd.state import State
 from abd.views import ByName
 
@@ -82,7 +85,7 @@ class Simulation:
 
     Attributes:
         scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
-        bodies, joints, couplings, sensors: by name; control: changes joints; loads: on bodies.
+        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
@@ -98,11 +101,14 @@ class Simulation:
         self.turns = self.backend.watch_turns(self.reader.table)
         self.coordinates = self.reader.coordinates(bodies.q)
         self._readings: Readings | None = None
+        self._contacts: Contacts | None = None
+        self._definitions: ContactForces | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
         self.bodies = ByName("body", bodies.names, partial(BodyView, self))
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
+        self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
 
@@ -218,6 +224,12 @@ class Simulation:
         self.backend.set_gravity(given)
         self.stepper.sleep.disturb()
 
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Other coefficients of friction (m, m) between materials, from the next step on; `materials` sets single ones."""
+        self.model.materials.mu.base[:] = mu
+        self.backend.set_friction(self.model.materials.mu)
+        self.stepper.sleep.disturb()
+
     @property
     def coordinates(self) -> np.ndarray:
         """(c,) coordinates of all joints, angles counted over any number of turns."""
@@ -239,9 +251,29 @@ class Simulation:
             )
         return self._readings
 
+    def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
+        """Points at which bodies touch in the present state, with their forces; see `abd.contact_view`.
+
+        Args:
+            body: only those of this body; other: only those between the two.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        if self._contacts is None:
+            self._definitions = self._definitions or ContactForces(self.model)
+            self._contacts = Contacts(self, *read_contacts(self, self._definitions))
+        if body is None and other is None:
+            return self._contacts
+        one, two = (
+            None if which is None else which.index if isinstance(which, BodyView) else self.bodies[which].index
+            for which in ((body, other) if body is not None else (other, None))
+        )
+        return self._contacts.between(one, two)
+
     def forget_readings(self) -> None:
-        """Read the joints anew when they are asked for next."""
-        self._readings = None
+        """Read joints and contacts anew when they are asked for next."""
+        self._readings = self._contacts = None
 
     def add_sensor(self, name: str, what: str | Callable, of=None, every: int = 1) -> Sensor:
         """Record a quantity at every `every`-th step from now on; see `abd.sensors` for what there is.
@@ -310,6 +342,11 @@ class Simulation:
         self.control.recount()
         self.forget_readings()
 
+    @property
+    def opening(self) -> Opening:
+        """Contacts of the state that the simulation began with."""
+        return self.stepper.opening
+
     def host_state(self) -> State:
         """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""
         state = self.stepper.state()
@@ -332,6 +369,7 @@ class Simulation:
             "joints": self.control.saved(),
             "loads": self.loads.saved(),
             "gravity": self.gravity,
+            "friction": self.model.materials.mu.copy(),
             "external_work": self.stepper.work.external,
             "friction_work": self.stepper.work.friction,
             "drive_work": self.stepper.work.drive,
@@ -359,6 +397,8 @@ class Simulation:
         if "loads" in saved:
             self.loads.restore(saved["loads"])
             self.gravity = saved["gravity"]
+        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
+            self.set_friction(np.asarray(saved["friction"]))
 
 
 def _started(scene) -> tuple[Scene, Model]:
@@ -373,11 +413,13 @@ def _started(scene) -> tuple[Scene, Model]:
 
 
 def own(model: Model) -> Model:
-    """The model with joints, loads and gravity of its own, which a simulation changes by its methods alone: the arrays
+    """The model with joints, loads, friction and gravity of its own, which a simulation changes by its methods alone: the arrays
     refuse to be written to."""
     bodies = replace(model.bodies, force=_shown(model.bodies.force), torque=_shown(model.bodies.torque))
     settings = replace(model.settings, gravity=_shown(model.settings.gravity))
-    return replace(model, joints=JointList.of(model.joints).copy(), bodies=bodies, settings=settings)
+    materials = replace(model.materials, mu=_shown(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    return replace(model, joints=joints, bodies=bodies, settings=settings, materials=materials)
 
 
 def _shown(values: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
 from abd.scene.scales import default_kappa, default_tolerance
 from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
 LIMIT_SHARE = 0.05
@@ -52,6 +53,10 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     records = _records(spec, wrong, problems)
     joints = JointList() if problems else _joints(spec, records, problems)
     filtered = np.zeros((0, 2), dtype=np.int64) if problems else filtered_pairs(spec, records.names, problems)
+    followed = spec.camera.follow
+    if followed is not None and not problems and followed not in records.names:
+        remedy = did_you_mean(followed, records.names)
+        problems.append(Problem(f"there is no body '{followed}'", key="camera.follow", value=followed, remedy=remedy))
     if problems:
         raise SceneError(problems)
 
@@ -68,6 +73,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         joints=joints,
         couplings=_couplings(spec, joints),
         filtered=filtered,
+        camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
         settings=_settings(spec, _diagonal(records), _body_size(records)),
         motions={

@@ -29,6 +29,7 @@ from abd.scene.reader import (
 )
 from abd.scene.schema import (
     BodySpec,
+    CameraSpec,
     ContactFilterSpec,
     MaterialPairSpec,
     MaterialSpec,
@@ -114,6 +115,11 @@ class Scene(JointMethods):
     def output(self) -> OutputSpec:
         """Length of the run."""
         return self.spec.output
+
+    @property
+    def camera(self) -> CameraSpec:
+        """Where pictures are taken from; ``scene.camera.follow = "ball"`` follows a body."""
+        return self.spec.camera
 
     def body(self, name: str) -> BodySpec:
         """The table of a body; ``scene.body("crank").density = 500`` changes it."""

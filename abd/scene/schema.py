@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from abd.scene.fields import (
     LARGEST,
@@ -336,6 +337,29 @@ class OutputSpec(Spec):
     frames: Count | None = entry(None, "number of steps; default 100", ge=1)
     duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
     every: Count = entry(1, "write every so many steps", ge=1)
+    contacts: bool = entry(False, "write points of contact and their forces, at /contacts of the trajectory")
+
+
+class CameraSpec(Spec):
+    """Where pictures, films and views of this scene are taken from; what is not given is found, so that everything shows.
+
+    The camera stands at `position`, or as far from the target as it takes, in the direction of the two angles.
+    """
+
+    position: Vector | None = entry(None, "where it stands", unit="m")
+    target: Vector | None = entry(None, "point in the middle of the picture", unit="m")
+    azimuth_deg: Number = entry(-60.0, "direction from the target to the camera about z; 0 is +x", unit="deg")
+    elevation_deg: Number = entry(16.0, "the same above the x-y plane", unit="deg", ge=-90, le=90)
+    zoom: Number = entry(1.0, "1: everything fits into the picture", gt=0)
+    fov_deg: Number = entry(38.0, "field of view from the lower to the upper edge", unit="deg", gt=1, lt=150)
+    follow: str | None = entry(None, "name of a body that stays in the middle")
+    orbit_deg: Number = entry(0.0, "how far a film turns about the target from its start to its end", unit="deg")
+
+    @model_validator(mode="after")
+    def _not_into_itself(self) -> CameraSpec:
+        if self.position is not None and self.position == self.target:
+            raise PydanticCustomError("camera", "position and target are the same point")
+        return self
 
 
 class SceneSpec(Spec):
@@ -345,6 +369,7 @@ class SceneSpec(Spec):
     gravity: Vector = entry((0.0, 0.0, -9.81), "gravity", unit="m/s^2")
     solver: SolverSpec = entry(SolverSpec(), "solver settings")
     output: OutputSpec = entry(OutputSpec(), "length of the run")
+    camera: CameraSpec = entry(CameraSpec(), "where pictures are taken from")
     material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")

@@ -32,7 +32,7 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
     lines = [
         f"{key} = {_value(value, explicit)}" for key, value in _fields(spec, explicit) if key in ("name", "gravity")
     ]
-    for key in ("solver", "output"):
+    for key in ("solver", "output", "camera"):
         fields = _fields(getattr(spec, key), explicit)
         if fields:
             lines += ["", f"[{key}]", *_lines(fields, explicit)]
