@@ -1,6 +1,5 @@
 """What URDF and MJCF say, and what the scene says then: shapes, contacts, joints, drives, options, and the report."""
 
-import builtins
 import sys
 
 import numpy as np
@@ -358,20 +357,26 @@ def test_commands_take_robots(tmp_path, capsys):
     assert main(["convert", str(path), str(tmp_path / "out.toml"), "--force"]) == 0
 
 
+def test_macros(tmp_path):
+    pytest.importorskip("xacrodoc")
+    inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    macro = f'<link name="${{n}}"><inertial><mass value="${{2 * l}}"/>{inertia}</inertial></link>'
+    text = (
+        '<robot name="m" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="l" value="0.5"/>'
+        f'<xacro:macro name="part" params="n">{macro}</xacro:macro><xacro:part n="a"/><xacro:part n="b"/>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    assert load(text, tmp_path, ".xacro").body("b").mass == 1.0
+    with pytest.raises(SceneError, match="'k' is not defined"):
+        load(text.replace("2 * l", "2 * k"), tmp_path, ".xacro")
+
+
 @pytest.mark.parametrize(
     ("suffix", "package", "install"),
-    [(".urdf", "mujoco", "abd[robots]"), (".xacro", "xacrodoc", "pip install xacrodoc")],
+    [(".urdf", "mujoco", "abd[robots]"), (".xacro", "xacrodoc", "abd[robots]")],
 )
 def test_missing_packages_are_named_with_what_installs_them(suffix, package, install, tmp_path, monkeypatch, capsys):
     path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")
-    real = builtins.__import__
-
-    def without(name, *rest, **keys):
-        if name.split(".")[0] == package:
-            raise ImportError(name)
-        return real(name, *rest, **keys)
-
-    monkeypatch.delitem(sys.modules, package, raising=False)
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, package, None)
     assert main(["check", str(path)]) == 2
     assert install in capsys.readouterr().err

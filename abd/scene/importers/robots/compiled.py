@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.optional import required
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 
-INSTALL = "pip install 'abd[robots]'"
 SMALL = 1e-3
 """Mass of a massless link over the least mass of the robot's others."""
 THIN = 1e-6
@@ -41,14 +41,9 @@ def mujoco_module():
     """The package mujoco.
 
     Raises:
-        SceneError: it is not installed.
+        MissingLibrary: it is not installed.
     """
-    try:
-        import mujoco
-    except ImportError as error:
-        message = "URDF and MJCF are read with MuJoCo's compiler, which is not installed"
-        raise SceneError([Problem(message, remedy=INSTALL)]) from error
-    return mujoco
+    return required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
 
 
 def compile_robot(
