@@ -10,7 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.commands import render
+from abd.commands import render, view
 from abd.errors import AbdError, SceneError
 
 _MOST_NOTES = 10
@@ -59,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--json", action="store_true", help="JSON on standard output: one object per step, then the report"
     )
+    run.add_argument("--view", action="store_true", help="show it in the browser as it goes; begins when one looks")
+    run.add_argument("--port", type=int, default=8080, help="of the page, the first free one from this on [8080]")
     run.set_defaults(command=_run)
 
     check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
@@ -72,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     plot.set_defaults(command=_plot)
 
     render.add(commands)
+    view.add(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
     doctor.set_defaults(command=_doctor)
@@ -156,6 +159,7 @@ def _run(arguments) -> int:
         # As for output.duration: a quotient just above a whole number is that number.
         steps = max(1, math.ceil(arguments.duration / model.settings.dt - 1e-9))
     observer = observer_for(arguments.quiet, arguments.json)
+    observers = [observer]
     for note in model.notes[:_MOST_NOTES]:
         observer.note(note)
     if len(model.notes) > _MOST_NOTES:
@@ -164,7 +168,9 @@ def _run(arguments) -> int:
     choose = latest_directory if arguments.resume else new_directory
     directory = Path(arguments.out) if arguments.out else choose(model.name)
     # Machines read standard output: what libraries print goes elsewhere.
-    with contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext():
+    aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
+    with aside, view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
+        observers += [live] if live is not None else []
         outcome = run(
             scene,
             model,
@@ -172,7 +178,7 @@ def _run(arguments) -> int:
             device=arguments.device,
             steps=steps,
             resume=arguments.resume,
-            observers=[observer],
+            observers=observers,
         )
     if outcome.status is Status.FAILED:
         failure = outcome.failure
@@ -203,6 +209,7 @@ def _resume_command(arguments, directory: Path) -> str:
         words += ["--duration", repr(arguments.duration)]
     for override in arguments.overrides:
         words += ["-o", override]
+    words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
     words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
     return shlex.join(words)
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 from abd.errors import AbdError, OutOfMemory, StepFailure
 from abd.io.directory import RunDirectory
@@ -22,6 +22,9 @@ from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory, TrajectoryWriter
 from abd.model import Model
 from abd.scene.starts import free_start
+
+_PAUSE = 0.01
+"""Time between two questions to those who make a run wait [s]."""
 
 
 class ResumeError(AbdError):
@@ -55,6 +58,10 @@ class Observer:
 
     def begin(self, sim, first: int, last: int) -> None:
         """Before step `first` + 1 of `last`."""
+
+    def waits(self) -> bool:
+        """Asked again and again before a step: whether the run is to wait."""
+        return False
 
     def step(self, report, tally: Tally) -> None:
         """After every step."""
@@ -241,6 +248,12 @@ def run(
     return outcome
 
 
+def hold(observers: Iterable[Observer], interruption: Interruption) -> None:
+    """Return when no observer asks to wait any more, or the run is interrupted."""
+    while not interruption.requested and any(observer.waits() for observer in observers):
+        sleep(_PAUSE)
+
+
 def _advance(
     recorder: Recorder,
     steps: int,
@@ -250,6 +263,7 @@ def _advance(
 ) -> tuple[Status, StepFailure | None]:
     """Step until the end, an interruption or a failure."""
     while recorder.sim.frame < steps and not stopped():
+        hold(observers, interruption)
         if interruption.requested:
             return Status.INTERRUPTED, None
         try:

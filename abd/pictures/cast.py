@@ -205,6 +205,11 @@ class Recorded:
         values = np.asarray(self.trajectory.row(f"{self._paths[group]}/{what}", frame))
         return values.reshape(len(self.cast.joints[group].child), -1)
 
+    def coordinate_series(self, group: int, joint: int, coordinate: int) -> np.ndarray:
+        """(T,) one coordinate of one joint of a group over all frames [m or rad]."""
+        values = self.trajectory.series(f"{self._paths[group]}/coordinates")
+        return values.reshape(len(values), len(self.cast.joints[group].child), -1)[:, joint, coordinate]
+
 
 def of_model(model: Model) -> tuple[Cast, Moment]:
     """A compiled scene and its initial state."""

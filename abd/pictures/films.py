@@ -126,7 +126,9 @@ def write_picture(path: Path, pixels: np.ndarray) -> None:
     Image.fromarray(pixels).save(path, format="PNG", optimize=True)
 
 
-def write_film(path: Path, studio: Studio, frames: np.ndarray, kind: str, told: Callable[[int], None] | None = None) -> None:
+def write_film(
+    path: Path, studio: Studio, frames: np.ndarray, kind: str, told: Callable[[int], None] | None = None
+) -> None:
     """Write an mp4 or a gif of frames; nothing is left where it fails.
 
     Raises:
