@@ -10,7 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.commands import render, view
+from abd.commands import plot, render, view
 from abd.errors import AbdError, SceneError
 
 _MOST_NOTES = 10
@@ -67,12 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     _scene_arguments(check)
     check.set_defaults(command=_check)
 
-    plot = commands.add_parser("plot", help="draw energy, smallest gap and iterations of a run")
-    plot.add_argument("run", metavar="RUN", help="directory of a run")
-    plot.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the files [svg]")
-    plot.add_argument("--out", metavar="DIR", help="where to put them [the run's directory]")
-    plot.set_defaults(command=_plot)
-
+    plot.add(commands)
     render.add(commands)
     view.add(commands)
 
@@ -266,21 +261,6 @@ def _refuse(error: SceneError) -> int:
     count = len(error.problems)
     print(f"{count} problem{'s' if count != 1 else ''}", file=sys.stderr)
     return error.exit_status
-
-
-def _plot(arguments) -> int:
-    from abd.io.plots import FIGURES, draw
-    from abd.io.trajectory import Trajectory, trajectory_path
-
-    path = trajectory_path(arguments.run)
-    folder = Path(arguments.out) if arguments.out else path.parent
-    with Trajectory(path) as trajectory:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:
-            target = folder / f"{name}.{arguments.format}"
-            draw(trajectory, name, target)
-            print(target)
-    return 0
 
 
 def _bench(arguments) -> int:

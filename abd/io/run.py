@@ -281,4 +281,4 @@ def _draw_energy(path: Path) -> None:
     from abd.io.plots import draw
 
     with Trajectory(path) as trajectory:
-        draw(trajectory, "energy", path.with_name("energy.svg"))
+        draw([trajectory], "energy", path.with_name("energy.svg"))
