@@ -77,7 +77,7 @@ def hit_rod(o: wp.vec3, d: wp.vec3, a: wp.vec3, b: wp.vec3, r: float):
     p = o + n * along
     oa = p - a
     baba = wp.dot(ba, ba)
-    t = -1.0e20
+    t = float(-1.0e20)
     if baba > 0.0:
         bard = wp.dot(ba, n)
         baoa = wp.dot(ba, oa)
@@ -87,7 +87,7 @@ def hit_rod(o: wp.vec3, d: wp.vec3, a: wp.vec3, b: wp.vec3, r: float):
         B = baba * rdoa - baoa * bard
         C = baba * oaoa - baoa * baoa - r * r * baba
         h = B * B - A * C
-        if h >= 0.0 and 1.0e-12 * baba < A:
+        if h >= 0.0 and A > 1.0e-12 * baba:
             s = (-B - wp.sqrt(h)) / A
             y = baoa + s * bard
             if y > 0.0 and y < baba:
@@ -101,7 +101,7 @@ def hit_rod(o: wp.vec3, d: wp.vec3, a: wp.vec3, b: wp.vec3, r: float):
             h = B * B - (wp.dot(oc, oc) - r * r)
             if h > 0.0:
                 s = -B - wp.sqrt(h)
-                y = 0.0
+                y = float(0.0)
                 if baba > 0.0:
                     y = wp.dot(ba, oa + n * s)
                 if baba == 0.0 or (end == 0 and y <= 0.0) or (end == 1 and y >= baba):
@@ -134,7 +134,7 @@ def clear(
 ):
     """One row: the planes (normal, height of the eye above it), and the sky."""
     y = wp.tid()
-    empty = 0.0
+    empty = float(0.0)
     if eye.parallel != 0:
         empty = NOWHERE
     for x in range(eye.width):
@@ -215,9 +215,10 @@ def fill(
                 dw = qb * (b[2] - a[2]) + qc * (c[2] - a[2])
                 for x in range(first, last + 1):
                     w = w0 + dw * (float(x) + 0.5)
-                    if w > near[y, x] and not veiled(x, y, alpha):
-                        near[y, x] = w
-                        item[y, x] = g
+                    if w > near[y, x]:
+                        if not veiled(x, y, alpha):
+                            near[y, x] = w
+                            item[y, x] = g
         else:
             r = part - triangles
             for y in range(y0, y1):
@@ -227,9 +228,10 @@ def fill(
                     t = hit_rod(o, d, rods[2 * r], rods[2 * r + 1], radii[r])
                     if t > 0.0:
                         w = nearness(eye, t)
-                        if w > near[y, x] and not veiled(x, y, alpha):
-                            near[y, x] = w
-                            item[y, x] = g
+                        if w > near[y, x]:
+                            if not veiled(x, y, alpha):
+                                near[y, x] = w
+                                item[y, x] = g
 
 
 @wp.func
@@ -241,7 +243,7 @@ def lit(light: Light, shadow: wp.array2d(dtype=float), p: wp.vec3, n: wp.vec3, t
     w = -wp.dot(at, light.eye.forward)
     # on the way across the disc the surface itself rises towards the sun by its slope
     slope = wp.sqrt(wp.max(1.0 - wp.dot(n, light.sun) * wp.dot(n, light.sun), 0.0)) / wp.max(wp.dot(n, light.sun), 0.1)
-    total = 0.0
+    total = float(0.0)
     bound = w + light.texel * (0.5 + 0.7 * light.blur * wp.min(slope, 3.0))
     c = light.blur * wp.cos(turn)
     s = light.blur * wp.sin(turn)
@@ -250,8 +252,9 @@ def lit(light: Light, shadow: wp.array2d(dtype=float), p: wp.vec3, n: wp.vec3, t
         tap = light.taps[k]
         x = int(u + c * tap[0] - s * tap[1])
         y = int(v + s * tap[0] + c * tap[1])
-        if x >= 0 and y >= 0 and x < light.eye.width and y < light.eye.height and shadow[y, x] > bound:
-            total += 1.0
+        if x >= 0 and y >= 0 and x < light.eye.width and y < light.eye.height:
+            if shadow[y, x] > bound:
+                total += 1.0
     return 1.0 - total / float(count)
 
 
@@ -309,7 +312,7 @@ def normal_of(things: Things, g: int, p: wp.vec3):
         r = g - things.triangles
         a = things.rods[2 * r]
         ba = things.rods[2 * r + 1] - a
-        s = 0.0
+        s = float(0.0)
         if wp.dot(ba, ba) > 0.0:
             s = wp.clamp(wp.dot(p - a, ba) / wp.dot(ba, ba), 0.0, 1.0)
         return wp.normalize(p - a - ba * s)
@@ -324,8 +327,8 @@ def normal_of(things: Things, g: int, p: wp.vec3):
     d12 = wp.dot(e1, e2)
     d22 = wp.dot(e2, e2)
     det = d11 * d22 - d12 * d12
-    v = 0.0
-    w = 0.0
+    v = float(0.0)
+    w = float(0.0)
     if det > 0.0:
         v = wp.clamp((d22 * wp.dot(x, e1) - d12 * wp.dot(x, e2)) / det, 0.0, 1.0)
         w = wp.clamp((d11 * wp.dot(x, e2) - d12 * wp.dot(x, e1)) / det, 0.0, 1.0 - v)
@@ -356,8 +359,8 @@ def shaded(
     p = d * t
     color = wp.vec3(0.0, 0.0, 0.0)
     n = wp.vec3(0.0, 0.0, 1.0)
-    gloss = 0.0
-    haze = 0.0
+    gloss = float(0.0)
+    haze = float(0.0)
     if g < SKY:
         k = -2 - g
         plane = things.planes[k]
@@ -389,7 +392,7 @@ def shaded(
         color = things.colors[things.tint[g]]
         gloss = 1.0
     facing = wp.dot(n, light.sun)
-    direct = 0.0
+    direct = float(0.0)
     if facing > 0.0:
         # every place turns the taps by another angle, which makes bands to grain, and grain is averaged
         turn = 6.2831853 * (52.9829189 * (0.06711056 * wp.floor(x) + 0.00583715 * wp.floor(y)))
@@ -428,7 +431,7 @@ def occlude(
     y = row * step + step // 2
     for column in range(share.shape[1]):
         x = column * step + step // 2
-        value = 1.0
+        value = float(1.0)
         if y < eye.height and x < eye.width:
             g = item[y, x]
             w = near[y, x]
@@ -445,7 +448,7 @@ def occlude(
                         n = -n
                 disc = wp.min(reach * eye.scale * w, 0.16 * float(eye.height))
                 if disc > 1.5:
-                    hidden = 0.0
+                    hidden = float(0.0)
                     # the same angle for 4 x 4 neighbours in turn: averaging over them removes the pattern
                     turn = 0.3926991 * float((column & 3) + 4 * (row & 3))
                     for k in range(12):
@@ -478,8 +481,8 @@ def smooth(
         y = wp.min(row * step + step // 2, near.shape[0] - 1)
         x = wp.min(column * step + step // 2, near.shape[1] - 1)
         w = near[y, x]
-        total = 0.0
-        weight = 0.0
+        total = float(0.0)
+        weight = float(0.0)
         for k in range(16):
             r = wp.clamp(row + k // 4 - 2, 0, share.shape[0] - 1)
             c = wp.clamp(column + k % 4 - 2, 0, share.shape[1] - 1)
@@ -489,7 +492,7 @@ def smooth(
             if wp.abs(other - w) <= 0.03 * wp.abs(w):
                 total += share[r, c]
                 weight += 1.0
-        value = 1.0
+        value = float(1.0)
         if weight > 0.0:
             value = total / weight
         out[row, column] = value
@@ -527,8 +530,8 @@ def shade(
         y0 = row * samples
         x0 = column * samples
         g0 = item[y0, x0]
-        same = True
-        w_mean = 0.0
+        same = bool(True)
+        w_mean = float(0.0)
         for k in range(count):
             if item[y0 + k // samples, x0 + k % samples] != g0:
                 same = False
@@ -584,7 +587,7 @@ def project(
     zb = wp.dot(b, eye.forward)
     zc = wp.dot(c, eye.forward)
     if eye.parallel == 0:
-        behind = 0
+        behind = int(0)
         if za < nearest:
             behind += 1
         if zb < nearest:
