@@ -10,8 +10,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.commands import plot, render, view
-from abd.errors import AbdError, SceneError
+from abd.commands import export, plot, render, view
+from abd.errors import AbdError, Problem, SceneError
 
 _MOST_NOTES = 10
 
@@ -67,9 +67,20 @@ def _parser() -> argparse.ArgumentParser:
     _scene_arguments(check)
     check.set_defaults(command=_check)
 
+    convert = commands.add_parser(
+        "convert",
+        help="turn a robot or a stage into a scene file",
+        description="Write any scene that `abd run` takes as a TOML file, which runs to the same bits and can be edited.",
+    )
+    _scene_arguments(convert)
+    convert.add_argument("out", metavar="OUT", help="the .toml file to write")
+    convert.add_argument("--force", action="store_true", help="replace OUT if it is there")
+    convert.set_defaults(command=_convert)
+
     plot.add(commands)
     render.add(commands)
     view.add(commands)
+    export.add(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
     doctor.set_defaults(command=_doctor)
@@ -96,6 +107,39 @@ def _parser() -> argparse.ArgumentParser:
 def _scene_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")
     _override_argument(parser)
+    parser.add_argument(
+        "--allow-overlaps",
+        action="store_true",
+        help="let bodies that overlap at the start pass through one another, by contact filters",
+    )
+    imported = parser.add_argument_group("imported formats", "URDF (xacro too) and MJCF")
+    imported.add_argument(
+        "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: go on with boxes from inertia [fail]"
+    )
+    imported.add_argument(
+        "--assets",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="where meshes and packages may be, beside the file's own folder; may be repeated",
+    )
+    imported.add_argument("--keyframe", default="", metavar="NAME", help="name or number of the pose to start in")
+    imported.add_argument("--free-base", action="store_true", help="free the root link, which else stands still")
+
+
+def _scene(arguments):
+    """The scene that the arguments of a command name."""
+    from abd.scene.scene import load
+
+    return load(
+        arguments.scene,
+        arguments.overrides,
+        allow_overlaps=arguments.allow_overlaps,
+        missing_meshes=arguments.missing_meshes,
+        assets=arguments.assets,
+        keyframe=arguments.keyframe,
+        free_base=arguments.free_base,
+    )
 
 
 def _device_argument(parser: argparse.ArgumentParser) -> None:
@@ -137,9 +181,7 @@ def _version() -> str:
 
 def _load(arguments):
     """The scene with its overrides, and its model with a start that is free of intersections."""
-    from abd.scene.scene import load
-
-    scene = load(arguments.scene, arguments.overrides)
+    scene = _scene(arguments)
     return scene, scene.started()
 
 
@@ -205,6 +247,13 @@ def _resume_command(arguments, directory: Path) -> str:
     for override in arguments.overrides:
         words += ["-o", override]
     words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
+    for folder in arguments.assets:
+        words += ["--assets", folder]
+    if arguments.missing_meshes != "fail":
+        words += ["--missing-meshes", arguments.missing_meshes]
+    if arguments.keyframe:
+        words += ["--keyframe", arguments.keyframe]
+    words += ["--allow-overlaps"] * arguments.allow_overlaps + ["--free-base"] * arguments.free_base
     words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
     return shlex.join(words)
 
@@ -243,15 +292,29 @@ def _energy_lines(report: dict) -> list[str]:
 
 def _check(arguments) -> int:
     from abd.check import summary
-    from abd.scene.scene import load
 
-    scene = load(arguments.scene, arguments.overrides)
+    scene = _scene(arguments)
     model = scene.compile()
     try:
         model = scene.set_free(model)
     finally:
         print("\n".join(summary(model)))
     print("no problems")
+    return 0
+
+
+def _convert(arguments) -> int:
+    out = Path(arguments.out)
+    if out.suffix.lower() != ".toml":
+        raise SceneError([Problem(f"'{out}' is no .toml file", value=str(out), remedy=f"write {out.stem}.toml")])
+    if out.exists() and not arguments.force:
+        raise SceneError([Problem("is there already", file=str(out), remedy="choose another name, or give --force")])
+    scene = _scene(arguments)
+    scene.compile()
+    scene.save(out)
+    for note in scene.notes:
+        print(f"note: {note}")
+    print(f"written to {out}")
     return 0
 
 

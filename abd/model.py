@@ -353,6 +353,8 @@ class Model:
     couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+    filtered: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.apart`."""
     camera: dict[str, object] = field(default_factory=dict)
     """What the scene says of the camera, by the keys of its table; for pictures."""
     free_start: np.ndarray | None = None

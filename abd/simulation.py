@@ -15,6 +15,8 @@ from abd import backends
 from abd.backends.exchange import host_rows
 from abd.backends.memory import memory_watched
 from abd.body_view import BodyView
+from abd.contact.forces import ContactForces
+from abd.contact_view import Contacts, read_contacts
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
 from abd.joint_control import JointControl
@@ -25,7 +27,7 @@ from abd.loads import Loads
 from abd.model import Kind, Model
 from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
-from abd.solver.step import Stepper, Work
+from abd.solver.step import Opening, Stepper, Work
 from abd.state import State
 from abd.views import ByName
 
@@ -98,6 +100,8 @@ class Simulation:
         self.turns = self.backend.watch_turns(self.reader.table)
         self.coordinates = self.reader.coordinates(bodies.q)
         self._readings: Readings | None = None
+        self._contacts: Contacts | None = None
+        self._definitions: ContactForces | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
         self.bodies = ByName("body", bodies.names, partial(BodyView, self))
@@ -239,9 +243,29 @@ class Simulation:
             )
         return self._readings
 
+    def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
+        """Points at which bodies touch in the present state, with their forces; see `abd.contact_view`.
+
+        Args:
+            body: only those of this body; other: only those between the two.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        if self._contacts is None:
+            self._definitions = self._definitions or ContactForces(self.model)
+            self._contacts = Contacts(self, *read_contacts(self, self._definitions))
+        if body is None and other is None:
+            return self._contacts
+        one, two = (
+            None if which is None else which.index if isinstance(which, BodyView) else self.bodies[which].index
+            for which in ((body, other) if body is not None else (other, None))
+        )
+        return self._contacts.between(one, two)
+
     def forget_readings(self) -> None:
-        """Read the joints anew when they are asked for next."""
-        self._readings = None
+        """Read joints and contacts anew when they are asked for next."""
+        self._readings = self._contacts = None
 
     def add_sensor(self, name: str, what: str | Callable, of=None, every: int = 1) -> Sensor:
         """Record a quantity at every `every`-th step from now on; see `abd.sensors` for what there is.
@@ -309,6 +333,11 @@ class Simulation:
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
         self.forget_readings()
+
+    @property
+    def opening(self) -> Opening:
+        """Contacts of the state that the simulation began with."""
+        return self.stepper.opening
 
     def host_state(self) -> State:
         """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""

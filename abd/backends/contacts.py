@@ -13,7 +13,7 @@ from abd.backends.scan import Scan
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import pairs_of
+from abd.contact.pairs import Pairs, pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
@@ -146,11 +146,14 @@ class Contacts:
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 
-    def bodies_of(self, candidate: int) -> tuple[int, ...]:
-        """The two bodies of a candidate."""
-        c = self.candidates
-        pair = np.searchsorted(self.device.read(c.segment, c.pair_count + 1), candidate, side="right") - 1
-        return tuple(c.pair_list()[pair].tolist())
+    def smallest(self, values: wp.array, most: float) -> np.ndarray:
+        """(pairs,) smallest value of the candidates (count,) of every listed pair of bodies, at most `most`; on the host."""
+        c, read = self.candidates, self.device.read
+        of_candidates, segment = read(values, c.count), read(c.segment, c.pair_count + 1)
+        smallest, some = np.full(c.pair_count, most), np.diff(segment) > 0
+        if some.any():
+            smallest[some] = np.minimum.reduceat(of_candidates, segment[:-1][some])
+        return smallest
 
     def arrays(self, slot: str):
         """Energy and gap of every candidate, for slot "current" or "trial"."""
@@ -205,14 +208,19 @@ class Contacts:
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
         any; on the host."""
-        c, read = self.candidates, self.device.read
-        if c.pair_count == 0:
+        if self.candidates.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
-        gap, segment = read(self.arrays("current")[1], c.count), read(c.segment, c.pair_count + 1)
-        smallest, some = np.full(c.pair_count, np.inf), np.diff(segment) > 0
-        if some.any():
-            smallest[some] = np.minimum.reduceat(gap, segment[:-1][some])
-        return c.pair_list(), smallest
+        return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
+
+    def acting(self, model: Model) -> tuple[Pairs, Listed]:
+        """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""
+        c, read = self.candidates, self.device.read
+        items = np.zeros((0, 4), dtype=np.int64)
+        if c.count:
+            gap = read(self.arrays("current")[1], c.count)
+            items = read(c.items, c.count).reshape(-1, 4)[gap < 1.0].astype(np.int64)
+        pairs = c.pair_list().reshape(-1, 2).astype(np.int64)
+        return pairs_of(model, *pairs.T), Listed(*items.T)
 
     def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
         """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
@@ -440,6 +448,11 @@ class Friction:
         if self.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+
+    def frozen(self) -> tuple[np.ndarray, ...]:
+        """Bodies (l, 2), normals (l, 3), contact points Y_i, Y_j (l, 4) and loads times c h^2 (l,) of what is frozen."""
+        names = ("pair", "n", "Y_i", "Y_j", "load")
+        return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
 
     def energies(self, slot: str) -> wp.array:
         """Energy of every lagged contact, for slot "current" or "trial"."""

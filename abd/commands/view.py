@@ -13,7 +13,7 @@ from abd.errors import AbdError
 
 
 class ViewError(AbdError):
-    """Nothing that can be shown, or what shows it is not installed."""
+    """Nothing that can be shown."""
 
     exit_status = 2
 
@@ -47,12 +47,11 @@ def serve(host: str, port: int):
     """A server for browsers.
 
     Raises:
-        ViewError: viser is not installed.
+        MissingLibrary: viser is not installed.
     """
-    try:
-        import viser
-    except ImportError as error:
-        raise ViewError("views need viser: pip install 'abd[view]'") from error
+    from abd.optional import required
+
+    viser = required("viser", "view", "viser", "a view in the browser")
     with contextlib.redirect_stdout(io.StringIO()):
         return viser.ViserServer(host=host, port=port, verbose=False)
 

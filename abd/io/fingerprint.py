@@ -39,6 +39,7 @@ def model_digest(model: Model) -> str:
             _take(digest, "copies", replace(part, first=None))
     for coupling in model.couplings:
         _take(digest, "coupling", coupling)
+    _take(digest, "filtered", model.filtered)
     _take(digest, "materials", {entry.name: getattr(model.materials, entry.name) for entry in fields(model.materials)})
     settings = replace(model.settings, frames=0)
     _take(digest, "settings", {entry.name: getattr(settings, entry.name) for entry in fields(settings)})

@@ -148,7 +148,7 @@ class Recorded:
     @property
     def has_contacts(self) -> bool:
         """Whether the file has contacts."""
-        return self.trajectory.has("contacts/offset")
+        return self.trajectory.has_contacts
 
     def moment(self, frame: int) -> Moment:
         """One frame; -1 is the last."""
@@ -165,9 +165,8 @@ class Recorded:
         """Contacts of one frame; None where the run did not write them."""
         if not self.has_contacts:
             return None
-        first, last = (int(self.trajectory.row("contacts/offset", frame + k)) for k in (0, 1))
-        rows = {name: self.trajectory.rows(f"contacts/{name}", first, last) for name in Contacts.__annotations__}
-        return Contacts(**rows)
+        found = self.trajectory.contacts(frame)
+        return Contacts(**{name: found[name] for name in Contacts.__annotations__})
 
     def _joints(self) -> list[JointGroup]:
         groups = []

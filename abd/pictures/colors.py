@@ -47,3 +47,9 @@ def to_linear(color: np.ndarray) -> np.ndarray:
     """Linear light of sRGB values."""
     color = np.asarray(color, dtype=float)
     return np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
+
+
+def to_srgb(light: np.ndarray) -> np.ndarray:
+    """sRGB values of linear light."""
+    light = np.asarray(light, dtype=float)
+    return np.where(light <= 0.0031308, 12.92 * light, 1.055 * np.maximum(light, 0.0) ** (1.0 / 2.4) - 0.055)

@@ -13,6 +13,7 @@ import numpy as np
 
 from abd.backends.device import threads_available
 from abd.errors import AbdError
+from abd.optional import required
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Moment, Recorded
 from abd.pictures.rasterizer import Rasterizer
@@ -132,7 +133,7 @@ def write_film(
     """Write an mp4 or a gif of frames; nothing is left where it fails.
 
     Raises:
-        PictureError: what is needed for mp4 is not installed, or a size that it does not know.
+        MissingLibrary: what mp4 needs is not installed. PictureError: a size that mp4 does not know.
     """
     part = path.with_name(f"{path.stem}.part{path.suffix}")
     writer = _write_mp4 if kind == "mp4" else _write_gif
@@ -144,10 +145,7 @@ def write_film(
 
 
 def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise PictureError("mp4 needs imageio-ffmpeg: pip install 'abd[film]' (gif and png need nothing)") from error
+    imageio_ffmpeg = required("imageio_ffmpeg", "film", "imageio-ffmpeg", "mp4 (not gif, not png)")
     size = studio.film.size
     if any(extent % 2 for extent in size):
         raise PictureError(f"mp4 needs even sizes, not {size[0]}x{size[1]}")

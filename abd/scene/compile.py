@@ -16,6 +16,7 @@ from abd.joints.redundancy import CLOSED, check_closure, open_by
 from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.contact_filters import filtered_pairs
 from abd.scene.couplings import compile_coupling, start_notes
 from abd.scene.expand import copies, copy_names, copy_of, copy_positions
 from abd.scene.findings import as_problem
@@ -51,6 +52,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
     records = _records(spec, wrong, problems)
     joints = JointList() if problems else _joints(spec, records, problems)
+    filtered = np.zeros((0, 2), dtype=np.int64) if problems else filtered_pairs(spec, records.names, problems)
     followed = spec.camera.follow
     if followed is not None and not problems and followed not in records.names:
         remedy = did_you_mean(followed, records.names)
@@ -70,6 +72,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         meshes=meshes,
         joints=joints,
         couplings=_couplings(spec, joints),
+        filtered=filtered,
         camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
         settings=_settings(spec, _diagonal(records), _body_size(records)),

@@ -247,6 +247,12 @@ class MaterialPairSpec(Spec):
     enabled: Flag = entry(True, "false: these materials pass through each other")
 
 
+class ContactFilterSpec(Spec):
+    """Bodies that pass through one another."""
+
+    bodies: list[str] = entry(..., "names of bodies; none of them collides with another one of them", min_length=2)
+
+
 class SolverSpec(Spec):
     """How a step is computed."""
 
@@ -331,6 +337,7 @@ class OutputSpec(Spec):
     frames: Count | None = entry(None, "number of steps; default 100", ge=1)
     duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
     every: Count = entry(1, "write every so many steps", ge=1)
+    contacts: bool = entry(False, "write points of contact and their forces, at /contacts of the trajectory")
 
 
 class CameraSpec(Spec):
@@ -366,5 +373,6 @@ class SceneSpec(Spec):
     material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
+    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
