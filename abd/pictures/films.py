@@ -108,18 +108,6 @@ class Studio:
                 yield waiting.popleft().result()
 
 
-def picture(run: Recorded, film: Film, frame: int) -> np.ndarray:
-    """(height, width, 3) picture of one frame, 8 bits per channel; -1 is the last.
-
-    Raises:
-        PictureError: there is no such frame, or no body of the name to follow.
-    """
-    if not -len(run) <= frame < len(run):
-        raise PictureError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
-    frame = range(len(run))[frame]
-    return Studio(run, film, np.array([frame])).draw(run.moment(frame), 0.0)
-
-
 def write_picture(path: Path, pixels: np.ndarray) -> None:
     """Write a PNG; the same picture gives the same file."""
     from PIL import Image

@@ -253,16 +253,36 @@ def _arrows(arrows: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbol
 
 
 def _ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, color: np.ndarray) -> Symbols:
-    """Ropes of a length [m] between points (k, 3): straight, or a parabola that is as long."""
-    way = b - a
-    chord = np.linalg.norm(way, axis=1)
-    # length of a flat parabola: chord (1 + 8/3 (sag/chord)^2); deep ones hang down on both sides
-    slack = np.maximum(length - chord, 0.0)
-    sag = np.sqrt(0.375 * slack * np.maximum(chord, 1e-12))
-    sag = np.where(slack > 0.5 * chord, 0.5 * length - 0.25 * chord * chord / max(length, 1e-12), sag)
-    s = np.linspace(0.0, 1.0, LINES + 1)
-    points = a[:, None] + s[:, None] * way[:, None]
-    points[:, :, 2] -= sag[:, None] * (4.0 * s * (1.0 - s))
+    """Ropes of a length [m] between points (k, 3): straight, or the catenary that is as long.
+
+    With the horizontal distance d and the height v between the ends, its parameter c solves
+    ``sqrt(L^2 - v^2) = 2 c sinh(d / 2c)``; points are even along the curve.
+    """
+    way, share = b - a, np.linspace(0.0, 1.0, LINES + 1)
+    chord, v = np.linalg.norm(way, axis=1), way[:, 2]
+    points = a[:, None] + share[:, None] * way[:, None]
+    slack = np.flatnonzero(length > chord * (1.0 + 1e-6))
+    if len(slack):
+        flat = np.hypot(way[slack, 0], way[slack, 1])
+        # ends above one another: two strands, next to each other
+        d, v, s = np.maximum(flat, 1e-3 * length), v[slack], length * share
+        ratio = np.sqrt(length * length - v * v) / d
+        low, high = np.full(len(d), 1e-9), np.full(len(d), 20.0)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            above = np.sinh(middle) / middle > ratio
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        c = d / (2.0 * low)
+        lowest = 0.5 * d - c * np.arctanh(v / length)
+        first = c * np.sinh(lowest / c)
+        along = (lowest / c)[:, None] + np.arcsinh((s - first[:, None]) / c[:, None])
+        x = c[:, None] * along * (flat / d)[:, None]
+        z = np.hypot(c[:, None], s - first[:, None]) - np.hypot(c, first)[:, None]
+        across = np.divide(way[slack, :2], flat[:, None], out=np.zeros((len(d), 2)), where=flat[:, None] > 0.0)
+        curve = np.concatenate([x[:, :, None] * across[:, None], z[:, :, None]], axis=2)
+        # rounding at the far end is spread along the curve
+        curve += share[None, :, None] * (way[slack] - curve[:, -1])[:, None]
+        points[slack] = a[slack, None] + curve
     return _lines(points, radius, color)
 
 
