@@ -122,8 +122,10 @@ class Player:
             now = monotonic()
             if playing:
                 self._reached += (now - before) * float(self.speed.value)
-                if self._reached > time[-1]:
-                    self._reached = float(time[0]) if self.loop.value else float(time[-1])
+                if self._reached >= time[-1]:
+                    # the last frame is shown before the first one comes again
+                    ended = self.frame == len(time) - 1
+                    self._reached = float(time[0] if ended and self.loop.value else time[-1])
                     self.play.value = bool(self.loop.value)
                 self._wanted = int(np.clip(np.searchsorted(time, self._reached, "right") - 1, 0, len(time) - 1))
             before = now
