@@ -14,8 +14,9 @@ import numpy as np
 from abd.errors import SceneError
 from abd.joints.rotations import quaternion
 from abd.scene import mass
+from abd.scene.importers.compound import Collider, keys, pose
 from abd.scene.importers.usd.materials import Materials, color_of
-from abd.scene.importers.usd.shapes import KINDS, Collider, collider, keys, pose, rotation_of
+from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
 from abd.scene.importers.usd.stage import Stage, modules
 from abd.scene.mass import MassProperties
 

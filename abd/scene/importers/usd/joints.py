@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from abd.joints.rotations import quaternion
+from abd.scene.importers.compound import pose
 from abd.scene.importers.usd.bodies import Bodies
-from abd.scene.importers.usd.shapes import FROM_Z, pose, rotation_of
+from abd.scene.importers.usd.shapes import FROM_Z, rotation_of
 from abd.scene.importers.usd.stage import Stage
 
 KINDS = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint")

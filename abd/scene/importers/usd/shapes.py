@@ -1,56 +1,19 @@
-"""Colliders of a stage: what each is made of in the frame of its body, and the keys of a body with one or more of them."""
+"""Colliders of a stage, each in the frame of its body."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from abd.scene import mass, shapes
+from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull, pose
 from abd.scene.importers.usd.stage import Stage, modules
-from abd.scene.mass import MassProperties
 from abd.scene.meshes import is_closed
 
 KINDS = ("SphereShape", "CubeShape", "CapsuleShape", "Capsule1Shape", "CylinderShape", "Cylinder1Shape", "ConeShape")
 KINDS = (*KINDS, "MeshShape", "SpherePointsShape", "PlaneShape", "CustomShape")
-SEGMENTS, SUBDIVISIONS = 32, 2
 MOST_TRIANGLES = 1_000_000
-SAME = 1e-9
 FROM_Z = {"X": np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), "Y": np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])}
 """Rotations that take z to an axis."""
-
-
-@dataclass
-class Collider:
-    """One collider in the frame of its body [m].
-
-    Attributes:
-        path: of its prim; place: (4, 4); own: keys of a body whose only collider it is, at the identity.
-        vertices, triangles: its surface in its own frame; edges, points, radius: what it is exactly, where round.
-        matter: of density 1 kg/m^3, in its own frame.
-        material: path of the physics material, "" for none.
-    """
-
-    path: str
-    place: np.ndarray
-    vertices: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
-    triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
-    own: dict = field(default_factory=dict)
-    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    points: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    round_vertices: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
-    radius: float = 0.0
-    matter: MassProperties | None = None
-    plane: bool = False
-    material: str = ""
-
-    @property
-    def matter_in_body(self) -> MassProperties | None:
-        """`matter` in the frame of the body."""
-        if self.matter is None:
-            return None
-        R, p, one = self.place[:3, :3], self.place[:3, 3], self.matter
-        return MassProperties(one.mass, one.volume, R @ one.center + p, R @ one.second_moment @ R.T)
 
 
 def rotation_of(quaternion) -> np.ndarray:
@@ -59,13 +22,6 @@ def rotation_of(quaternion) -> np.ndarray:
 
     q = np.array([quaternion.GetReal(), *quaternion.GetImaginary()], dtype=float)
     return quaternion_matrix(q / np.linalg.norm(q)) if np.isfinite(q).all() and q.any() else np.eye(3)
-
-
-def pose(position, rotation: np.ndarray) -> np.ndarray:
-    """(4, 4)."""
-    out = np.eye(4)
-    out[:3, :3], out[:3, 3] = rotation, position
-    return out
 
 
 def collider(stage: Stage, kind: str, one) -> Collider | None:
@@ -81,18 +37,13 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     if axis is not None and str(axis).rsplit(".", 1)[-1] in FROM_Z:
         out.place[:3, :3] = out.place[:3, :3] @ FROM_Z[str(axis).rsplit(".", 1)[-1]]
     if kind == "SphereShape":
-        _sphere(out, _size(stage, one, one.radius))
+        out.make_sphere(float(_size(stage, one, one.radius)))
     elif kind == "CubeShape":
-        extents = 2.0 * _size(stage, one, one.halfExtents)
-        _solid(out, *shapes.box(tuple(extents)), own={"box": tuple(extents.tolist())})
+        out.make_box(2.0 * _size(stage, one, one.halfExtents))
     elif kind in ("CapsuleShape", "Capsule1Shape"):
         return _capsule(stage, kind, one, out)
     elif kind in ("CylinderShape", "Cylinder1Shape", "ConeShape"):
-        half = float(_size(stage, one, one.halfHeight))
-        low, high = _radii(stage, kind, one)
-        own = {"cylinder": {"radius": low, "length": 2.0 * half}} if low == high else {}
-        rings = [(z, r) for z, r in ((-half, low), (half, high)) if r > 0.0]
-        _solid(out, *shapes.revolved(rings, -half, half, SEGMENTS), own=own)
+        out.make_cone(*_radii(stage, kind, one), 2.0 * float(_size(stage, one, one.halfHeight)))
     elif kind == "MeshShape":
         return _mesh(stage, one, out)
     elif kind == "SpherePointsShape":
@@ -103,32 +54,6 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
         stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and left out")
         return None
     return out
-
-
-def keys(colliders: list[Collider]) -> dict:
-    """Keys of a body with these colliders: a shape of the scene's own, points and segments of one radius, or a surface."""
-    if not colliders:
-        return {"proxy": True}
-    only = colliders[0]
-    if len(colliders) == 1 and only.own:
-        at_middle = np.abs(only.place[:3, 3]).max() <= SAME
-        turned = np.abs(only.place[:3, :3] - np.eye(3)).max() > SAME
-        if at_middle and ("sphere" in only.own or not turned):
-            return only.own
-    if only.radius > 0.0 and all(one.radius == only.radius for one in colliders):
-        vertices, edges, points, count = [], [], [], 0
-        for one in colliders:
-            vertices += (one.round_vertices @ one.place[:3, :3].T + one.place[:3, 3]).tolist()
-            edges += (one.edges + count).tolist()
-            points += (one.points + count).tolist()
-            count = len(vertices)
-        return {"surface": {"vertices": vertices, "edges": edges, "points": points}, "radius": only.radius}
-    vertices, triangles, count = [], [], 0
-    for one in colliders:
-        vertices.append(one.vertices @ one.place[:3, :3].T + one.place[:3, 3])
-        triangles.append(one.triangles + count)
-        count += len(one.vertices)
-    return {"surface": {"vertices": np.concatenate(vertices).tolist(), "triangles": np.concatenate(triangles).tolist()}}
 
 
 def _size(stage: Stage, one, value) -> np.ndarray:
@@ -149,30 +74,16 @@ def _radii(stage: Stage, kind: str, one) -> tuple[float, float]:
     return float(_size(stage, one, one.bottomRadius)), float(_size(stage, one, one.topRadius))
 
 
-def _solid(out: Collider, vertices: np.ndarray, triangles: np.ndarray, own: dict | None = None) -> None:
-    out.vertices, out.triangles, out.own = vertices, triangles, own or {}
-    out.matter = mass.solid(vertices, triangles, 1.0)
-
-
-def _sphere(out: Collider, radius: float) -> None:
-    radius = float(radius)
-    _solid(out, *shapes.sphere(radius, SUBDIVISIONS), own={"sphere": {"radius": radius}})
-    out.round_vertices, out.points, out.radius = np.zeros((1, 3)), np.array([0]), radius
-    out.matter = mass.balls(out.round_vertices, out.points, 1.0, radius)
-
-
 def _capsule(stage: Stage, kind: str, one, out: Collider) -> Collider:
     half = float(_size(stage, one, one.halfHeight))
     low, high = _radii(stage, kind, one)
-    if low != high:
-        # the hull of two balls
-        ball = shapes.sphere(1.0, SUBDIVISIONS)[0]
-        ends = np.concatenate([low * ball - [0.0, 0.0, half], high * ball + [0.0, 0.0, half]])
-        _solid(out, *_hull(ends))
+    if low == high:
+        out.make_capsule(low, 2.0 * half)
         return out
-    _solid(out, *shapes.capsule(low, 2.0 * half, SEGMENTS), own={"capsule": {"radius": low, "length": 2.0 * half}})
-    out.round_vertices, out.edges, out.radius = np.array([[0.0, 0, -half], [0, 0, half]]), np.array([[0, 1]]), low
-    out.matter = mass.capsules(out.round_vertices, out.edges, 1.0, low)
+    # the hull of two balls
+    ball = shapes.sphere(1.0, SUBDIVISIONS)[0]
+    ends = np.concatenate([low * ball - [0.0, 0.0, half], high * ball + [0.0, 0.0, half]])
+    out.make_solid(*hull(ends))
     return out
 
 
@@ -228,14 +139,14 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
             stage.problem(f"a flat mesh has no {how}", one.primPath, remedy='use the approximation "none"')
             return None
         if how == "convexHull":
-            _solid(out, *_hull(vertices))
+            out.make_solid(*hull(vertices))
         elif how == "boundingCube":
             out.place = out.place @ pose(0.5 * (low + high), np.eye(3))
-            _solid(out, *shapes.box(tuple(high - low)), own={"box": tuple((high - low).tolist())})
+            out.make_box(high - low)
         else:
             middle = 0.5 * (low + high)
             out.place = out.place @ pose(middle, np.eye(3))
-            _sphere(out, float(np.linalg.norm(vertices - middle, axis=1).max()))
+            out.make_sphere(float(np.linalg.norm(vertices - middle, axis=1).max()))
         return out
     if how != "none":
         stage.notes.append(f"{one.primPath}: the mesh itself collides, not its {how}")
@@ -243,7 +154,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     if is_closed(vertices, triangles) and mass.enclosed_volume(vertices, triangles) != 0.0:
         out.matter = mass.solid(vertices, triangles, 1.0)
     elif (high - low).min() > 0.0:
-        out.matter = mass.solid(*_hull(vertices), 1.0)
+        out.matter = mass.solid(*hull(vertices), 1.0)
         stage.notes.append(f"{one.primPath} is open: where its mass is not given, it is that of its convex hull")
     return out
 
@@ -259,17 +170,3 @@ def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
     step = np.arange(len(number)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     first = starts[number]
     return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1)
-
-
-def _hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and triangles of the convex hull."""
-    from scipy.spatial import ConvexHull
-
-    hull = ConvexHull(vertices)
-    used, number = np.unique(hull.simplices, return_inverse=True)
-    points, triangles = vertices[used], number.reshape(-1, 3)
-    corners = points[triangles]
-    inward = np.einsum("fi,fi->f", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]),
-                       corners[:, 0] - points.mean(axis=0)) < 0.0  # fmt: skip
-    triangles[inward] = triangles[inward][:, ::-1]
-    return points, triangles
