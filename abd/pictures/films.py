@@ -145,7 +145,7 @@ def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
     try:
         import imageio_ffmpeg
     except ImportError as error:
-        raise PictureError("mp4 needs imageio-ffmpeg: pip install 'abd[film]' (gif and png need nothing)") from error
+        raise PictureError("mp4 needs imageio-ffmpeg: pip install 'abd-solver[film]' (gif and png need nothing)") from error
     size = studio.film.size
     if any(extent % 2 for extent in size):
         raise PictureError(f"mp4 needs even sizes, not {size[0]}x{size[1]}")

@@ -12,7 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 
-INSTALL = "pip install 'abd[robots]'"
+INSTALL = "pip install 'abd-solver[robots]'"
 SMALL = 1e-3
 """Mass of a massless link over the least mass of the robot's others."""
 THIN = 1e-6
