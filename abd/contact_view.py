@@ -6,9 +6,9 @@
 
 Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
 friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
-balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which some
-bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an impact gave back
-(restitution) is an impulse besides, and no force.
+balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which
+some bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an
+impact gave back (restitution) is an impulse besides, and no force.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from abd.contact.forces import ContactForces, Pressing, Rubbing, rubbing, wrenches
+from abd.pandas_tables import table_of
 
 if TYPE_CHECKING:
+    import pandas
+
     from abd.simulation import Simulation
 
 
@@ -128,6 +131,16 @@ class Contacts:
     def bodies(self) -> list[tuple[str, str]]:
         """(c,) names of the first and the second body."""
         return [self._names(pair) for pair in self.pair]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row per point and the columns first, second (names), point.x and so on.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        names = np.array(self.bodies, dtype=object).reshape(-1, 2)
+        own = ("point", "normal", "gap", "normal_force", "friction", "slip", "sticks")
+        return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})
 
     def _names(self, pair: np.ndarray) -> tuple[str, str]:
         names = self._simulation.model.bodies.names

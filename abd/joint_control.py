@@ -222,6 +222,10 @@ class JointControl:
             sim.model.joints.take_over(joints)
             sim.backend.set_joints(build_system(sim.model))
 
+    def reset(self) -> None:
+        """Bring the joints to what they were at the start."""
+        self.restore({"changes": described(self._start, self._start), "broken": {}, "fast": {}})
+
     # parts --------------------------------------------------------------------------------------------------------
 
     def _joint(self, index: int) -> Joint:

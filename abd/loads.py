@@ -90,9 +90,9 @@ class Loads:
         if load in self._entries:
             self._entries.remove(load)
 
-    def clear(self, body: int) -> None:
-        """Take all loads off a body."""
-        self._entries = [one for one in self._entries if one.body != body]
+    def clear(self, body: int | None = None) -> None:
+        """Take all loads off a body, or off all bodies."""
+        self._entries = [one for one in self._entries if body is not None and one.body != body]
 
     def at_work(self, time: float, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s]; None where nothing has changed.

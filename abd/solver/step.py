@@ -114,18 +114,22 @@ class Stepper:
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
         self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
-        self.nobody = self.absent = np.zeros(len(model.bodies), dtype=bool)
+        self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.retries = Retries(self)
-        self.work, self.figures, self.opening = Work(), None, Opening()
-        self.rebounded = self.nobody
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.warned_of_turning, self.bearable_strain = False, SAID
-        self.restore(state)
+        self.reset(state)
 
     @property
     def joints(self):
         """The joint system at work (`abd.joints.system`)."""
         return self.backend.system
+
+    def reset(self, state: State) -> None:
+        """Begin in a state, as one that was made of it does."""
+        self.work, self.figures, self.opening = Work(), None, Opening()
+        self.rebounded = self.absent = self.nobody
+        self.warned_of_turning, self.bearable_strain = False, SAID
+        self.restore(state)
 
     def restore(self, state: State) -> None:
         """Continue from a state."""
