@@ -293,6 +293,7 @@ class Settings:
         limit_reach: distance from a limit of a joint at which its barrier begins to act [m].
         contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: speed below which friction counts as static [m/s].
+        stick: "elastic" (contacts that stick are held by a spring) or "viscous" (they creep, by at most eps_v).
         friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
         tolerance: largest vertex speed of the last Newton step [m/s].
         friction_tolerance: the same while friction acts [m/s]; well below eps_v, or a block near its threshold sticks.
@@ -320,6 +321,7 @@ class Settings:
     contact_set: str = "minima"
     contact_stiffness: float | None = None
     eps_v: float = 1e-3
+    stick: str = "elastic"
     friction_iterations: int = 1
     tolerance: float = 1e-3
     friction_tolerance: float = 5e-5

@@ -10,6 +10,7 @@ from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.elements import PLAIN, Elements
 from cuda_kernels.minima import PARTS, coefficients, part
 from cuda_kernels.pair_law import activation
+from cuda_kernels.sticking import Anchors, anchored
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -18,7 +19,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 @wp.struct
 class Lagged:
     """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j on the surfaces (0 on a half-space), mu times the
-    normal force (times c h^2); counts = [pairs, contacts]."""
+    normal force (times c h^2), share of eps by which the contact is stretched where the step begins (`sticking`);
+    counts = [pairs, contacts]."""
 
     counts: wp.array(dtype=wp.int32)
 
@@ -27,6 +29,13 @@ class Lagged:
     Y_i: wp.array(dtype=wp.vec4d)
     Y_j: wp.array(dtype=wp.vec4d)
     load: wp.array(dtype=wp.float64)
+    share: wp.array(dtype=wp.vec3d)
+
+
+@wp.func
+def pair_key(i: wp.int32, j: wp.int32, bodies: wp.int32) -> wp.int64:
+    """Number of a pair of bodies, rising in the order of candidate lists."""
+    return wp.int64(i) * wp.int64(bodies) + wp.int64(j)
 
 
 @wp.func
@@ -51,6 +60,7 @@ def lag_contacts(
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
+    anchors: Anchors,
     out: Lagged,
 ):
     """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
@@ -81,11 +91,13 @@ def lag_contacts(
             n = near.r / d
             out.pair[e] = wp.vec2i(i, j)
             out.n[e] = n
-            out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i]), ONE)
+            X = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
+            out.Y_i[e] = homogeneous(X, ONE)
             out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j]), ONE)
             if c[1] == VERTEX_PLANE:
                 out.Y_j[e] = wp.vec4d()
             out.load[e] = -mu[s.material[i], s.material[j]] * kappa * counts[m] * TWO * d * b[1]
+            out.share[e] = anchored(anchors, pair_key(i, j, s.mesh.shape[0]), X, n)
             e = e + 1
 
 
@@ -196,15 +208,21 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     return u - wp.dot(u, n) * n
 
 
+@wp.func
+def stretch(l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose) -> wp.vec3d:
+    """Of the contact's spring: what it had and the slip of the step [m], a world vector."""
+    return slip(l, e, pose, rest) + eps * l.share[e]
+
+
 @wp.kernel
 def friction_energies(
     first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)
 ):
-    """load f0(|u|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
+    """load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    u = slip(l, e, pose, rest)
+    u = stretch(l, e, eps, pose, rest)
     y = wp.length(u)
     f = y
     if y < eps:
@@ -224,9 +242,9 @@ class Rub:
 def rubbing_term(
     l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
 ) -> Rub:
-    """The force along the slip, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
+    """The force along the stretch, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
     `caution` of its second term, which is negative."""
-    u = slip(l, e, pose, rest)
+    u = stretch(l, e, eps, pose, rest)
     y = wp.length(u)
     n = l.n[e]
     w = l.load[e]
@@ -343,7 +361,7 @@ def friction_works(
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    u = slip(l, e, pose, rest)
+    u = stretch(l, e, eps, pose, rest)
     y = wp.length(u)
     f1 = TWO / eps
     if y >= eps:
@@ -351,3 +369,24 @@ def friction_works(
     else:
         f1 = (TWO - y / eps) / eps
     out[e] = -l.load[e] * f1 * wp.dot(u, slip(l, e, pose, now))
+
+
+@wp.kernel
+def keep_anchors(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: Anchors):
+    """What the contacts remember of a step from `now` to `pose` (`sticking`)."""
+    e = wp.tid() + first
+    if e == 0:
+        out.count[0] = l.counts[1]
+    if e >= l.counts[1]:
+        return
+    i = l.pair[e][0]
+    j = l.pair[e][1]
+    n = l.n[e]
+    share = stretch(l, e, eps, pose, rest) / eps
+    share = share / wp.max(wp.length(share), ONE)
+    turned = axial(pose.A[i] * wp.inverse(now.A[i])) + axial(pose.A[j] * wp.inverse(now.A[j]))
+    spin = wp.float64(0.5) * wp.dot(turned, n)
+    Y = l.Y_i[e]
+    out.key[e] = pair_key(i, j, pose.p.shape[0])
+    out.point[e] = wp.vec3d(Y[1], Y[2], Y[3])
+    out.share[e] = wp.cos(spin) * share + wp.sin(spin) * wp.cross(n, share)

@@ -17,8 +17,9 @@ from abd.contact.pairs import pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
+from abd.potentials.sticking import Anchors
 from abd.solver.lagging import PairLoads
-from cuda_kernels import barrier, friction, sums
+from cuda_kernels import barrier, friction, sticking, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
@@ -304,6 +305,7 @@ class Friction:
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
         segment, group: where the contacts of every pair and the pairs of every body begin.
+        sticks: whether contacts remember how far they are stretched, as `anchors` (`abd.potentials.sticking`).
     """
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
@@ -312,6 +314,10 @@ class Friction:
         self.mu = device.upload(model.materials.mu, wp.float64)
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.sticks = self.enabled and model.settings.stick == "elastic"
+        self.anchors = sticking.Anchors()
+        self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+        self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = self.laggings = 0
@@ -378,8 +384,42 @@ class Friction:
         lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
-        lagged.load = get("load", count, wp.float64)
+        lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
+        if self.sticks:
+            self._make_room_for_anchors(self.room)
         return grows
+
+    def _make_room_for_anchors(self, room: int) -> None:
+        """For so many contacts; those of the last step stay."""
+        if self.anchors.key.shape[0] < room:
+            for name in ("key", "point", "share"):
+                before = getattr(self.anchors, name)
+                array = self.device.empty(room, before.dtype)
+                wp.copy(array, before, count=before.shape[0])
+                setattr(self.anchors, name, array)
+
+    def keep_anchors(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> None:
+        """Remember how far the contacts are stretched after a step from `now` to `pose`."""
+        if self.sticks:
+            extent = max(self._extent, 1)
+            self.device.launch(friction.keep_anchors, extent, self.lagged, eps, pose, rest, now, self.anchors)
+
+    def read_anchors(self) -> Anchors:
+        """What the contacts of the last step remember, on the host."""
+        a, read = self.anchors, self.device.read
+        count = int(read(a.count)[0])
+        if count == 0:
+            return Anchors()
+        return Anchors(read(a.key, count), read(a.point, count), read(a.share, count))
+
+    def set_anchors(self, anchors: Anchors) -> None:
+        """What the contacts remember from now on."""
+        if not self.sticks:
+            return
+        self._make_room_for_anchors(len(anchors))
+        for name in ("key", "point", "share") if len(anchors) else ():
+            self.device.write(getattr(self.anchors, name), getattr(anchors, name))
+        self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
     def _take_pairs(self, room: int) -> None:
         self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
@@ -410,7 +450,7 @@ class Friction:
             device.launch(
                 friction.lag_contacts,
                 extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, heading, c.pairs, c.items, c.counts,
-                offset, self.lagged,
+                offset, self.anchors, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
             wp.copy(self.pairs, c.pairs, count=pairs)
@@ -428,7 +468,8 @@ class Friction:
     @property
     def bytes(self) -> int:
         """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
-        return self.pool.bytes + self.reduction.pool.bytes
+        anchors = sum(getattr(self.anchors, name).capacity for name in ("key", "point", "share"))
+        return self.pool.bytes + self.reduction.pool.bytes + anchors
 
     @property
     def _extent(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from abd.backends.body_data import smallest_moments
@@ -10,13 +12,14 @@ from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import counting, find_minima
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs
-from abd.contact.path import Path, standing
+from abd.contact.path import Path, axial, standing
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
 from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
+from abd.potentials.sticking import Anchors, kept
 from abd.solver.lagging import PairLoads
 
 
@@ -142,11 +145,13 @@ class NumpyFriction:
         enabled: whether any pair of materials rubs.
         candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
         lagged: what was frozen of them.
+        anchors: what the contacts of the last step remember, where they `stick`.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
         self.touching = touching
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
+        self.sticks, self.anchors = self.enabled and model.settings.stick == "elastic", Anchors()
         self.forget()
 
     @property
@@ -184,6 +189,41 @@ class NumpyFriction:
         radius = self.touching.model.bodies.radius
         self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, weights)
         self.owners = owners_of(self.candidates, self.touching.model)
+        if len(self.anchors):
+            share = self.anchors.found(*self._places(), self.lagged.n)
+            # anchors say how the body i of a pair moves against j
+            sign = np.where(self.lagged.flipped, -1.0, 1.0)
+            self.lagged = replace(self.lagged, share=sign[:, None] * share)
+
+    def _places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys (l,) of the frozen contacts and their points (l, 3) on the bodies i of their pairs."""
+        frozen, lagged = self.candidates, self.lagged
+        i = np.where(lagged.flipped, frozen.second, frozen.first).astype(np.int64)
+        j = np.where(lagged.flipped, frozen.first, frozen.second).astype(np.int64)
+        on_i = np.where(lagged.flipped[:, None], lagged.Y_second, lagged.Y_first)
+        return i * len(self.touching.model.bodies) + j, on_i[:, 1:]
+
+    def keep_anchors(self, moved: np.ndarray, q: np.ndarray, now: np.ndarray, eps: float) -> None:
+        """Remember how far the contacts are stretched after a step from `now` to q (n, 12), with displacements `moved`
+        (n, 12) against the reference xh; eps [m]."""
+        if not self.sticks:
+            return
+        lagged, frozen = self.lagged, self.candidates
+        A, before = (state[:, 3:].reshape(-1, 3, 3) for state in (q, now))
+        turned = axial(A @ np.linalg.inv(before))
+        spin = 0.5 * np.einsum("li,li->l", turned[frozen.first] + turned[frozen.second], lagged.n)
+        e = friction.stretch(lagged, frozen.positions(moved), eps)
+        sign = np.where(lagged.flipped, -1.0, 1.0)
+        self.anchors = Anchors(*self._places(), sign[:, None] * kept(e, eps, lagged.n, spin))
+
+    def read_anchors(self) -> Anchors:
+        """What the contacts of the last step remember."""
+        return self.anchors
+
+    def set_anchors(self, anchors: Anchors) -> None:
+        """What the contacts remember from now on."""
+        if self.sticks:
+            self.anchors = anchors
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""

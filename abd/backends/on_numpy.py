@@ -181,6 +181,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def finish(self) -> None:
         """Make the current iterate the new state."""
         self._friction_work = self.friction.work(self.q - self.rest, self.q - self.now, self.eps)
+        self.friction.keep_anchors(self.q - self.rest, self.q, self.now, self.eps)
         states = self.q, self.now, self.before
         if self.rule.chord:
             velocity = difference(self.rule, *states)

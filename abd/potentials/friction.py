@@ -50,6 +50,7 @@ class Lagged:
         Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; 0 on a half-space.
         two_sided: (l,) false for half-spaces.
         flipped: (l,) as in `Contacts`.
+        share: (l, 3) stretch where the step begins, of eps [-].
     """
 
     source: np.ndarray
@@ -60,6 +61,7 @@ class Lagged:
     Y_second: np.ndarray
     two_sided: np.ndarray
     flipped: np.ndarray
+    share: np.ndarray
 
     def __len__(self) -> int:
         return len(self.source)
@@ -86,6 +88,7 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weight
         Y_second=Y_second[rows],
         two_sided=contacts.stencil[rows] != Stencil.POINT_PLANE,
         flipped=contacts.flipped[rows],
+        share=np.zeros((len(rows), 3)),
     )
 
 
@@ -148,9 +151,14 @@ def slip(lagged: Lagged, displacement: np.ndarray) -> np.ndarray:
     return u - dot(u, lagged.n)[:, None] * lagged.n
 
 
+def stretch(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
+    """(l, 3) stretches [m] of the contacts' springs: what they had and the slip of the step."""
+    return slip(lagged, displacement) + eps * lagged.share
+
+
 def energy(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
     """(l,) energies [J]."""
-    return lagged.load * f0(np.linalg.norm(slip(lagged, displacement), axis=1), eps)
+    return lagged.load * f0(np.linalg.norm(stretch(lagged, displacement, eps), axis=1), eps)
 
 
 def gradient(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
@@ -182,7 +190,7 @@ def friction_elements(
 def _force_and_stiffness(
     lagged: Lagged, displacement: np.ndarray, eps: float, caution: np.ndarray | float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second.
+    """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second; u is the stretch.
 
         f = load f1 t,    K = load [ f1' t t^T + (f1/|u|) (1 - n n^T - t t^T) ],    t = u/|u|
 
@@ -190,7 +198,7 @@ def _force_and_stiffness(
     along the slip: ``load f1/(2|u|) |u'|^2`` plus a constant is nowhere below the energy and touches it at u. The share
     `caution` of the bound is taken, and of f1' what is left.
     """
-    u = slip(lagged, displacement)
+    u = stretch(lagged, displacement, eps)
     y = np.linalg.norm(u, axis=1)
     t = u / np.where(y > 0.0, y, 1.0)[:, None]
     along = np.einsum("mi,mj->mij", t, t)

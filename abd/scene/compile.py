@@ -350,6 +350,7 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         contact_set=solver.contact_set,
         contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         eps_v=solver.eps_v,
+        stick=solver.stick,
         friction_iterations=solver.friction_iterations,
         tolerance=tolerance,
         friction_tolerance=friction_tolerance,

@@ -274,6 +274,11 @@ class SolverSpec(Spec):
         unit="J/m^4",
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
+    stick: Literal["elastic", "viscous"] = entry(
+        "elastic",
+        "how contacts hold that do not slide: by a spring, stretched by at most eps_v dt, from where sticking began, so that "
+        "what rests stays; or by a viscous force, under which it creeps, by at most eps_v",
+    )
     friction_iterations: Count = entry(
         1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
     )
