@@ -276,6 +276,10 @@ class Materials:
     enabled: np.ndarray
     restitution: np.ndarray
     """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
+    rolling: np.ndarray
+    """Torque about the tangent plane over the normal force, at most [m]."""
+    spinning: np.ndarray
+    """Torque about the normal over the normal force, at most [m]."""
 
 
 @dataclass(frozen=True)

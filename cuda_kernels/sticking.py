@@ -12,11 +12,12 @@ STEEP = wp.constant(wp.float64(0.5))
 
 @wp.struct
 class Anchors:
-    """Contacts of the last step, count (1,) of them, in the order of their keys ``i n + j`` of n bodies: point on the body i
-    in rest coordinates [m], share of eps by which the spring is stretched."""
+    """Contacts of the last step, count (1,) of them, in the order of their keys ``i n + j`` of n bodies: kind, point on the body
+    i in rest coordinates [m], share of eps by which the spring is stretched."""
 
     count: wp.array(dtype=wp.int32)
     key: wp.array(dtype=wp.int64)
+    kind: wp.array(dtype=wp.int32)
     point: wp.array(dtype=wp.vec3d)
     share: wp.array(dtype=wp.vec3d)
 
@@ -33,8 +34,8 @@ def tangential(share: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
 
 
 @wp.func
-def anchored(a: Anchors, key: wp.int64, point: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """Share of the nearest contact of the same two bodies, in the plane of the normal n; 0 without one."""
+def anchored(a: Anchors, key: wp.int64, kind: wp.int32, point: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
+    """Share of the nearest contact of the same kind and two bodies, in the plane of the normal n; 0 without one."""
     count = a.count[0]
     lo = wp.int32(0)
     hi = count
@@ -52,9 +53,10 @@ def anchored(a: Anchors, key: wp.int64, point: wp.vec3d, n: wp.vec3d) -> wp.vec3
             break
         r = a.point[k] - point
         d = wp.dot(r, r)
-        if nearest < 0 or d < least:
-            nearest = k
-            least = d
+        if a.kind[k] == kind:
+            if nearest < 0 or d < least:
+                nearest = k
+                least = d
         k = k + 1
     if nearest < 0:
         return wp.vec3d(ZERO, ZERO, ZERO)

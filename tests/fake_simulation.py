@@ -90,7 +90,8 @@ def model_of(
         world=np.array(world or [0] * n, dtype=np.int32),
         radius=np.array(radius or [0.0] * n),
     )
-    materials = Materials(["default"], np.zeros((1, 1)), np.ones((1, 1)), np.ones((1, 1), dtype=bool), np.full((1, 1), np.nan))
+    zero, one = np.zeros((1, 1)), np.ones((1, 1))
+    materials = Materials(["default"], zero, one, one > 0.0, restitution=np.nan * one, rolling=zero, spinning=zero)
     return Model(name, bodies, meshes, joints or [], materials, Settings(**settings), {})
 
 

@@ -49,18 +49,22 @@ def follow(simulation: abd.Simulation, steps: int, along: np.ndarray) -> np.ndar
 
 def test_a_contact_takes_the_share_of_the_nearest_one_of_its_bodies():
     share = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.3, 0.0, 0.0]])
-    anchors = Anchors(np.array([4, 4, 9]), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), share)
+    none = np.zeros(4, dtype=np.int32)
+    anchors = Anchors(np.array([4, 4, 9]), none[:3], np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), share)
     up = np.tile([0.0, 0.0, 1.0], (4, 1))
-    found = anchors.found(np.array([4, 4, 9, 5]), np.array([[0.4, 0, 0], [0.6, 0, 0], [7.0, 0, 0], [0, 0, 0]]), up)
+    points = np.array([[0.4, 0, 0], [0.6, 0, 0], [7.0, 0, 0], [0, 0, 0]])
+    found = anchors.found(np.array([4, 4, 9, 5]), none, points, up)
     np.testing.assert_array_equal(found, [share[0], share[1], share[2], np.zeros(3)])
+    assert not anchors.found(np.array([4, 4, 9, 5]), none + 1, points, up).any(), "arms have their own"
 
 
 def test_a_share_turns_into_the_tangent_plane_and_keeps_its_size_unless_it_is_steep():
     share = np.array([[0.8, 0.0, 0.0]])
-    anchors = Anchors(np.array([1]), np.zeros((1, 3)), share)
+    none = np.zeros(1, dtype=np.int32)
+    anchors = Anchors(np.array([1]), none, np.zeros((1, 3)), share)
     for angle, size in ((0.3, 0.8), (1.4, 0.8 * cos(1.4))):
         n = np.array([[-sin(angle), 0.0, cos(angle)]])
-        found = anchors.found(np.array([1]), np.zeros((1, 3)), n)[0]
+        found = anchors.found(np.array([1]), none, np.zeros((1, 3)), n)[0]
         assert found @ n[0] == pytest.approx(0.0, abs=1e-15)
         assert np.linalg.norm(found) == pytest.approx(size)
 

@@ -17,9 +17,10 @@ from abd.contact.pairs import pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
+from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from abd.solver.lagging import PairLoads
-from cuda_kernels import barrier, friction, sticking, sums
+from cuda_kernels import barrier, friction, rolling, sticking, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
@@ -28,6 +29,8 @@ from cuda_kernels.contact_elements import contact_elements
 from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
+REMEMBERED = ("key", "kind", "point", "share")
+"""What contacts remember (`abd.potentials.sticking.Anchors`)."""
 BATCH = 64
 """Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
 
@@ -311,12 +314,16 @@ class Friction:
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
-        self.mu = device.upload(model.materials.mu, wp.float64)
-        self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
+        defined = Resistances.of(model)
+        self.resists = rolling.Resistances()
+        for name in ("mu", "rolling", "spinning", "arm"):
+            setattr(self.resists, name, device.upload(getattr(defined, name), wp.float64))
+        self.enabled = defined.any and model.settings.friction_iterations != 0
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.sticks = self.enabled and model.settings.stick == "elastic"
         self.anchors = sticking.Anchors()
         self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+        self.anchors.kind = device.zeros(1, wp.int32)
         self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
@@ -381,6 +388,7 @@ class Friction:
         """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
         grows, get, lagged = count > self.room, self.pool.get, self.lagged
         lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
+        lagged.kind = get("kind", count, wp.int32)
         lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
@@ -392,7 +400,7 @@ class Friction:
     def _make_room_for_anchors(self, room: int) -> None:
         """For so many contacts; those of the last step stay."""
         if self.anchors.key.shape[0] < room:
-            for name in ("key", "point", "share"):
+            for name in REMEMBERED:
                 before = getattr(self.anchors, name)
                 array = self.device.empty(room, before.dtype)
                 wp.copy(array, before, count=before.shape[0])
@@ -410,14 +418,14 @@ class Friction:
         count = int(read(a.count)[0])
         if count == 0:
             return Anchors()
-        return Anchors(read(a.key, count), read(a.point, count), read(a.share, count))
+        return Anchors(*(read(getattr(a, name), count) for name in REMEMBERED))
 
     def set_anchors(self, anchors: Anchors) -> None:
         """What the contacts remember from now on."""
         if not self.sticks:
             return
         self._make_room_for_anchors(len(anchors))
-        for name in ("key", "point", "share") if len(anchors) else ():
+        for name in REMEMBERED if len(anchors) else ():
             self.device.write(getattr(self.anchors, name), getattr(anchors, name))
         self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
@@ -431,7 +439,7 @@ class Friction:
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
+            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
         )  # fmt: skip
         if device.resident:
             self.scan.run(marks, offset, c.counts, 1, extent)
@@ -449,7 +457,7 @@ class Friction:
         if device.resident or self.count:
             device.launch(
                 friction.lag_contacts,
-                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, heading, c.pairs, c.items, c.counts,
+                extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
                 offset, self.anchors, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
@@ -468,7 +476,7 @@ class Friction:
     @property
     def bytes(self) -> int:
         """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
-        anchors = sum(getattr(self.anchors, name).capacity for name in ("key", "point", "share"))
+        anchors = sum(getattr(self.anchors, name).capacity for name in REMEMBERED)
         return self.pool.bytes + self.reduction.pool.bytes + anchors
 
     @property
@@ -541,7 +549,7 @@ class Friction:
         if c.count:
             launch(
                 friction.pair_loads,
-                c.pair_count, contacts.surfaces, contacts.law, self.mu, pose, c.pairs, c.items, c.counts, c.segment,
+                c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
                 contacts.arrays("current")[1], out, grain=512,
             )  # fmt: skip
             acting = kept(c.pairs, c.pair_count)

@@ -19,6 +19,7 @@ from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
+from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors, kept
 from abd.solver.lagging import PairLoads
 
@@ -142,7 +143,7 @@ class NumpyFriction:
     """Friction of the contacts frozen in one state.
 
     Attributes:
-        enabled: whether any pair of materials rubs.
+        enabled: whether any pair of materials rubs or resists.
         candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
         lagged: what was frozen of them.
         anchors: what the contacts of the last step remember, where they `stick`.
@@ -150,7 +151,8 @@ class NumpyFriction:
 
     def __init__(self, model: Model, touching: NumpyContacts):
         self.touching = touching
-        self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
+        self.resistances = Resistances.of(model)
+        self.enabled = self.resistances.any and model.settings.friction_iterations != 0
         self.sticks, self.anchors = self.enabled and model.settings.stick == "elastic", Anchors()
         self.forget()
 
@@ -175,7 +177,9 @@ class NumpyFriction:
         """Loads that were frozen, and those of the contacts in the state q (n, 12)."""
         touching, frozen = self.touching, self.lagged
         parts = touching.parts
-        acting = friction.lag(parts.positions(q), parts, touching.part_parameters, touching.weights(q))
+        shares = self.resistances.shares(parts.first, parts.second).sum(axis=1)
+        resisting = replace(parts, mu=shares)
+        acting = friction.lag(parts.positions(q), resisting, touching.part_parameters, touching.weights(q))
         return _by_pair(self.candidates, frozen.load), _by_pair(parts[acting.source], acting.load)
 
     def _freeze(
@@ -187,7 +191,8 @@ class NumpyFriction:
         weights: contact.Weights | None = None,
     ) -> None:
         radius = self.touching.model.bodies.radius
-        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, weights)
+        resists = self.resistances
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, resists, weights)
         self.owners = owners_of(self.candidates, self.touching.model)
         if len(self.anchors):
             share = self.anchors.found(*self._places(), self.lagged.n)
@@ -195,13 +200,13 @@ class NumpyFriction:
             sign = np.where(self.lagged.flipped, -1.0, 1.0)
             self.lagged = replace(self.lagged, share=sign[:, None] * share)
 
-    def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Keys (l,) of the frozen contacts and their points (l, 3) on the bodies i of their pairs."""
+    def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Keys (l,) and kinds (l,) of the frozen contacts and their points (l, 3) on the bodies i of their pairs."""
         frozen, lagged = self.candidates, self.lagged
         i = np.where(lagged.flipped, frozen.second, frozen.first).astype(np.int64)
         j = np.where(lagged.flipped, frozen.first, frozen.second).astype(np.int64)
         on_i = np.where(lagged.flipped[:, None], lagged.Y_second, lagged.Y_first)
-        return i * len(self.touching.model.bodies) + j, on_i[:, 1:]
+        return i * len(self.touching.model.bodies) + j, lagged.kind.astype(np.int32), on_i[:, 1:]
 
     def keep_anchors(self, moved: np.ndarray, q: np.ndarray, now: np.ndarray, eps: float) -> None:
         """Remember how far the contacts are stretched after a step from `now` to q (n, 12), with displacements `moved`

@@ -31,23 +31,24 @@ class Anchors:
     """k contacts of the last step.
 
     Attributes:
-        key: (k,) ``i n + j`` of the bodies i, j of n.
+        key: (k,) ``i n + j`` of the bodies i, j of n; kind: (k,) what they resist (`abd.potentials.rolling`).
         point: (k, 3) where on the body i, in rest coordinates [m].
         share: (k, 3) stretch of i against j, of eps [-].
     """
 
     key: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    kind: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     point: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     share: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
 
     def __len__(self) -> int:
         return len(self.key)
 
-    def found(self, key: np.ndarray, point: np.ndarray, n: np.ndarray) -> np.ndarray:
-        """(l, 3) shares of contacts with these keys (l,), points (l, 3) on their first bodies and normals (l, 3)."""
+    def found(self, key: np.ndarray, kind: np.ndarray, point: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """(l, 3) shares of contacts with these keys (l,), kinds (l,), points (l, 3) on their first bodies and normals (l, 3)."""
         out = np.zeros((len(key), 3))
         for row in range(len(key) if len(self) else 0):
-            mine = np.flatnonzero(self.key == key[row])
+            mine = np.flatnonzero((self.key == key[row]) & (self.kind == kind[row]))
             if len(mine):
                 nearest = mine[np.argmin(np.sum((self.point[mine] - point[row]) ** 2, axis=1))]
                 out[row] = tangential(self.share[nearest], n[row])
@@ -55,7 +56,12 @@ class Anchors:
 
     def saved(self) -> dict[str, np.ndarray]:
         """For a checkpoint."""
-        return {"stick_key": self.key, "stick_point": self.point.ravel(), "stick_share": self.share.ravel()}
+        return {
+            "stick_key": self.key,
+            "stick_kind": self.kind,
+            "stick_point": self.point.ravel(),
+            "stick_share": self.share.ravel(),
+        }
 
     @classmethod
     def of(cls, saved: dict[str, np.ndarray]) -> Anchors:
@@ -64,6 +70,7 @@ class Anchors:
             return cls()
         return cls(
             saved["stick_key"].copy(),
+            saved["stick_kind"].copy(),
             saved["stick_point"].reshape(-1, 3).copy(),
             saved["stick_share"].reshape(-1, 3).copy(),
         )
