@@ -67,7 +67,7 @@ def refusing(sim: abd.Simulation, frames: tuple[int, ...]) -> abd.Simulation:
     pair = np.array([[names.index("thrown"), names.index("plate")]])
 
     def refuse(h: float) -> NotProven:
-        if sim.frame in frames and h > 0.9 * DT and not sim.backend.absent[pair[0, 0]]:
+        if sim.frame in frames and 0.9 * DT < h < 1.1 * DT and not sim.backend.absent[pair[0, 0]]:
             return NotProven(np.array([0.6]), pair)
         return free_way(h)
 
@@ -83,7 +83,7 @@ def test_a_part_that_retries_is_not_noticed(make, integrator):
 
     both, thrown, apart = made(), made(apart=False), made(thrown=False)
     # the dense matrix of the definitions is factored as a whole
-    rounding = {"rtol": 1e-9, "atol": 1e-9} if make == "numpy" else {"rtol": 0.0, "atol": 0.0}
+    rounding = {"rtol": 1e-6, "atol": 1e-6} if make == "numpy" else {"rtol": 0.0, "atol": 0.0}
     refused = 0
     for _ in range(6):
         reports = [sim.step() for sim in (both, thrown, apart)]
