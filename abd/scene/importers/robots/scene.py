@@ -104,8 +104,9 @@ class Robot:
             not is_urdf,
             notes,
         )
-        joints.absorb(self.compiled.massless, self._tied(of_body))
-        joints.tell_massless(self.compiled.massless)
+        massless = {names[mujoco.mj_name2id(model, kinds.mjOBJ_BODY, name)] for name in self.compiled.massless}
+        joints.absorb(massless, self._tied(of_body))
+        joints.tell_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
         for index in range(1, len(self.links)):
@@ -204,6 +205,8 @@ class Robot:
             keys["kind"] = "static"
         keys |= self._placed([shapes.shape(geom, link) for geom in kept], shapes, link.pose)
         if "kind" in keys:
+            if not kept:
+                return keys | {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
             keys["material"] = contacts.material(link.name, kept)
             return self._colored(keys, kept)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
