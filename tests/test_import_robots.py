@@ -386,7 +386,7 @@ def test_macros(tmp_path):
 
 @pytest.mark.parametrize(
     ("suffix", "package", "install"),
-    [(".urdf", "mujoco", "abd[robots]"), (".xacro", "xacrodoc", "abd[robots]")],
+    [(".urdf", "mujoco", "[robots]"), (".xacro", "xacrodoc", "[robots]")],
 )
 def test_missing_packages_are_named_with_what_installs_them(suffix, package, install, tmp_path, monkeypatch, capsys):
     path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")
