@@ -179,6 +179,7 @@ def upload_filters(model: Model, device: Device) -> Filters:
     filters.kind = device.upload(bodies.kind, wp.int32)
     filters.group = device.upload(bodies.group, wp.int32)
     filters.world = device.upload(bodies.world, wp.int32)
+    filters.party = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
     filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)

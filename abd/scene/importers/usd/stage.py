@@ -10,7 +10,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.scene.importers.formats import ImportOptions
 
-INSTALL = "pip install 'abd[usd]', or pip install usd-core"
+INSTALL = "pip install 'abd-solver[usd]', or pip install usd-core"
 STANDARD_GRAVITY = 9.81
 """[m/s^2] where a stage names none."""
 MOST_BYTES = 1 << 30
