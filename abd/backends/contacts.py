@@ -466,6 +466,9 @@ class Friction:
 
     def frozen(self) -> tuple[np.ndarray, ...]:
         """Bodies (l, 2), normals (l, 3), contact points Y_i, Y_j (l, 4) and loads times c h^2 (l,) of what is frozen."""
+        if self.count == 0:
+            # nothing has been frozen, perhaps ever: there may be no arrays
+            return np.zeros((0, 2), dtype=np.int32), *(np.zeros((0, k)) for k in (3, 4, 4)), np.zeros(0)
         names = ("pair", "n", "Y_i", "Y_j", "load")
         return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
 
