@@ -6,8 +6,9 @@
 
 Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
 friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
-balance to the solver's tolerance. In a state that no step led to, there is no friction yet. What an impact gave back
-(restitution) is an impulse besides, and no force.
+balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which
+some bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an
+impact gave back (restitution) is an impulse besides, and no force.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from abd.joint_list import JointList
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
 from abd.loads import Loads
+from abd.material_view import MaterialView
 from abd.model import Kind, Model
 from abd.optional import required
 from abd.pandas_tables import row_of
@@ -37,6 +38,7 @@ from abd.views import ByName
 if TYPE_CHECKING:
     import pandas
 
+    from abd.reduced import Reduced
     from abd.scene.scene import Scene
 
 _log = logging.getLogger(__name__)
@@ -102,13 +104,13 @@ class Simulation:
 
     Attributes:
         scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
-        bodies, joints, couplings, sensors: by name; control: changes joints; loads: on bodies.
+        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
     def __init__(self, scene, device: str = "auto"):
         self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
-        self.model = own(model)
+        self._compiled, self.model = model, own(model)
         self._first_gravity = self.model.settings.gravity.copy()
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
@@ -126,6 +128,7 @@ class Simulation:
         self.bodies = ByName("body", bodies.names, partial(BodyView, self))
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
+        self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
 
@@ -252,6 +255,13 @@ class Simulation:
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.set_gravity(given)
+        self.stepper.jump(np.ones(len(self.model.bodies), dtype=bool))
+        self.stepper.sleep.disturb()
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Other coefficients of friction (m, m) between materials, from the next step on; `materials` sets single ones."""
+        self.model.materials.mu.base[:] = mu
+        self.backend.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
 
     @property
@@ -294,6 +304,12 @@ class Simulation:
             for which in ((body, other) if body is not None else (other, None))
         )
         return self._contacts.between(one, two)
+
+    def reduced(self) -> Reduced:
+        """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
+        from abd.reduced import Reduced
+
+        return Reduced(self)
 
     def forget_readings(self) -> None:
         """Read joints and contacts anew when they are asked for next."""
@@ -408,10 +424,19 @@ class Simulation:
             "joints": self.control.saved(),
             "loads": self.loads.saved(),
             "gravity": self.gravity,
+            "friction": self.model.materials.mu.copy(),
             "external_work": self.stepper.work.external,
             "friction_work": self.stepper.work.friction,
             "drive_work": self.stepper.work.drive,
         }
+
+    def __deepcopy__(self, memo) -> Simulation:
+        """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
+        return _again(self.scene, self._compiled, self.device, self.checkpoint())
+
+    def __reduce__(self):
+        """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
+        return _again, (self.scene, self._compiled, self.device, self.checkpoint())
 
     def restore(self, saved: dict) -> None:
         """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
@@ -425,6 +450,10 @@ class Simulation:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
             arrays["q"] = apart
         self.control.restore(saved["joints"])
+        if "gravity" in saved:
+            self.gravity = saved["gravity"]
+        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
+            self.set_friction(np.asarray(saved["friction"]))
         numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
@@ -434,7 +463,14 @@ class Simulation:
         self.stepper.work = Work(*(float(saved[name]) for name in works))
         if "loads" in saved:
             self.loads.restore(saved["loads"])
-            self.gravity = saved["gravity"]
+
+
+def _again(scene: Scene | None, model: Model, device: str, saved: dict) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint."""
+    out = Simulation(model, device)
+    out.scene = scene
+    out.restore(saved)
+    return out
 
 
 def _started(scene) -> tuple[Scene, Model]:
@@ -449,11 +485,13 @@ def _started(scene) -> tuple[Scene, Model]:
 
 
 def own(model: Model) -> Model:
-    """The model with joints, loads and gravity of its own, which a simulation changes by its methods alone: the arrays
+    """The model with joints, loads, friction and gravity of its own, which a simulation changes by its methods alone: the arrays
     refuse to be written to."""
     bodies = replace(model.bodies, force=_shown(model.bodies.force), torque=_shown(model.bodies.torque))
     settings = replace(model.settings, gravity=_shown(model.settings.gravity))
-    return replace(model, joints=JointList.of(model.joints).copy(), bodies=bodies, settings=settings)
+    materials = replace(model.materials, mu=_shown(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    return replace(model, joints=joints, bodies=bodies, settings=settings, materials=materials)
 
 
 def _shown(values: np.ndarray) -> np.ndarray:

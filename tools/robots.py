@@ -115,15 +115,8 @@ def difference(
 
 def _mujoco_without_contact(mujoco, model, robot):
     """MuJoCo's state at the scene's start; the model is changed to what the scene has."""
-    driven = {id(one) for one in robot.joints.coordinates.values() if "drive" in one.settings}
-    for k in range(model.nu):
-        one = robot.joints.coordinates.get(int(model.actuator_trnid[k, 0]))
-        by_joint = int(model.actuator_trntype[k]) in (
-            int(mujoco.mjtTrn.mjTRN_JOINT),
-            int(mujoco.mjtTrn.mjTRN_JOINTINPARENT),
-        )
-        if not by_joint or id(one) not in driven:
-            model.actuator_gainprm[k] = model.actuator_biasprm[k] = 0.0
+    for k in set(range(model.nu)) - robot.driving:
+        model.actuator_gainprm[k] = model.actuator_biasprm[k] = 0.0
     model.opt.timestep = FINE
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
@@ -152,7 +145,7 @@ def _apart(mujoco, model, data, robot, simulation) -> dict[str, float]:
         link = next(link for link in robot.links if link.root == body)
         transform = simulation.bodies[link.name].transform
         out[name] = float(np.abs(transform[:3, :3] - data.xmat[body].reshape(3, 3)).max())
-        if model.jnt_type[number] == mujoco.mjtJoint.mjJNT_FREE:
+        if model.jnt_type[number] != mujoco.mjtJoint.mjJNT_BALL:
             out[name] = max(out[name], float(np.abs(transform[:3, 3] - data.xpos[body]).max()))
     return out
 
@@ -195,17 +188,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--runs", action="store_true", help="with contact, certified")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--integrator", default="generalized_alpha")
+    parser.add_argument("--at-rest", action="store_true", help="start as the file says, not away from rest")
     parser.add_argument("--missing-meshes", default="fail")
     parser.add_argument("--allow-overlaps", action="store_true")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args(argv)
     rows = []
     for path in arguments.files:
+        seed = None if arguments.at_rest else 1
         options = {"missing_meshes": arguments.missing_meshes}
         if arguments.runs:
             rows.append(contact_run(path, arguments.seconds or 2.0, arguments.allow_overlaps, **options))
         else:
-            rows.append(difference(path, arguments.seconds or 1.0, arguments.integrator, **options))
+            rows.append(difference(path, arguments.seconds or 1.0, arguments.integrator, seed, **options))
         print(json.dumps(rows[-1]), flush=True)
     if arguments.json:
         known = json.loads(arguments.json.read_text()) if arguments.json.is_file() else []

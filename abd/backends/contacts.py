@@ -318,7 +318,8 @@ class Friction:
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
         self.mu = device.upload(model.materials.mu, wp.float64)
-        self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
+        self.lags = model.settings.friction_iterations != 0
+        self.enabled = bool((model.materials.mu > 0).any()) and self.lags
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
@@ -327,6 +328,16 @@ class Friction:
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+
+    def set_coefficients(self, mu: np.ndarray) -> None:
+        """Other coefficients (m, m) between materials; what is frozen is let go."""
+        self.device.write(self.mu, np.array(mu))
+        self.enabled = bool((mu > 0).any()) and self.lags
+        self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
+        self.laggings += 1
+        self.take(0)
+        self.group.zero_()
+        self._index()
 
     def lag(self, pose: Pose, heading: wp.array) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
@@ -426,11 +437,15 @@ class Friction:
             wp.copy(self.group, c.group, count=n + 1)
         else:
             self.group.zero_()
-        version = c.builds if device.resident else self.laggings
+        self._index()
+
+    def _index(self) -> None:
+        """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
+        c, counts = self.contacts.candidates, self.lagged.counts
+        version = c.builds if self.device.resident else self.laggings
         listed = PairList(
             version, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
         )  # fmt: skip
-        # every lagged contact counts: a load is finite
         self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
 
     @property

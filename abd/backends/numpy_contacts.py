@@ -10,7 +10,7 @@ from abd.contact.candidates import Candidates as Listed
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import counting, find_minima
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import body_pairs
+from abd.contact.pairs import body_pairs, pairs_of
 from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
@@ -44,6 +44,10 @@ class NumpyContacts:
         self.pair_law, self.scale = PairLaw(model), 1.0
         self.party = np.zeros(len(model.bodies), dtype=int)
         self.search(standing(model.bodies.q))
+
+    def follow_materials(self) -> None:
+        """Take the friction of all pairs from the model again."""
+        self.pairs = pairs_of(self.model, self.pairs.i, self.pairs.j)
 
     def set_scale(self, ch2: float) -> None:
         """c h^2, by which the energies of all pairs stand in the incremental potential."""
@@ -156,6 +160,11 @@ class NumpyFriction:
 
     def __init__(self, model: Model, touching: NumpyContacts):
         self.touching = touching
+        self.follow_materials()
+
+    def follow_materials(self) -> None:
+        """Whether anything rubs, by the model's table; what is frozen is let go."""
+        model = self.touching.model
         self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
         self.forget()
 

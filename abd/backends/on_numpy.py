@@ -254,6 +254,11 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on: the model's own array, which has it."""
 
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on: the model's own array, which has them."""
+        self.contacts.follow_materials()
+        self.friction.follow_materials()
+
     @property
     def pair_law(self) -> PairLaw:
         """The law of contact by pairs of bodies."""

@@ -370,6 +370,11 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.step.gravity = wp.vec3d(*gravity)
         self.device.generation += 1
 
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on."""
+        self.friction.set_coefficients(mu)
+        self.device.generation += 1
+
     @property
     def pair_law(self) -> PairLaw:
         """The law of contact by pairs of bodies."""

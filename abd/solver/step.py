@@ -99,7 +99,7 @@ class Stepper:
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
         stepped: the present state is what a step led to, whose contacts are still listed.
-        remembers: (n,) bool, bodies whose forces at the end of the last step the integrator goes on from.
+        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
         absent: (n,) bool, bodies that take no part in the present (sub)step.
     """
 
@@ -139,7 +139,7 @@ class Stepper:
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
@@ -293,7 +293,7 @@ class Stepper:
                 "touching": self.touching.astype(np.int32),
                 "loaded": np.array([self.loaded], dtype=np.int32),
                 "acting": self.acting.astype(np.int32),
-                "remembers": self.remembers.astype(np.int32),
+                "remembers": self.remembers.copy(),
                 "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
@@ -360,6 +360,8 @@ class Stepper:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
         """
         settings = self.settings
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            self.backend.set_loads(*loads)
         rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
         struck = self.acting | self._whirling(h) | self.absent
         while True:
@@ -399,9 +401,16 @@ class Stepper:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
-        smooth = np.where(self.remembers, Mode.SMOOTH, Mode.FRESH)
+        smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
         dissipative = struck | (self.settings.integrator == "bdf1")
         return np.where(self.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+
+    def jump(self, bodies: np.ndarray) -> None:
+        """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
+        that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
+        jumping = np.zeros(len(self.dynamic), dtype=bool)
+        jumping[bodies] = True
+        self.remembers[self._drawn_along(jumping) & (self.remembers > 1)] = 0
 
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
@@ -437,8 +446,6 @@ class Stepper:
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = self._goals(h) if prescribed.any else None
-        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
-            backend.set_loads(*loads)
         self.stiffness.begin()
         with progress.time("start"):
             backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
@@ -481,7 +488,8 @@ class Stepper:
         backend = self.backend
         limited = backend.limited()
         backend.finish()
-        self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
+        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
         self._forget()
         self.stepped = True
         self.rebounded = self.nobody

@@ -45,7 +45,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
     assets = Assets(path, options.assets)
     if tree.root.tag == "robot":
         source = Urdf(tree, assets)
-        compiled = compile_robot(source.prepared(), path, assets, options)
+        compiled = compile_robot(source.prepared(), path, assets, options, floating=source.floating)
     elif tree.root.tag == "mujoco":
         source = Mjcf(tree, assets)
         compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
@@ -61,7 +61,8 @@ class Robot:
 
     Attributes:
         source: what the file says beside what MuJoCo makes of it.
-        links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went.
+        links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went;
+            driving: the actuators that became drives.
     """
 
     path: Path
@@ -71,6 +72,7 @@ class Robot:
     links: list[Link] = field(default_factory=list)
     joints: Joints | None = None
     start: Start | None = None
+    driving: set[int] = field(default_factory=set)
 
     def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[SceneSpec, list[str]]:
         """The scene and its notes.
@@ -122,7 +124,7 @@ class Robot:
             notes,
         )
         actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set())
-        add_drives(model, self.start.control, actuators, joints.coordinates, notes)
+        self.driving = add_drives(model, self.start.control, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
             if coordinate.settings:
@@ -131,7 +133,7 @@ class Robot:
         dynamic = [body for body in bodies if body.get("kind", "dynamic") == "dynamic"]
         for index, inertia in joints.added.items():
             body = next(body for body in dynamic if body["name"] == self.links[index].name)
-            body["inertia"] = _rows(np.array(body["inertia"]) + inertia * np.eye(3))
+            body["inertia"] = _rows(self.links[index].inertia + inertia * np.eye(3))
         pairs = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
         if self._no_contact():
             for body in bodies:
