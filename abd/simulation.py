@@ -376,7 +376,7 @@ class Simulation:
         """Go on from q, qd (n, 12), to which no step led."""
         kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
         if np.array_equal(q, state.q):
-            kept |= {name: state.extra[name] for name in ("law_key", "law_activation", "law_factor")}
+            kept |= {name: state.extra[name] for name in state.extra if name.startswith(("law_", "stick_"))}
         changed = State(q=q, qd=qd, time=state.time, step=state.step)
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
