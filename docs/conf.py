@@ -30,6 +30,9 @@ autodoc_default_options = {"members": True, "exclude-members": "__init__, __new_
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
+# Names of attributes, such as `force`, are those of several classes; Sphinx would link each to one of them.
+suppress_warnings = ["ref.python"]
+
 html_theme = "pydata_sphinx_theme"
 html_title = "abd"
 html_theme_options = {

@@ -38,7 +38,7 @@ def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
 def test_the_command_lines_are_understood(page):
     for text in blocks(page, "sh"):
         for line in re.findall(r"(?:^|&& )(?:\.venv/bin/)?abd ([^&\n]+)", text, re.MULTILINE):
-            _parser().parse_args(shlex.split(line))
+            _parser().parse_args(shlex.split(line, comments=True))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
