@@ -10,7 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.commands import export, render
+from abd.commands import export, plot, render, view
 from abd.errors import AbdError, Problem, SceneError
 
 _MOST_NOTES = 10
@@ -59,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--json", action="store_true", help="JSON on standard output: one object per step, then the report"
     )
+    run.add_argument("--view", action="store_true", help="show it in the browser as it goes; begins when one looks")
+    run.add_argument("--port", type=int, default=8080, help="of the page, the first free one from this on [8080]")
     run.set_defaults(command=_run)
 
     check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
@@ -75,13 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("--force", action="store_true", help="replace OUT if it is there")
     convert.set_defaults(command=_convert)
 
-    plot = commands.add_parser("plot", help="draw energy, smallest gap and iterations of a run")
-    plot.add_argument("run", metavar="RUN", help="directory of a run")
-    plot.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the files [svg]")
-    plot.add_argument("--out", metavar="DIR", help="where to put them [the run's directory]")
-    plot.set_defaults(command=_plot)
-
+    plot.add(commands)
     render.add(commands)
+    view.add(commands)
     export.add(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
@@ -198,6 +196,7 @@ def _run(arguments) -> int:
         # As for output.duration: a quotient just above a whole number is that number.
         steps = max(1, math.ceil(arguments.duration / model.settings.dt - 1e-9))
     observer = observer_for(arguments.quiet, arguments.json)
+    observers = [observer]
     for note in model.notes[:_MOST_NOTES]:
         observer.note(note)
     if len(model.notes) > _MOST_NOTES:
@@ -206,7 +205,9 @@ def _run(arguments) -> int:
     choose = latest_directory if arguments.resume else new_directory
     directory = Path(arguments.out) if arguments.out else choose(model.name)
     # Machines read standard output: what libraries print goes elsewhere.
-    with contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext():
+    aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
+    with aside, view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
+        observers += [live] if live is not None else []
         outcome = run(
             scene,
             model,
@@ -214,7 +215,7 @@ def _run(arguments) -> int:
             device=arguments.device,
             steps=steps,
             resume=arguments.resume,
-            observers=[observer],
+            observers=observers,
         )
     if outcome.status is Status.FAILED:
         failure = outcome.failure
@@ -245,6 +246,7 @@ def _resume_command(arguments, directory: Path) -> str:
         words += ["--duration", repr(arguments.duration)]
     for override in arguments.overrides:
         words += ["-o", override]
+    words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
     for folder in arguments.assets:
         words += ["--assets", folder]
     if arguments.missing_meshes != "fail":
@@ -322,21 +324,6 @@ def _refuse(error: SceneError) -> int:
     count = len(error.problems)
     print(f"{count} problem{'s' if count != 1 else ''}", file=sys.stderr)
     return error.exit_status
-
-
-def _plot(arguments) -> int:
-    from abd.io.plots import FIGURES, draw
-    from abd.io.trajectory import Trajectory, trajectory_path
-
-    path = trajectory_path(arguments.run)
-    folder = Path(arguments.out) if arguments.out else path.parent
-    with Trajectory(path) as trajectory:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:
-            target = folder / f"{name}.{arguments.format}"
-            draw(trajectory, name, target)
-            print(target)
-    return 0
 
 
 def _bench(arguments) -> int:

@@ -6,9 +6,9 @@
 
 Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
 friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
-balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which some
-bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an impact gave back
-(restitution) is an impulse besides, and no force.
+balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which
+some bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an
+impact gave back (restitution) is an impulse besides, and no force.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from abd.contact.forces import ContactForces, Pressing, Rubbing, rubbing, wrenches
+from abd.pandas_tables import table_of
+from abd.potentials.rolling import RUB
 
 if TYPE_CHECKING:
+    import pandas
+
     from abd.simulation import Simulation
 
 
@@ -95,6 +99,8 @@ class Contacts:
     def _share_friction(self, slip: np.ndarray) -> None:
         """Give every force of friction to the nearest point of its pair: contact may have moved on by what a step brings."""
         rub = self._rubbing
+        rubs = rub.kind == RUB
+        rub, slip = part_of(rub, rubs), slip[rubs]
         row = _nearest(self.pair, self.point, rub.pair, rub.point)
         found = row >= 0
         np.add.at(self.friction, row[found], rub.force[found])
@@ -128,6 +134,16 @@ class Contacts:
     def bodies(self) -> list[tuple[str, str]]:
         """(c,) names of the first and the second body."""
         return [self._names(pair) for pair in self.pair]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row per point and the columns first, second (names), point.x and so on.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        names = np.array(self.bodies, dtype=object).reshape(-1, 2)
+        own = ("point", "normal", "gap", "normal_force", "friction", "slip", "sticks")
+        return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})
 
     def _names(self, pair: np.ndarray) -> tuple[str, str]:
         names = self._simulation.model.bodies.names
@@ -164,12 +180,9 @@ class Contacts:
             mine = (pair == body).any(axis=1)
             return np.flatnonzero(mine if other is None else mine & (pair == other).any(axis=1))
 
-        def of(one, which: np.ndarray):
-            return type(one)(**{name: value[which] for name, value in vars(one).items()})
-
         which = rows(self._rubbing.pair)
-        pressing = of(self._pressing, rows(self.pair))
-        return Contacts(self._simulation, pressing, of(self._rubbing, which), self._slip[which])
+        pressing = part_of(self._pressing, rows(self.pair))
+        return Contacts(self._simulation, pressing, part_of(self._rubbing, which), self._slip[which])
 
     def on(self, body: int) -> np.ndarray:
         """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
@@ -181,9 +194,10 @@ class Contacts:
         for pair in self._pairs:
             rows = np.flatnonzero((self.pair == pair).all(axis=1))
             rubs = np.flatnonzero((self._rubbing.pair == pair).all(axis=1))
+            sliding = rubs[self._rubbing.kind[rubs] == RUB]
             size = np.abs(self.normal_force[rows])
-            points = self.point[rows] if size.sum() > 0.0 else self._rubbing.point[rubs]
-            weight = size if size.sum() > 0.0 else np.ones(len(rubs))
+            points = self.point[rows] if size.sum() > 0.0 else self._rubbing.point[sliding]
+            weight = size if size.sum() > 0.0 else np.ones(len(sliding))
             center = weight @ points / weight.sum()
             on_i = self._pressing.on_i[rows].sum(axis=0) + self._rubbing.on_i[rubs].sum(axis=0)
             i = int(pair[0])
@@ -206,6 +220,11 @@ class Contacts:
         return found
 
 
+def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
+    """Some of the points."""
+    return type(one)(**{name: value[which] for name, value in vars(one).items()})
+
+
 def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[Pressing, Rubbing, np.ndarray]:
     """What presses and rubs in the present state, and the velocities of slip (l, 3) [m/s]."""
     stepper, backend, settings = simulation.stepper, simulation.backend, simulation.model.settings
@@ -214,10 +233,11 @@ def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[P
         pairs, found = backend.acting_contacts()
         pressing = definitions.pressing(backend.pair_law, pairs, found, q)
         if not stepped:
-            nothing = np.zeros((0, 2), dtype=np.int64), *(np.zeros((0, k)) for k in (3, 4, 4)), np.zeros(0), q
-            return pressing, rubbing(*nothing[:-1], q, q, 1.0), np.zeros((0, 3))
-        *frozen, rest = backend.frozen_friction()
-    rub = rubbing(*frozen, q, rest, backend.eps)
+            pair, kind = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32)
+            nothing = *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
+            return pressing, rubbing(pair, kind, *nothing, q, q, 1.0), np.zeros((0, 3))
+        frozen = backend.frozen_friction()
+    rub = rubbing(*frozen, q, backend.eps)
     return pressing, rub, rub.slip * (settings.eps_v / backend.eps)
 
 

@@ -29,5 +29,5 @@ def required(module: str, extra: str, package: str, purpose: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
             raise
-        install = f"pip install 'abd[{extra}]', or pip install {package}"
+        install = f"pip install 'abd-solver[{extra}]', or pip install {package}"
         raise MissingLibrary(f"{purpose} needs {package}, which is not installed: {install}") from error

@@ -32,8 +32,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.joints.readings import rigid_motion
+from abd.pandas_tables import table_of
 
 if TYPE_CHECKING:
+    import pandas
+
     from abd.coordinate_view import CoordinateView
     from abd.simulation import Simulation
 
@@ -89,6 +92,21 @@ class Sensor:
     def present(self) -> np.ndarray:
         """(k,) values of the moment, without recording them."""
         return np.array(self._read(), dtype=float).ravel()
+
+    def begin_anew(self) -> None:
+        """Forget all records, and record the present state."""
+        self._times.clear()
+        self._values.clear()
+        self.record()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row per record, by time [s], and one column per value.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        values = self.values
+        return table_of({name: values[:, k] for k, name in enumerate(self.columns)}, self.time, "time")
 
     def write_csv(self, path: str | Path) -> None:
         """A line of names, then one line per record: time and values with all their digits."""

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ from abd.joints.readings import JointReader, Readings
 from abd.loads import Loads
 from abd.material_view import MaterialView
 from abd.model import Kind, Model
+from abd.optional import required
+from abd.pandas_tables import row_of
 from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
 from abd.solver.step import Opening, Stepper, Work
@@ -33,6 +36,9 @@ from abd.state import State
 from abd.views import ByName
 
 if TYPE_CHECKING:
+    import pandas
+
+    from abd.reduced import Reduced
     from abd.scene.scene import Scene
 
 _log = logging.getLogger(__name__)
@@ -71,6 +77,19 @@ class StepReport:
     stages: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
 
+    def row(self) -> dict[str, float]:
+        """Its numbers by name, such as "energy.kinetic"; a list of rows makes a table."""
+        return row_of(self)
+
+    def to_pandas(self) -> pandas.Series:
+        """`row` as a pandas series.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        row = self.row()
+        return required("pandas", "pandas", "pandas", "a series").Series(row, name=self.step)
+
 
 class Simulation:
     """A scene on a device.
@@ -91,7 +110,7 @@ class Simulation:
 
     def __init__(self, scene, device: str = "auto"):
         self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
-        self.model = own(model)
+        self._compiled, self.model = model, own(model)
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         bodies = self.model.bodies
@@ -116,6 +135,19 @@ class Simulation:
         m = self.model
         counts = f"{len(m.bodies)} bodies, {len(m.joints)} joints"
         return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        bodies, joints = self.model.bodies, self.model.joints
+        rows = {
+            "device": self.device,
+            "time": f"{self.time:.6g} s, frame {self.frame}, step {self.model.settings.dt:.6g} s",
+            "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
+            "joints": f"{len(joints)}, couplings {len(self.model.couplings)}",
+            "sensors": ", ".join(self.sensors) or "none",
+        }
+        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
+        return f"<table><caption>Simulation of {escape(self.model.name)}</caption>{cells}</table>"
 
     @property
     def time(self) -> float:
@@ -222,6 +254,7 @@ class Simulation:
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.set_gravity(given)
+        self.stepper.jump(np.ones(len(self.model.bodies), dtype=bool))
         self.stepper.sleep.disturb()
 
     def set_friction(self, mu: np.ndarray) -> None:
@@ -270,6 +303,12 @@ class Simulation:
             for which in ((body, other) if body is not None else (other, None))
         )
         return self._contacts.between(one, two)
+
+    def reduced(self) -> Reduced:
+        """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
+        from abd.reduced import Reduced
+
+        return Reduced(self)
 
     def forget_readings(self) -> None:
         """Read joints and contacts anew when they are asked for next."""
@@ -336,7 +375,7 @@ class Simulation:
         """Go on from q, qd (n, 12), to which no step led."""
         kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
         if np.array_equal(q, state.q):
-            kept |= {name: state.extra[name] for name in ("law_key", "law_activation", "law_factor")}
+            kept |= {name: state.extra[name] for name in state.extra if name.startswith(("law_", "stick_"))}
         changed = State(q=q, qd=qd, time=state.time, step=state.step)
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
@@ -352,6 +391,22 @@ class Simulation:
         state = self.stepper.state()
         state.extra["coordinates"] = self.coordinates.copy()
         return state
+
+    def reset(self) -> None:
+        """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
+
+        Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
+        """
+        bodies, given = self.model.bodies, self._compiled
+        self.control.reset()
+        self.loads.clear()
+        self.gravity = given.settings.gravity
+        self.set_friction(given.materials.mu)
+        self.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        self.coordinates = self.reader.coordinates(bodies.q)
+        self.forget_readings()
+        for one in self.sensors.values():
+            one.begin_anew()
 
     def checkpoint(self) -> dict:
         """Everything a bitwise continuation needs, as arrays and numbers."""
@@ -375,6 +430,14 @@ class Simulation:
             "drive_work": self.stepper.work.drive,
         }
 
+    def __deepcopy__(self, memo) -> Simulation:
+        """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
+        return _again(self.scene, self._compiled, self.device, self.checkpoint())
+
+    def __reduce__(self):
+        """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
+        return _again, (self.scene, self._compiled, self.device, self.checkpoint())
+
     def restore(self, saved: dict) -> None:
         """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
 
@@ -387,6 +450,10 @@ class Simulation:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
             arrays["q"] = apart
         self.control.restore(saved["joints"])
+        if "gravity" in saved:
+            self.gravity = saved["gravity"]
+        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
+            self.set_friction(np.asarray(saved["friction"]))
         numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
@@ -396,9 +463,14 @@ class Simulation:
         self.stepper.work = Work(*(float(saved[name]) for name in works))
         if "loads" in saved:
             self.loads.restore(saved["loads"])
-            self.gravity = saved["gravity"]
-        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
-            self.set_friction(np.asarray(saved["friction"]))
+
+
+def _again(scene: Scene | None, model: Model, device: str, saved: dict) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint."""
+    out = Simulation(model, device)
+    out.scene = scene
+    out.restore(saved)
+    return out
 
 
 def _started(scene) -> tuple[Scene, Model]:
@@ -427,3 +499,22 @@ def _shown(values: np.ndarray) -> np.ndarray:
     view = np.array(values, dtype=float).view()
     view.flags.writeable = False
     return view
+
+
+def run(
+    scene,
+    duration: float | None = None,
+    steps: int | None = None,
+    device: str = "auto",
+    record: str | Path | None = None,
+    progress: bool = False,
+    on_step: Callable[[StepReport], bool | None] | None = None,
+) -> Simulation:
+    """Make a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for what is given.
+
+    Returns:
+        the simulation after its last step.
+    """
+    simulation = Simulation(scene, device)
+    simulation.run(duration, steps, record, progress, on_step)
+    return simulation

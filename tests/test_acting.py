@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from on_device import NAME
@@ -187,3 +190,23 @@ def test_friction_can_be_set_and_is_kept_by_checkpoints(device):
         sim.materials["ice"].mu = -1.0
     with pytest.raises(KeyError, match="did you mean 'steel'"):
         sim.materials["ice"].against("stel")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))], ids=["copy", "pickle"])
+def test_simulations_are_copied_by_their_checkpoints(copied):
+    """A copy goes on bit for bit, and by itself."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("floor", half_space={})
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.11), velocity=(1, 0, 0), mass=1.0)
+    scene.add_body("arm", box=(0.4, 0.05, 0.05), position=(2, 0, 1))
+    scene.add_hinge("pivot", "world", "arm", anchor=(1.8, 0, 1), axis=(0, 1, 0))
+    sim = abd.Simulation(scene, device=NAME)
+    sim.bodies["box"].apply_force((0, 1, 0))
+    sim.run(steps=4)
+    other = copied(sim)
+    assert other.time == sim.time and other.scene is not None and other.device == sim.device
+    kept = sim.stepper.q.copy()
+    other.run(steps=3)
+    np.testing.assert_array_equal(sim.stepper.q, kept)
+    sim.run(steps=3)
+    np.testing.assert_array_equal(other.stepper.q, sim.stepper.q)

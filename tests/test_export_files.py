@@ -125,7 +125,7 @@ def test_vtk_file_names_its_bodies(folder):
 
 
 def test_rerun_recording_holds_the_maps(folder):
-    pytest.importorskip("rerun", reason="needs rerun-sdk: pip install 'abd[rerun]'")
+    pytest.importorskip("rerun", reason="needs rerun-sdk: pip install 'abd-solver[rerun]'")
     done = export(folder, "rrd")
     assert done.path.read_bytes()[:3] == b"RRF"
     recording = recording_of(done.path)

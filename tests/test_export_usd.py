@@ -12,7 +12,7 @@ from abd.export import scenery
 from abd.export.formats import ExportError, export
 from abd.optional import required
 
-pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd[usd]'")
+pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
 from pxr import Usd, UsdGeom, UsdValidation  # noqa: E402
 
 
@@ -117,7 +117,7 @@ def test_wrong_arguments(folder, tmp_path):
         export(folder, "stl")
     with pytest.raises(AbdError, match="there is no run"):
         export(tmp_path / "nothing", "usd")
-    with pytest.raises(AbdError, match=r"drawing needs no-such-package.*pip install 'abd\[usd\]'"):
+    with pytest.raises(AbdError, match=r"drawing needs no-such-package.*pip install 'abd-solver\[usd\]'"):
         required("no_such_package", "usd", "no-such-package", "drawing")
 
 

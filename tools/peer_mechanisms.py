@@ -8,6 +8,7 @@ SI units. A joint that closes a loop says which rows Exudyn may have of it (`clo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import fsolve
@@ -196,7 +197,7 @@ def bennett() -> Mechanism:
         frames.append(frame)
     ends, axes = [one[:3, 3] for one in frames], [one[:3, 2] for one in frames]
     bodies = []
-    for first, second in zip(ends, ends[1:]):
+    for first, second in pairwise(ends):
         along = second - first
         length = np.linalg.norm(along)
         rotation = Rotation.align_vectors([along / length], [[1, 0, 0]])[0].as_matrix()

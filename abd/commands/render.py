@@ -34,7 +34,12 @@ def add(commands) -> None:
     parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="in pixels [1280x720]")
     camera_arguments(parser)
     parser.add_argument(
-        "--orbit", type=float, nargs="?", const=360.0, metavar="DEG", help="turn about the target through the film [360]"
+        "--orbit",
+        type=float,
+        nargs="?",
+        const=360.0,
+        metavar="DEG",
+        help="turn about the target through the film [360]",
     )
     parser.add_argument("--fps", type=_positive, default=30.0, metavar="N", help="pictures per second [30]")
     parser.add_argument("--speed", type=_positive, default=1.0, metavar="X", help="0.25 is four times slower [1]")
@@ -106,7 +111,11 @@ def _render(arguments, kind: str, trajectory) -> int:
         raise RenderError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
     frames = np.array([range(len(run))[frame]]) if kind == "png" else frames_of(run.time, film)
     studio = Studio(run, film, frames)
-    target = Path(arguments.out) if arguments.out else folder / (f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}")
+    target = (
+        Path(arguments.out)
+        if arguments.out
+        else folder / (f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}")
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     if kind == "png":
         write_picture(target, studio.draw(run.moment(int(frames[0]))))
@@ -115,7 +124,10 @@ def _render(arguments, kind: str, trajectory) -> int:
     else:
         _with_progress(lambda told: write_film(target, studio, frames, kind, told), len(frames))
     if not studio.shown:
-        print("note: nothing of the scene is in the picture: leave out the position or the target of the camera", file=sys.stderr)
+        print(
+            "note: nothing of the scene is in the picture: leave out the position or the target of the camera",
+            file=sys.stderr,
+        )
     if not arguments.quiet:
         print(target)
     return 0
@@ -125,7 +137,13 @@ def _with_progress(work, count: int) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn("picture"), MofNCompleteColumn(), BarColumn(bar_width=30), TextColumn("left"), TimeRemainingColumn()
+    columns = (
+        TextColumn("picture"),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=30),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("", total=count)
         work(lambda done: progress.update(task, completed=done))
@@ -142,7 +160,9 @@ def _kind(arguments) -> str:
 
 def _size(text: str) -> tuple[int, int]:
     width, times, height = text.partition("x")
-    if not (times and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192):
+    if not (
+        times and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192
+    ):
         raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x720, each from 16 to 8192")
     return int(width), int(height)
 

@@ -83,7 +83,7 @@ def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
 
 def _faces(mesh: WholeMesh) -> bytes:
     """Objects and their faces, the same in all frames."""
-    colors, number = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0, return_inverse=True)
+    _, number = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0, return_inverse=True)
     number = number.reshape(-1)
     blocks, taken = [], set()
     for part, name in enumerate(mesh.names):

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 from abd.errors import AbdError, OutOfMemory, StepFailure
 from abd.io.directory import RunDirectory
@@ -24,6 +24,9 @@ from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory, TrajectoryWriter
 from abd.model import Model
 from abd.scene.starts import free_start
+
+_PAUSE = 0.01
+"""Time between two questions to those who make a run wait [s]."""
 
 
 class ResumeError(AbdError):
@@ -57,6 +60,10 @@ class Observer:
 
     def begin(self, sim, first: int, last: int) -> None:
         """Before step `first` + 1 of `last`."""
+
+    def waits(self) -> bool:
+        """Asked again and again before a step: whether the run is to wait."""
+        return False
 
     def step(self, report, tally: Tally) -> None:
         """After every step."""
@@ -245,6 +252,12 @@ def run(
     return outcome
 
 
+def hold(observers: Iterable[Observer], interruption: Interruption) -> None:
+    """Return when no observer asks to wait any more, or the run is interrupted."""
+    while not interruption.requested and any(observer.waits() for observer in observers):
+        sleep(_PAUSE)
+
+
 def _advance(
     recorder: Recorder,
     steps: int,
@@ -254,6 +267,7 @@ def _advance(
 ) -> tuple[Status, StepFailure | None]:
     """Step until the end, an interruption or a failure."""
     while recorder.sim.frame < steps and not stopped():
+        hold(observers, interruption)
         if interruption.requested:
             return Status.INTERRUPTED, None
         try:
@@ -271,4 +285,4 @@ def _draw_energy(path: Path) -> None:
     from abd.io.plots import draw
 
     with Trajectory(path) as trajectory:
-        draw(trajectory, "energy", path.with_name("energy.svg"))
+        draw([trajectory], "energy", path.with_name("energy.svg"))

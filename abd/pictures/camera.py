@@ -12,6 +12,8 @@ DOLLY = 1.06
 """Distance beyond the one at which everything just fits."""
 SURROUNDINGS = 5.0
 """Radii of a followed body that are in the picture."""
+LARGE = 3.0
+"""Radius beyond which what does not move need not be in the picture, over the extent of all that moves."""
 FAR_OUT = 8.0
 """Bodies beyond this many times the usual distance from the middle do not count for what has to be in the picture."""
 
@@ -164,7 +166,7 @@ def _to_show(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
     chosen = ~cast.is_plane & np.isfinite(middle).all(axis=1)
     moves = chosen & (cast.kind != "static")
     if moves.any():
-        reach = np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max()
+        reach = LARGE * (np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max())
         chosen &= moves | (radius < reach)
     if not chosen.any():
         foot = -cast.planes[0, :3] * -cast.planes[0, 3] if len(cast.planes) else np.zeros(3)

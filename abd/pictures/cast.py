@@ -148,7 +148,7 @@ class Recorded:
     @property
     def has_contacts(self) -> bool:
         """Whether the file has contacts."""
-        return self.trajectory.has("contacts/offset")
+        return self.trajectory.has_contacts
 
     def moment(self, frame: int) -> Moment:
         """One frame; -1 is the last."""
@@ -165,9 +165,8 @@ class Recorded:
         """Contacts of one frame; None where the run did not write them."""
         if not self.has_contacts:
             return None
-        first, last = (int(self.trajectory.row("contacts/offset", frame + k)) for k in (0, 1))
-        rows = {name: self.trajectory.rows(f"contacts/{name}", first, last) for name in Contacts.__annotations__}
-        return Contacts(**rows)
+        found = self.trajectory.contacts(frame)
+        return Contacts(**{name: found[name] for name in Contacts.__annotations__})
 
     def _joints(self) -> list[JointGroup]:
         groups = []
@@ -204,6 +203,11 @@ class Recorded:
         """(k, ...) coordinates, rates, residual or wrench of a group's joints in one frame."""
         values = np.asarray(self.trajectory.row(f"{self._paths[group]}/{what}", frame))
         return values.reshape(len(self.cast.joints[group].child), -1)
+
+    def coordinate_series(self, group: int, joint: int, coordinate: int) -> np.ndarray:
+        """(T,) one coordinate of one joint of a group over all frames [m or rad]."""
+        values = self.trajectory.series(f"{self._paths[group]}/coordinates")
+        return values.reshape(len(values), len(self.cast.joints[group].child), -1)[:, joint, coordinate]
 
 
 def of_model(model: Model) -> tuple[Cast, Moment]:

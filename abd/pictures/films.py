@@ -13,6 +13,7 @@ import numpy as np
 
 from abd.backends.device import threads_available
 from abd.errors import AbdError
+from abd.optional import required
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Moment, Recorded
 from abd.pictures.rasterizer import Rasterizer
@@ -107,18 +108,6 @@ class Studio:
                 yield waiting.popleft().result()
 
 
-def picture(run: Recorded, film: Film, frame: int) -> np.ndarray:
-    """(height, width, 3) picture of one frame, 8 bits per channel; -1 is the last.
-
-    Raises:
-        PictureError: there is no such frame, or no body of the name to follow.
-    """
-    if not -len(run) <= frame < len(run):
-        raise PictureError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
-    frame = range(len(run))[frame]
-    return Studio(run, film, np.array([frame])).draw(run.moment(frame), 0.0)
-
-
 def write_picture(path: Path, pixels: np.ndarray) -> None:
     """Write a PNG; the same picture gives the same file."""
     from PIL import Image
@@ -126,11 +115,13 @@ def write_picture(path: Path, pixels: np.ndarray) -> None:
     Image.fromarray(pixels).save(path, format="PNG", optimize=True)
 
 
-def write_film(path: Path, studio: Studio, frames: np.ndarray, kind: str, told: Callable[[int], None] | None = None) -> None:
+def write_film(
+    path: Path, studio: Studio, frames: np.ndarray, kind: str, told: Callable[[int], None] | None = None
+) -> None:
     """Write an mp4 or a gif of frames; nothing is left where it fails.
 
     Raises:
-        PictureError: what is needed for mp4 is not installed, or a size that it does not know.
+        MissingLibrary: what mp4 needs is not installed. PictureError: a size that mp4 does not know.
     """
     part = path.with_name(f"{path.stem}.part{path.suffix}")
     writer = _write_mp4 if kind == "mp4" else _write_gif
@@ -142,10 +133,7 @@ def write_film(path: Path, studio: Studio, frames: np.ndarray, kind: str, told: 
 
 
 def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise PictureError("mp4 needs imageio-ffmpeg: pip install 'abd[film]' (gif and png need nothing)") from error
+    imageio_ffmpeg = required("imageio_ffmpeg", "film", "imageio-ffmpeg", "mp4 (not gif, not png)")
     size = studio.film.size
     if any(extent % 2 for extent in size):
         raise PictureError(f"mp4 needs even sizes, not {size[0]}x{size[1]}")

@@ -31,8 +31,8 @@ class Eye:
 
 @wp.struct
 class Light:
-    """The sun: direction towards it, its lens, its map of nearness, size of a texel [m], and how wide shadows blur; points evenly over a unit
-    disc."""
+    """The sun: direction towards it, its lens and where that stands, size of a texel [m] of its map, over how many of them
+    shadows fade, and points evenly over a unit disc."""
 
     sun: wp.vec3
     eye: Eye
@@ -341,8 +341,15 @@ def normal_of(things: Things, g: int, p: wp.vec3):
 
 @wp.func
 def shaded(
-    eye: Eye, light: Light, things: Things, shadow: wp.array2d(dtype=float), open_sky: float, x: float, y: float,
-    g: int, w: float,
+    eye: Eye,
+    light: Light,
+    things: Things,
+    shadow: wp.array2d(dtype=float),
+    open_sky: float,
+    x: float,
+    y: float,
+    g: int,
+    w: float,
 ):
     """Linear light that one sample sends to the eye."""
     d = ray(eye, x, y)
@@ -479,7 +486,9 @@ def smooth(
         for k in range(16):
             r = wp.clamp(row + k // 4 - 2, 0, share.shape[0] - 1)
             c = wp.clamp(column + k % 4 - 2, 0, share.shape[1] - 1)
-            other = near[wp.min(r * step + step // 2, near.shape[0] - 1), wp.min(c * step + step // 2, near.shape[1] - 1)]
+            other = near[
+                wp.min(r * step + step // 2, near.shape[0] - 1), wp.min(c * step + step // 2, near.shape[1] - 1)
+            ]
             if wp.abs(other - w) <= 0.03 * wp.abs(w):
                 total += share[r, c]
                 weight += 1.0
@@ -531,14 +540,16 @@ def shade(
         total = wp.vec3(0.0, 0.0, 0.0)
         if same:
             middle = 0.5 * float(samples)
-            total = shaded(eye, light, things, shadow, open_sky, float(x0) + middle, float(y0) + middle, g0,
-                           w_mean / float(count))
+            total = shaded(
+                eye, light, things, shadow, open_sky, float(x0) + middle, float(y0) + middle, g0, w_mean / float(count)
+            )
         else:
             for k in range(count):
                 y = y0 + k // samples
                 x = x0 + k % samples
-                total += shaded(eye, light, things, shadow, open_sky, float(x) + 0.5, float(y) + 0.5, item[y, x],
-                                near[y, x]) / float(count)
+                total += shaded(
+                    eye, light, things, shadow, open_sky, float(x) + 0.5, float(y) + 0.5, item[y, x], near[y, x]
+                ) / float(count)
         pixels[row, column, 0] = encoded(total[0])
         pixels[row, column, 1] = encoded(total[1])
         pixels[row, column, 2] = encoded(total[2])
@@ -593,7 +604,13 @@ def project(
 
 @wp.func
 def place(
-    eye: Eye, g: int, a: wp.vec3, b: wp.vec3, c: wp.vec3, corners: wp.array(dtype=wp.vec3), boxes: wp.array(dtype=wp.vec4i)
+    eye: Eye,
+    g: int,
+    a: wp.vec3,
+    b: wp.vec3,
+    c: wp.vec3,
+    corners: wp.array(dtype=wp.vec3),
+    boxes: wp.array(dtype=wp.vec4i),
 ):
     """Write the corners in the picture, and the box about them."""
     pa = in_picture(eye, a)

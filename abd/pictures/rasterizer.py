@@ -64,7 +64,10 @@ class Rasterizer:
         self._corners = _stacked([one.corners for one in cast.shapes])
         self._normals = _stacked([one.normals for one in cast.shapes])
         width, height = (SAMPLES * extent for extent in camera.size)
-        self._near, self._item = wp.zeros((height, width), dtype=float, device="cpu"), wp.zeros((height, width), dtype=int, device="cpu")
+        self._near, self._item = (
+            wp.zeros((height, width), dtype=float, device="cpu"),
+            wp.zeros((height, width), dtype=int, device="cpu"),
+        )
         self._shadow = wp.zeros((SHADOW_SIZE, SHADOW_SIZE), dtype=float, device="cpu")
         self._caster = wp.zeros((SHADOW_SIZE, SHADOW_SIZE), dtype=int, device="cpu")
         self._step = 2 * SAMPLES if max(camera.size) > 400 else SAMPLES
@@ -107,7 +110,8 @@ class Rasterizer:
         n, beside = len(self.cast), symbols(self.cast, moment, self.joints, self.contacts)
         maps = np.concatenate([moment.transform[:, :3, :3], np.eye(3)[None]])
         shift = np.concatenate([moment.transform[:, :3, 3] - lens.eye, np.zeros((1, 3))])
-        shafts, shaft_radius, heads, head_normals, whose = beside.cones()
+        shafts, shaft_radius, _ = beside.arrow_parts()
+        heads, head_normals, whose = beside.cones()
         flat = np.cross(*(beside.triangles[:, k] - beside.triangles[:, 0] for k in (1, 2)))
         more = np.concatenate([beside.triangles, heads]) - lens.eye
         more_normals = np.concatenate([np.repeat(flat[:, None], 3, axis=1), head_normals])
@@ -147,7 +151,9 @@ class Rasterizer:
         """Half-spaces with their grids, whose cells are a power of ten [m]."""
         planes = self.cast.planes
         heights = planes[:, :3] @ lens.eye - planes[:, 3]
-        look.planes = wp.array(np.column_stack([planes[:, :3], heights]).astype(np.float32), dtype=wp.vec4, device="cpu")
+        look.planes = wp.array(
+            np.column_stack([planes[:, :3], heights]).astype(np.float32), dtype=wp.vec4, device="cpu"
+        )
         look.plane_colors = _vectors(colors.to_linear(self.cast.plane_colors[:, :3]))
         u = np.cross(planes[:, :3], np.eye(3)[np.argmin(np.abs(planes[:, :3]), axis=1)])
         u /= np.linalg.norm(u, axis=1, keepdims=True)
@@ -170,7 +176,9 @@ class Rasterizer:
         wp.launch(kernels.project, dim=count, inputs=inputs, device="cpu")
         owner, parts = _cut(look, np.flatnonzero(cut.numpy()), np.array(eye.forward), nearest)
         if len(owner):
-            corners, boxes = (_longer(one, len(more)) for one, more in ((corners, parts.reshape(-1, 3)), (boxes, owner)))
+            corners, boxes = (
+                _longer(one, len(more)) for one, more in ((corners, parts.reshape(-1, 3)), (boxes, owner))
+            )
             inputs = [eye, count, _vectors(parts.reshape(-1, 3)), corners, boxes]
             wp.launch(kernels.project_points, dim=len(owner), inputs=inputs, device="cpu")
         of_rods = _rod_boxes(eye, look.rods.numpy().reshape(-1, 2, 3), things.radii.numpy(), nearest)
@@ -228,7 +236,9 @@ def _light(middle: np.ndarray, size: float) -> tuple[kernels.Light, np.ndarray]:
     return light, place
 
 
-def _cut(look: kernels.Things, crossing: np.ndarray, forward: np.ndarray, nearest: float) -> tuple[np.ndarray, np.ndarray]:
+def _cut(
+    look: kernels.Things, crossing: np.ndarray, forward: np.ndarray, nearest: float
+) -> tuple[np.ndarray, np.ndarray]:
     """What of triangles lies beyond the depth `nearest`: items (k,) and triangles (k, 3, 3), one or two for each."""
     face, body = look.face.numpy()[crossing], look.body.numpy()[crossing]
     corners = look.local.numpy().reshape(-1, 3, 3)[face]

@@ -13,6 +13,8 @@ LINES = 18
 """Pieces of a rope that hangs through, sides of a cone."""
 COILS = 9
 """Turns of a spring."""
+HEAD = 2.6
+"""Radius of the head of an arrow over that of its shaft; it is as many times longer than wide."""
 STEPS = 10
 """Pieces of one turn."""
 PIN, BALL = 0.13, 0.30
@@ -49,29 +51,34 @@ class Symbols:
         parts = [cls.none(), *parts]
         return cls(*(np.concatenate([getattr(one, name) for one in parts]) for name in cls.__annotations__))
 
-    def cones(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Arrows as shafts (a, 2, 3) of the radii (a,), and heads: triangles (a LINES 2, 3, 3), their normals, arrows."""
+    def arrow_parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Shafts (a, 2, 3), their radii (a,), and heads (a, 2, 3) from neck to tip, `HEAD` times as wide."""
         foot, tip = self.arrows[:, 0], self.arrows[:, 1]
         way = tip - foot
         length = np.linalg.norm(way, axis=1, keepdims=True)
         unit = np.divide(way, length, out=np.zeros_like(way), where=length > 0.0)
-        wide = 2.6 * self.arrow_radius[:, None]
-        neck = tip - unit * np.minimum(2.6 * wide, 0.6 * length)
+        neck = tip - unit * np.minimum(2.6 * HEAD * self.arrow_radius[:, None], 0.6 * length)
+        return np.stack([foot, neck], axis=1), self.arrow_radius, np.stack([neck, tip], axis=1)
+
+    def cones(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Heads of arrows as triangles (a LINES 2, 3, 3), their normals, and the arrows that they belong to."""
+        heads = self.arrow_parts()[2]
+        neck, tip = heads[:, 0], heads[:, 1]
+        length = np.linalg.norm(tip - neck, axis=1, keepdims=True)
+        unit = np.divide(tip - neck, length, out=np.zeros_like(neck), where=length > 0.0)
         x, y = _across(unit)
         angle = 2.0 * np.pi * np.arange(LINES + 1) / LINES
         out = np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None]
-        ring = neck[:, None] + wide[:, None] * out
-        tips = np.repeat(tip[:, None], LINES, axis=1)
-        sides = np.stack([ring[:, :-1], ring[:, 1:], tips], axis=2)
+        ring = neck[:, None] + HEAD * self.arrow_radius[:, None, None] * out
+        sides = np.stack([ring[:, :-1], ring[:, 1:], np.repeat(tip[:, None], LINES, axis=1)], axis=2)
         lids = np.stack([ring[:, 1:], ring[:, :-1], np.repeat(neck[:, None], LINES, axis=1)], axis=2)
-        slant = out + 0.38 * unit[:, None]
-        slant /= np.maximum(np.linalg.norm(slant, axis=2, keepdims=True), 1e-12)
+        slant = out + unit[:, None] / 2.6
+        slant /= np.linalg.norm(slant, axis=2, keepdims=True)
         of_sides = np.stack([slant[:, :-1], slant[:, 1:], 0.5 * (slant[:, :-1] + slant[:, 1:])], axis=2)
         of_lids = np.broadcast_to(-unit[:, None, None], lids.shape)
-        heads = np.stack([sides, lids], axis=1).reshape(-1, 3, 3)
+        triangles = np.stack([sides, lids], axis=1).reshape(-1, 3, 3)
         normals = np.stack([of_sides, of_lids], axis=1).reshape(-1, 3, 3)
-        whose = np.repeat(np.arange(len(self.arrows)), 2 * LINES)
-        return np.stack([foot, neck], axis=1), self.arrow_radius, heads, normals, whose
+        return triangles, normals, np.repeat(np.arange(len(heads)), 2 * LINES)
 
 
 def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | None = None) -> Symbols:
@@ -132,7 +139,9 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
     thin = look.thin[active]
     a, b = D[:, :3, 3], C[:, :3, 3]
     if group.type == "rope":
-        parts.append(_ropes(a, b, float(group.parameters.get("distance", 0.0)), look.radius(thin, 0.12), look.color(colors.ROPE)))
+        parts.append(
+            _ropes(a, b, float(group.parameters.get("distance", 0.0)), look.radius(thin, 0.12), look.color(colors.ROPE))
+        )
     elif group.type == "distance":
         parts.append(_rods(np.stack([a, b], axis=1), look.radius(thin, 0.12), look.color(colors.JOINT)))
     elif group.type == "spring":
@@ -151,13 +160,19 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
         parts.append(_rods(np.stack([b, b], axis=1), radius, look.color(colors.JOINT)))
     if group.type not in _PINS and group.drawing.get("shaft_length"):
         axis = D[:, :3, 2] * (0.5 * group.drawing["shaft_length"])
-        parts.append(_rods(np.stack([b - axis, b + axis], axis=1), look.given("shaft_radius", PIN * thin), look.color(colors.JOINT)))
+        parts.append(
+            _rods(
+                np.stack([b - axis, b + axis], axis=1), look.given("shaft_radius", PIN * thin), look.color(colors.JOINT)
+            )
+        )
     if group.drawing.get("plane_size"):
         parts.append(_planes(D, float(group.drawing["plane_size"]), look.color(np.array([*colors.JOINT[:3], 0.35]))))
     if group.drawing.get("slot_width") and "slot_range" in group.drawing:
         parts.append(_slots(D, group.drawing, look.color(colors.JOINT)))
     if group.drawing.get("draw_ellipsoid") and "radii" in group.parameters:
-        parts.append(_ellipsoids(D, np.asarray(group.parameters["radii"]), look.color(np.array([*colors.JOINT[:3], 0.35]))))
+        parts.append(
+            _ellipsoids(D, np.asarray(group.parameters["radii"]), look.color(np.array([*colors.JOINT[:3], 0.35])))
+        )
     for key, frames in (("draw_frame_d", D), ("draw_frame_c", C)):
         if group.drawing.get(key, "off") != "off":
             length = np.broadcast_to(look.given("axis_length", 1.2 * thin), number)
@@ -232,20 +247,42 @@ def _triangles(triangles: np.ndarray, color: np.ndarray) -> Symbols:
 def _arrows(arrows: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
     none = Symbols.none()
     rest = (none.triangles, none.triangle_colors)
-    return Symbols(none.rods, none.radius, none.rod_colors, arrows, radius, np.broadcast_to(color, (len(arrows), 4)), *rest)
+    return Symbols(
+        none.rods, none.radius, none.rod_colors, arrows, radius, np.broadcast_to(color, (len(arrows), 4)), *rest
+    )
 
 
 def _ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, color: np.ndarray) -> Symbols:
-    """Ropes of a length [m] between points (k, 3): straight, or a parabola that is as long."""
-    way = b - a
-    chord = np.linalg.norm(way, axis=1)
-    # length of a flat parabola: chord (1 + 8/3 (sag/chord)^2); deep ones hang down on both sides
-    slack = np.maximum(length - chord, 0.0)
-    sag = np.sqrt(0.375 * slack * np.maximum(chord, 1e-12))
-    sag = np.where(slack > 0.5 * chord, 0.5 * length - 0.25 * chord * chord / max(length, 1e-12), sag)
-    s = np.linspace(0.0, 1.0, LINES + 1)
-    points = a[:, None] + s[:, None] * way[:, None]
-    points[:, :, 2] -= sag[:, None] * (4.0 * s * (1.0 - s))
+    """Ropes of a length [m] between points (k, 3): straight, or the catenary that is as long.
+
+    With the horizontal distance d and the height v between the ends, its parameter c solves
+    ``sqrt(L^2 - v^2) = 2 c sinh(d / 2c)``; points are even along the curve.
+    """
+    way, share = b - a, np.linspace(0.0, 1.0, LINES + 1)
+    chord, v = np.linalg.norm(way, axis=1), way[:, 2]
+    points = a[:, None] + share[:, None] * way[:, None]
+    slack = np.flatnonzero(length > chord * (1.0 + 1e-6))
+    if len(slack):
+        flat = np.hypot(way[slack, 0], way[slack, 1])
+        # ends above one another: two strands, next to each other
+        d, v, s = np.maximum(flat, 1e-3 * length), v[slack], length * share
+        ratio = np.sqrt(length * length - v * v) / d
+        low, high = np.full(len(d), 1e-9), np.full(len(d), 20.0)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            above = np.sinh(middle) / middle > ratio
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        c = d / (2.0 * low)
+        lowest = 0.5 * d - c * np.arctanh(v / length)
+        first = c * np.sinh(lowest / c)
+        along = (lowest / c)[:, None] + np.arcsinh((s - first[:, None]) / c[:, None])
+        x = c[:, None] * along * (flat / d)[:, None]
+        z = np.hypot(c[:, None], s - first[:, None]) - np.hypot(c, first)[:, None]
+        across = np.divide(way[slack, :2], flat[:, None], out=np.zeros((len(d), 2)), where=flat[:, None] > 0.0)
+        curve = np.concatenate([x[:, :, None] * across[:, None], z[:, :, None]], axis=2)
+        # rounding at the far end is spread along the curve
+        curve += share[None, :, None] * (way[slack] - curve[:, -1])[:, None]
+        points[slack] = a[slack, None] + curve
     return _lines(points, radius, color)
 
 

@@ -14,6 +14,7 @@ from abd.scene.body_checks import check_body
 from abd.scene.checks import check_scene
 from abd.scene.find import find_scene
 from abd.scene.findings import as_problem, key_name
+from abd.scene.given_meshes import scene_keys
 from abd.scene.importers.formats import ImportOptions, format_of
 from abd.scene.joint_methods import JointMethods
 from abd.scene.joint_schema import CouplingSpec, JointSpec
@@ -136,9 +137,11 @@ class Scene(JointMethods):
     def add_body(self, name: str, **keys: Any) -> str:
         """Add a body and return its name, by which joints refer to it.
 
-        Paths of meshes and pose files are relative to the working directory.
+        Paths of meshes and pose files are relative to the working directory. Besides the keys of the scene file, `mesh`
+        takes a mesh in memory, a `trimesh.Trimesh` or a tuple (vertices, faces), and `transform` a (4, 4) pose
+        (`abd.scene.given_meshes`).
         """
-        body = table(BodySpec, f"body.{name}", {"name": name, **keys})
+        body = table(BodySpec, f"body.{name}", {"name": name, **scene_keys(f"body.{name}", keys)})
         make_body_paths_absolute(body, Path.cwd())
         self._add("body", body, check_body(body))
         return name

@@ -22,6 +22,7 @@ from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
+from abd.potentials.sticking import Anchors
 from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
@@ -99,7 +100,7 @@ class Stepper:
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
         stepped: the present state is what a step led to, whose contacts are still listed.
-        remembers: (n,) bool, bodies whose forces at the end of the last step the integrator goes on from.
+        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
         absent: (n,) bool, bodies that take no part in the present (sub)step.
     """
 
@@ -114,18 +115,22 @@ class Stepper:
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
         self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
-        self.nobody = self.absent = np.zeros(len(model.bodies), dtype=bool)
+        self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.retries = Retries(self)
-        self.work, self.figures, self.opening = Work(), None, Opening()
-        self.rebounded = self.nobody
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.warned_of_turning, self.bearable_strain = False, SAID
-        self.restore(state)
+        self.reset(state)
 
     @property
     def joints(self):
         """The joint system at work (`abd.joints.system`)."""
         return self.backend.system
+
+    def reset(self, state: State) -> None:
+        """Begin in a state, as one that was made of it does."""
+        self.work, self.figures, self.opening = Work(), None, Opening()
+        self.rebounded = self.absent = self.nobody
+        self.warned_of_turning, self.bearable_strain = False, SAID
+        self.restore(state)
 
     def restore(self, state: State) -> None:
         """Continue from a state."""
@@ -135,7 +140,7 @@ class Stepper:
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
@@ -144,6 +149,7 @@ class Stepper:
         self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
         self._restore_laws(state)
         self.backend.recall_solver(state.extra)
+        self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
         self.stepped = False
@@ -289,10 +295,11 @@ class Stepper:
                 "touching": self.touching.astype(np.int32),
                 "loaded": np.array([self.loaded], dtype=np.int32),
                 "acting": self.acting.astype(np.int32),
-                "remembers": self.remembers.astype(np.int32),
+                "remembers": self.remembers.copy(),
                 "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
+                **self.backend.friction.read_anchors().saved(),
                 "law_key": self.backend.pair_law.own.key.copy(),
                 "law_activation": self.backend.pair_law.own.activation.copy(),
                 "law_factor": self.backend.pair_law.own.factor.copy(),
@@ -356,6 +363,8 @@ class Stepper:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
         """
         settings = self.settings
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            self.backend.set_loads(*loads)
         rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
         struck = self.acting | self._whirling(h) | self.absent
         while True:
@@ -395,9 +404,16 @@ class Stepper:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
-        smooth = np.where(self.remembers, Mode.SMOOTH, Mode.FRESH)
+        smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
         dissipative = struck | (self.settings.integrator == "bdf1")
         return np.where(self.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+
+    def jump(self, bodies: np.ndarray) -> None:
+        """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
+        that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
+        jumping = np.zeros(len(self.dynamic), dtype=bool)
+        jumping[bodies] = True
+        self.remembers[self._drawn_along(jumping) & (self.remembers > 1)] = 0
 
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
@@ -433,8 +449,6 @@ class Stepper:
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = self._goals(h) if prescribed.any else None
-        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
-            backend.set_loads(*loads)
         self.stiffness.begin()
         with progress.time("start"):
             backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
@@ -477,7 +491,8 @@ class Stepper:
         backend = self.backend
         limited = backend.limited()
         backend.finish()
-        self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
+        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
         self._forget()
         self.stepped = True
         self.rebounded = self.nobody

@@ -53,7 +53,10 @@ class Format:
         return importlib.import_module(self.module).read(path, options)
 
 
-FORMATS = (Format((".urdf", ".xacro", ".xml", ".mjcf"), "abd.scene.importers.robots"),)
+FORMATS = (
+    Format((".urdf", ".xacro", ".xml", ".mjcf"), "abd.scene.importers.robots"),
+    Format((".usd", ".usda", ".usdc", ".usdz"), "abd.scene.importers.usd"),
+)
 
 
 def format_of(path: Path) -> Format | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.optional import required
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 
-INSTALL = "pip install 'abd[robots]'"
 SMALL = 1e-3
 """Mass of a massless link over the least mass of the robot's others."""
 THIN = 1e-6
@@ -41,44 +42,52 @@ def mujoco_module():
     """The package mujoco.
 
     Raises:
-        SceneError: it is not installed.
+        MissingLibrary: it is not installed.
     """
-    try:
-        import mujoco
-    except ImportError as error:
-        message = "URDF and MJCF are read with MuJoCo's compiler, which is not installed"
-        raise SceneError([Problem(message, remedy=INSTALL)]) from error
-    return mujoco
+    return required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
 
 
 def compile_robot(
-    text: str, path: Path, assets: Assets, options: ImportOptions, hfields: dict[str, bytes] | None = None
+    text: str,
+    path: Path,
+    assets: Assets,
+    options: ImportOptions,
+    hfields: dict[str, bytes] | None = None,
+    floating: dict[str, str] | None = None,
 ) -> Compiled:
     """Compile prepared XML.
+
+    Args:
+        hfields: content of the files of height fields; floating: joint of bodies that move freely, by their names.
 
     Raises:
         SceneError: what MuJoCo refuses; all meshes that are missing.
     """
     mujoco = mujoco_module()
-    warnings: list[str] = []
+    told: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda message: warnings.append(_one_line(message)))
+    mujoco.set_mju_user_warning(told.append)
     try:
         spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
         out = Compiled(spec, None, assets)
         _place_meshes(mujoco, out, options, path)
+        for name, joint in (floating or {}).items():
+            _let_float(mujoco, spec.body(name), joint)
         if options.free_base:
             _free_base(spec, out.notes)
         for body in spec.bodies[1:]:
             _mend_inertia(mujoco, body, out.notes)
         _give_mass(spec, out)
-        out.model = spec.compile()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            out.model = spec.compile()
+        told += [str(warning.message) for warning in caught]
     except (ValueError, RuntimeError, MemoryError) as error:
         message = f"MuJoCo's compiler: {_one_line(str(error))}"
         raise SceneError([Problem(message, file=str(path), remedy="mend the file")]) from error
     finally:
         mujoco.set_mju_user_warning(before)
-    out.notes += [f"MuJoCo's compiler: {warning}" for warning in dict.fromkeys(warnings)]
+    out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(told)]
     return out
 
 
@@ -118,23 +127,31 @@ def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> 
         remedy = "give their folder by --assets DIR, or go on with boxes by --missing-meshes boxes"
         raise SceneError([Problem(message, file=str(path), value=listed, remedy=remedy)])
     out.notes += [f"missing mesh: {one}" for one in listed]
+    made, bare = [], []
     for body in spec.bodies:
         geoms = [geom for geom in body.geoms if geom.meshname in gone]
         solid = [geom for geom in geoms if geom.meshname not in only_seen]
         if solid:
-            _add_box(mujoco, body, solid[0], out.notes)
+            sizes = _add_box(mujoco, body, solid[0])
+            made += [f"'{body.name}' {sizes}"] if sizes else []
+            bare += [] if sizes else [f"'{body.name}'"]
         for geom in geoms:
             spec.delete(geom)
+    if made:
+        out.notes.append(f"boxes [m] of their inertia stand for the missing meshes of {', '.join(made)}")
+    if bare:
+        out.notes.append(
+            f"without inertia there are no boxes for the missing meshes of {', '.join(bare)}: they have no shape"
+        )
     for mesh in [mesh for mesh in spec.meshes if mesh.name in gone or Path(mesh.file).stem in gone]:
         spec.delete(mesh)
 
 
-def _add_box(mujoco, body, geom, notes: list[str]) -> None:
-    """A box of the body's mass and inertia, with the contact settings of a geom."""
+def _add_box(mujoco, body, geom) -> str:
+    """A box of the body's mass and inertia, with the contact settings of a geom; its extents, or "" where it has none."""
     inertia = _inertia(mujoco, body)
     if inertia is None or not body.mass > 0.0:
-        notes.append(f"body '{body.name}' has no inertia from which a box could be made: it has no shape")
-        return
+        return ""
     second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] *= -1.0
@@ -145,7 +162,7 @@ def _add_box(mujoco, body, geom, notes: list[str]) -> None:
     body.add_geom(
         name=f"{body.name}_box", type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=body.ipos, quat=quaternion, **extra
     )
-    notes.append(f"body '{body.name}': a box of {' x '.join(f'{2 * x:.3g}' for x in half)} m from its inertia")
+    return " x ".join(f"{2.0 * x:.3g}" for x in half)
 
 
 def _inertia(mujoco, body) -> np.ndarray | None:
@@ -193,6 +210,13 @@ def _mend_inertia(mujoco, body, notes: list[str]) -> None:
         quaternion = np.zeros(4)
         mujoco.mju_mat2Quat(quaternion, axes.ravel())
         body.inertia, body.iquat = values, quaternion
+
+
+def _let_float(mujoco, body, joint: str) -> None:
+    """Three sliders and a ball: a free joint that may stand anywhere in the tree."""
+    for name, axis in zip("xyz", np.eye(3)):
+        body.add_joint(name=f"{joint}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+    body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
 
 
 def _free_base(spec, notes: list[str]) -> None:

@@ -22,17 +22,21 @@ class _Effort:
 
 def add_drives(
     model, control: np.ndarray, names: list[str], coordinates: dict[int, Coordinate], notes: list[str]
-) -> None:
+) -> set[int]:
     """Give coordinates the drives of the actuators that act on them; others are told.
 
     Args:
         control: (nu,) at the start, which is kept.
         names: of the actuators.
+
+    Returns:
+        numbers of those that are followed.
     """
     mujoco = mujoco_module()
     if int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
-        return
-    found: dict[int, list[tuple[str, _Effort]]] = {}
+        return set()
+    followed: set[int] = set()
+    found: dict[int, list[tuple[int, _Effort]]] = {}
     unknown: dict[str, list[str]] = {}
     for k in range(model.nu):
         target = _transmission(mujoco, model, k, coordinates)
@@ -44,20 +48,22 @@ def add_drives(
         if isinstance(effort, str):
             unknown.setdefault(effort, []).append(names[k])
         else:
-            found.setdefault(joint, []).append((names[k], effort))
+            found.setdefault(joint, []).append((k, effort))
     for reason, which in unknown.items():
         notes.append(f"actuators are left out: {', '.join(which)} ({reason})")
     for joint, efforts in found.items():
         own = efforts
         if len(efforts) > 1 and any(np.isfinite(effort.limit) for _, effort in efforts):
             own = efforts[:1]
-            left = ", ".join(name for name, _ in efforts[1:])
-            notes.append(f"actuators are left out: {left} (beside '{efforts[0][0]}', with limits of their own)")
+            left = ", ".join(names[k] for k, _ in efforts[1:])
+            notes.append(f"actuators are left out: {left} (beside '{names[efforts[0][0]]}', with limits of their own)")
         total = _Effort(
             *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
             limit=own[0][1].limit,
         )
+        followed.update(k for k, _ in own)
         coordinates[joint].settings["drive"] = _drive(total, coordinates[joint])
+    return followed
 
 
 def _transmission(mujoco, model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:

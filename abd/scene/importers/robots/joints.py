@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fits
+from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import mujoco_module
 from abd.scene.importers.robots.links import STATIC, Link, inverse, pose_of, quaternion_of
 from abd.scene.joint_schema import WORLD_NAME
@@ -120,7 +120,7 @@ class Joints:
         """
         link = self.links[index]
         axes, hangs_on, frame = self._chain(index)
-        if not axes or index in self.absorbed:
+        if not axes or index in self.absorbed or self._is_free(axes):
             return
         parent = self.bodies[hangs_on]
         parts = fits(axes)
@@ -172,6 +172,14 @@ class Joints:
             axis = model.jnt_axis[number] / np.linalg.norm(model.jnt_axis[number])
             axes.append(Axis(number, kind, model.jnt_pos[number].copy(), axis, (float(ends[0]), float(ends[1]))))
         return axes
+
+    def _is_free(self, axes: list[Axis]) -> bool:
+        """Whether these are three sliders and a ball on which nothing acts: a free body."""
+        numbers = [axis.number for axis in axes]
+        dofs = [k for k in range(self.model.nv) if int(self.model.dof_jntid[k]) in numbers]
+        acting = any(getattr(self.model, f"dof_{name}")[dofs].any() for name in ("damping", "armature", "frictionloss"))
+        acting = acting or self.model.jnt_stiffness[numbers].any() or any(map(self._limited, numbers))
+        return "".join(axis.kind[0] for axis in axes) == "sssb" and fit(axes[:3]) is not None and not acting
 
     def _tell_free(self, number: int) -> None:
         dof = int(self.model.jnt_dofadr[number])
@@ -244,7 +252,7 @@ class Joints:
         self.carriers.append(keys)
 
     def _joint(self, part: list[Axis], found: Fit, parent: str, child: str, frame: np.ndarray, collide: bool) -> None:
-        name = "+".join(self.names[axis.number] for axis in part)
+        name = _joined([self.names[axis.number] for axis in part])
         single = len(part) == 1
         D, C = frame @ found.frame, found.frame
         keys: dict[str, object] = {
@@ -265,11 +273,8 @@ class Joints:
             one.settings = self._settings(axis.number, one)
             self.coordinates[axis.number] = one
             if single and reference:
-                C = C @ inverse(_motion(axis.kind, reference))
-        if part[0].kind == BALL:
-            at = int(self.model.jnt_qposadr[part[0].number])
-            C = C @ inverse(pose_of(np.zeros(3), self.model.qpos0[at : at + 4]))
-        keys["parent_frame"], keys["child_frame"] = _frame_keys(D), _frame_keys(C)
+                C = C @ _motion(axis.kind, reference)
+        keys["parent_frame"], keys["child_frame"] = frame_keys(D), frame_keys(C)
         self.joints.append(keys)
 
     def _settings(self, number: int, one: Coordinate) -> dict[str, object]:
@@ -341,6 +346,13 @@ class Joints:
             self.added[index] = armature
 
 
+def _joined(names: list[str]) -> str:
+    """The name of a joint for several of MuJoCo's; that of the file for those that MuJoCo makes of a planar one."""
+    if len(names) == 3 and [name[-3:] for name in names] == ["_TX", "_TY", "_RZ"]:
+        return names[0][:-3]
+    return "+".join(names)
+
+
 def _motion(kind: str, value: float) -> np.ndarray:
     """(4, 4) of a hinge or slider about or along z."""
     if kind == HINGE:
@@ -350,7 +362,7 @@ def _motion(kind: str, value: float) -> np.ndarray:
     return pose
 
 
-def _frame_keys(frame: np.ndarray) -> dict[str, object]:
+def frame_keys(frame: np.ndarray) -> dict[str, object]:
     position = tuple(np.where(np.abs(frame[:3, 3]) < 1e-15, 0.0, frame[:3, 3]).tolist())
     quaternion = quaternion_of(frame[:3, :3])
     return {"position": position} | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})

@@ -172,6 +172,8 @@ class Mjcf:
                     self._too_many(one, f"{image.width} x {image.height}")
                 out = io.BytesIO()
                 image.convert("L").save(out, "PNG")
+        except Image.DecompressionBombError as error:
+            self._too_many(one, str(error))
         except (OSError, UnidentifiedImageError, ValueError) as error:
             raise SceneError([Problem(f"is no PNG that can be read: {error}", file=str(path))]) from error
         return out.getvalue()

@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
 from abd.scene.findings import as_problem, schema_findings
+from abd.scene.importers import compound
+from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import Compiled, compile_robot, mujoco_module
@@ -22,7 +24,7 @@ from abd.scene.importers.robots.joints import Joints
 from abd.scene.importers.robots.links import STATIC, Link, find_links, quaternion_of
 from abd.scene.importers.robots.mjcf import Mjcf
 from abd.scene.importers.robots.start import Start, start_of
-from abd.scene.importers.robots.surfaces import Shape, ShapeSource
+from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
 from abd.scene.importers.robots.xacro import expanded
 from abd.scene.importers.robots.xml_tree import read_tree
@@ -45,7 +47,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
     assets = Assets(path, options.assets)
     if tree.root.tag == "robot":
         source = Urdf(tree, assets)
-        compiled = compile_robot(source.prepared(), path, assets, options)
+        compiled = compile_robot(source.prepared(), path, assets, options, floating=source.floating)
     elif tree.root.tag == "mujoco":
         source = Mjcf(tree, assets)
         compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
@@ -61,7 +63,8 @@ class Robot:
 
     Attributes:
         source: what the file says beside what MuJoCo makes of it.
-        links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went.
+        links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went;
+            driving: the actuators that became drives.
     """
 
     path: Path
@@ -71,6 +74,7 @@ class Robot:
     links: list[Link] = field(default_factory=list)
     joints: Joints | None = None
     start: Start | None = None
+    driving: set[int] = field(default_factory=set)
 
     def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[SceneSpec, list[str]]:
         """The scene and its notes.
@@ -102,8 +106,9 @@ class Robot:
             not is_urdf,
             notes,
         )
-        joints.absorb(self.compiled.massless, self._tied(of_body))
-        joints.tell_massless(self.compiled.massless)
+        massless = {names[mujoco.mj_name2id(model, kinds.mjOBJ_BODY, name)] for name in self.compiled.massless}
+        joints.absorb(massless, self._tied(of_body))
+        joints.tell_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
         for index in range(1, len(self.links)):
@@ -122,7 +127,7 @@ class Robot:
             notes,
         )
         actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set())
-        add_drives(model, self.start.control, actuators, joints.coordinates, notes)
+        self.driving = add_drives(model, self.start.control, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
             if coordinate.settings:
@@ -131,7 +136,7 @@ class Robot:
         dynamic = [body for body in bodies if body.get("kind", "dynamic") == "dynamic"]
         for index, inertia in joints.added.items():
             body = next(body for body in dynamic if body["name"] == self.links[index].name)
-            body["inertia"] = _rows(np.array(body["inertia"]) + inertia * np.eye(3))
+            body["inertia"] = _rows(self.links[index].inertia + inertia * np.eye(3))
         pairs = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
         if self._no_contact():
             for body in bodies:
@@ -182,7 +187,7 @@ class Robot:
                 keys = {
                     "name": name,
                     "kind": "static",
-                    **self._placed([shapes.shape(g, None) for g in kept], shapes, pose),
+                    **self._placed([shapes.collider(g, None) for g in kept], pose),
                 }
                 keys["material"] = contacts.material(name, kept)
                 out.append(self._colored(keys, kept))
@@ -200,8 +205,10 @@ class Robot:
         if model.body_mocapid[link.root] >= 0:
             notes.append(f"mocap body '{link.name}' stands still")
             keys["kind"] = "static"
-        keys |= self._placed([shapes.shape(geom, link) for geom in kept], shapes, link.pose)
+        keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:
+            if not kept:
+                return keys | {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
             keys["material"] = contacts.material(link.name, kept)
             return self._colored(keys, kept)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
@@ -215,9 +222,9 @@ class Robot:
             keys["material"] = contacts.material(link.name, kept)
         return self._colored(keys, kept)
 
-    def _placed(self, found: list[Shape], shapes: ShapeSource, pose: np.ndarray) -> dict[str, object]:
+    def _placed(self, found: list[Collider], pose: np.ndarray) -> dict[str, object]:
         """Shape, position and rotation."""
-        keys = shapes.keys(found) | {"position": tuple((pose[:3, 3] + 0.0).tolist())}
+        keys = compound.keys(found) | {"position": tuple((pose[:3, 3] + 0.0).tolist())}
         quaternion = quaternion_of(pose[:3, :3])
         return keys | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})
 

@@ -28,12 +28,13 @@ class Urdf:
     """What a URDF file says beside what MuJoCo makes of it.
 
     Attributes:
-        velocity_limits: [m/s or rad/s] by joint; problems, notes: found on the way.
+        velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: found on the way.
     """
 
     tree: Tree
     assets: Assets
     velocity_limits: dict[str, float] = field(default_factory=dict)
+    floating: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -166,6 +167,10 @@ class Urdf:
 
     def _joint(self, joint: Element) -> None:
         """Limits that MuJoCo would lose, and bounds without end."""
+        if joint.get("type") == "floating":
+            # MuJoCo has free bodies below the world only; `compile_robot` adds the joint to any
+            self.floating[joint.find("child").get("link")] = joint.get("name", "")
+            joint.set("type", "fixed")
         name, limit, mimic = joint.get("name", ""), joint.find("limit"), joint.find("mimic")
         if limit is not None:
             velocity = _number(limit.get("velocity"), 0.0)
