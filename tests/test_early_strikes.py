@@ -67,9 +67,7 @@ def test_a_body_that_an_iterate_brings_to_another_is_found():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02})
     scene.add_body("arm", box=(1, 0.1, 0.1), position=(0.5, 0, 0))
     drive = {"mode": "pd", "target": 0.5, "stiffness": 1e4, "damping": 10.0}
-    scene.add_hinge(
-        "pivot", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 0, 1), coordinate={"theta": {"drive": drive}}
-    )
+    scene.add_hinge("pivot", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 0, 1), coordinate={"theta": {"drive": drive}})
     scene.add_body("box", box=(0.1,) * 3, position=(0.8, 0.12, 0))
     simulation = abd.Simulation(scene, device="cpu")
     ended = []
