@@ -72,7 +72,8 @@ def first_friction(device: str) -> dict:
         simulation.step()
     # what ten steps of weight and the whole impact take
     whole = (1.0 - simulation.bodies["box"].velocity[0, 3]) / (mu * (SPEED + 10 * G * h))
-    return {"case": "friction in the step of the impact", "measured": float(share), "within": 0.05, "after ten steps": float(whole)}
+    case = {"case": "friction in the step of the impact", "measured": float(share), "within": 0.05}
+    return case | {"after ten steps": float(whole)}
 
 
 def ramp(device: str, beyond: float = 0.05) -> dict:
