@@ -80,6 +80,7 @@ class Bodies:
         group: (n,) int32; bodies of one group >= 0 do not collide; -1 belongs to no group.
         world: (n,) int32; bodies of different worlds never interact.
         radius: (n,) thickness of codimensional surfaces [m], added to the separation of every pair.
+        color: (n, 4) red, green, blue and opacity from 0 to 1, for pictures; NaN where none is given.
     """
 
     names: Sequence[str]
@@ -103,6 +104,7 @@ class Bodies:
     group: np.ndarray
     world: np.ndarray
     radius: np.ndarray
+    color: np.ndarray
 
     def __len__(self) -> int:
         return len(self.names)
@@ -357,6 +359,10 @@ class Model:
     couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+    filtered: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.apart`."""
+    camera: dict[str, object] = field(default_factory=dict)
+    """What the scene says of the camera, by the keys of its table; for pictures."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
 

@@ -10,11 +10,15 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Filters:
-    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs."""
+    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs.
+
+    Of the `party` (n,) that bodies belong to, 0 meets all, another only those of other parties, and one below 0 nobody.
+    """
 
     kind: wp.array(dtype=wp.int32)
     group: wp.array(dtype=wp.int32)
     world: wp.array(dtype=wp.int32)
+    party: wp.array(dtype=wp.int32)
     material: wp.array(dtype=wp.int32)
     enabled: wp.array2d(dtype=wp.int32)
     excluded: wp.array(dtype=wp.int64)
@@ -83,6 +87,10 @@ def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
     if f.kind[b] != 0 and f.kind[c] != 0:
         return False
     if f.world[b] != f.world[c]:
+        return False
+    if f.party[b] < 0 or f.party[c] < 0:
+        return False
+    if f.party[b] > 0 and f.party[b] == f.party[c]:
         return False
     if f.group[b] >= 0 and f.group[b] == f.group[c]:
         return False

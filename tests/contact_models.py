@@ -58,6 +58,7 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         group=np.full(n, -1, np.int32),
         world=zeros,
         radius=np.zeros(n),
+        color=np.full((n, 4), np.nan),
     )
     materials = Materials(
         ["soft", "slick"],

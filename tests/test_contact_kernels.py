@@ -202,12 +202,12 @@ def test_near_pairs_are_those_with_a_small_gap(name):
     model, q = SCENES[name], SCENES[name].bodies.q
     kernels = Kernels(model, standing(q))
     _, gap = kernels.energies(q)
-    pairs, listed = body_pairs(model), kernels.candidates()
+    pairs, listed, d_hat = body_pairs(model), kernels.candidates(), model.settings.d_hat
     # beside the median itself: gaps in activations round
-    for distance in (0.5 * D_HAT, (1.0 + 1e-9) * np.median(gap), np.inf):
+    for distance in (0.1 * d_hat, (1.0 + 1e-9) * np.median(gap), np.inf):
         near = np.unique(listed.pair[gap < distance])
         np.testing.assert_array_equal(
-            kernels.contacts.near_pairs(distance / D_HAT), np.column_stack([pairs.i[near], pairs.j[near]])
+            kernels.contacts.near_pairs(distance / d_hat), np.column_stack([pairs.i[near], pairs.j[near]])
         )
     assert len(near) > 0
 

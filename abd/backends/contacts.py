@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import warp as wp
 
@@ -13,7 +15,7 @@ from abd.backends.scan import Scan
 from abd.contact.candidates import Candidates as Listed
 from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import pairs_of
+from abd.contact.pairs import Pairs, pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
@@ -150,11 +152,14 @@ class Contacts:
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 
-    def bodies_of(self, candidate: int) -> tuple[int, ...]:
-        """The two bodies of a candidate."""
-        c = self.candidates
-        pair = np.searchsorted(self.device.read(c.segment, c.pair_count + 1), candidate, side="right") - 1
-        return tuple(c.pair_list()[pair].tolist())
+    def smallest(self, values: wp.array, most: float) -> np.ndarray:
+        """(pairs,) smallest value of the candidates (count,) of every listed pair of bodies, at most `most`; on the host."""
+        c, read = self.candidates, self.device.read
+        of_candidates, segment = read(values, c.count), read(c.segment, c.pair_count + 1)
+        smallest, some = np.full(c.pair_count, most), np.diff(segment) > 0
+        if some.any():
+            smallest[some] = np.minimum.reduceat(of_candidates, segment[:-1][some])
+        return smallest
 
     def arrays(self, slot: str):
         """Energy and gap of every candidate, for slot "current" or "trial"."""
@@ -209,14 +214,19 @@ class Contacts:
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
         any; on the host."""
-        c, read = self.candidates, self.device.read
-        if c.pair_count == 0:
+        if self.candidates.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
-        gap, segment = read(self.arrays("current")[1], c.count), read(c.segment, c.pair_count + 1)
-        smallest, some = np.full(c.pair_count, np.inf), np.diff(segment) > 0
-        if some.any():
-            smallest[some] = np.minimum.reduceat(gap, segment[:-1][some])
-        return c.pair_list(), smallest
+        return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
+
+    def acting(self, model: Model) -> tuple[Pairs, Listed]:
+        """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""
+        c, read = self.candidates, self.device.read
+        items = np.zeros((0, 4), dtype=np.int64)
+        if c.count:
+            gap = read(self.arrays("current")[1], c.count)
+            items = read(c.items, c.count).reshape(-1, 4)[gap < 1.0].astype(np.int64)
+        pairs = c.pair_list().reshape(-1, 2).astype(np.int64)
+        return pairs_of(model, *pairs.T), Listed(*items.T)
 
     def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
         """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
@@ -308,19 +318,18 @@ class Friction:
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
         segment, group: where the contacts of every pair and the pairs of every body begin.
-        sticks: whether contacts remember how far they are stretched, as `anchors` (`abd.potentials.sticking`).
     """
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
-        defined = Resistances.of(model)
+        self.defined = Resistances.of(model)
         self.resists = rolling.Resistances()
         for name in ("mu", "rolling", "spinning", "arm"):
-            setattr(self.resists, name, device.upload(getattr(defined, name), wp.float64))
-        self.enabled = defined.any and model.settings.friction_iterations != 0
+            setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
+        self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
+        self.enabled = self.defined.any and self.lags
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
-        self.sticks = self.enabled and model.settings.stick == "elastic"
         self.anchors = sticking.Anchors()
         self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
         self.anchors.kind = device.zeros(1, wp.int32)
@@ -332,6 +341,22 @@ class Friction:
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+
+    @property
+    def sticks(self) -> bool:
+        """Whether contacts remember how far they are stretched, as `anchors` (`abd.potentials.sticking`)."""
+        return self.enabled and self.elastic
+
+    def set_coefficients(self, mu: np.ndarray) -> None:
+        """Other coefficients (m, m) between materials; what is frozen is let go."""
+        self.defined = replace(self.defined, mu=np.array(mu))
+        self.device.write(self.resists.mu, self.defined.mu)
+        self.enabled = self.defined.any and self.lags
+        self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
+        self.laggings += 1
+        self.take(0)
+        self.group.zero_()
+        self._index()
 
     def lag(self, pose: Pose, heading: wp.array) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
@@ -466,11 +491,15 @@ class Friction:
             wp.copy(self.group, c.group, count=n + 1)
         else:
             self.group.zero_()
-        version = c.builds if device.resident else self.laggings
+        self._index()
+
+    def _index(self) -> None:
+        """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
+        c, counts = self.contacts.candidates, self.lagged.counts
+        version = c.builds if self.device.resident else self.laggings
         listed = PairList(
             version, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
         )  # fmt: skip
-        # every lagged contact counts: a load is finite
         self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
 
     @property
@@ -489,6 +518,12 @@ class Friction:
         if self.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+
+    def frozen(self) -> tuple[np.ndarray, ...]:
+        """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
+        what is frozen (`abd.potentials.friction.Lagged`)."""
+        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "load")
+        return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
 
     def energies(self, slot: str) -> wp.array:
         """Energy of every lagged contact, for slot "current" or "trial"."""

@@ -8,10 +8,11 @@ import numpy as np
 
 from abd.backends.body_data import smallest_moments
 from abd.contact import ccd
+from abd.contact.candidates import Candidates as Listed
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import counting, find_minima
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import body_pairs
+from abd.contact.pairs import body_pairs, pairs_of
 from abd.contact.path import Path, axial, standing
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
@@ -22,6 +23,7 @@ from abd.potentials.elements import Elements
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors, kept
 from abd.solver.lagging import PairLoads
+from abd.solver.ways import NotProven
 
 
 class NumpyContacts:
@@ -34,6 +36,7 @@ class NumpyContacts:
         pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
             potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.solver.caution`).
+        party: (n,) who meets whom: 0 meets all, another number only other ones, one below 0 nobody.
     """
 
     def __init__(self, model: Model):
@@ -43,7 +46,12 @@ class NumpyContacts:
         self.moments = smallest_moments(model)
         self.caution = np.ones(len(model.bodies))
         self.pair_law, self.scale = PairLaw(model), 1.0
+        self.party = np.zeros(len(model.bodies), dtype=int)
         self.search(standing(model.bodies.q))
+
+    def follow_materials(self) -> None:
+        """Take the friction of all pairs from the model again."""
+        self.pairs = pairs_of(self.model, self.pairs.i, self.pairs.j)
 
     def set_scale(self, ch2: float) -> None:
         """c h^2, by which the energies of all pairs stand in the incremental potential."""
@@ -67,7 +75,7 @@ class NumpyContacts:
     def search(self, path: Path) -> None:
         """Find the candidates of a path."""
         reach = self.pair_law.reach(self.pairs.i, self.pairs.j)
-        found = find_candidates(self.model, self.surfaces, self.pairs, path, reach)
+        found = self._find(path, reach)
         self.found, self.candidates = found, contacts(self.model, self.surfaces, self.pairs, found)
         self.owners = owners_of(self.candidates, self.model)
         self.minima, self.parts = None, self.candidates
@@ -75,6 +83,12 @@ class NumpyContacts:
             self.minima = find_minima(self.surfaces, self.topology, self.pairs, found, self.candidates)
             self.parts = self.minima.contacts
         self._take_law()
+
+    def _find(self, path: Path, reach: np.ndarray | float) -> Listed:
+        """Candidates of the pairs that meet, within a reach (pairs,) [m]."""
+        i, j = self.party[self.pairs.i], self.party[self.pairs.j]
+        meets = (i >= 0) & (j >= 0) & ((i == 0) | (i != j))
+        return find_candidates(self.model, self.surfaces, self.pairs, path, np.where(meets, reach, -np.inf))
 
     def counting(self, q: np.ndarray) -> contact.Contacts:
         """What counts of the candidates in the state q (n, 12)."""
@@ -124,19 +138,19 @@ class NumpyContacts:
 
     def times_of_impact(self, path: Path, limit: np.ndarray) -> np.ndarray:
         """(m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
-        return ccd.time_of_impact(path, self.candidates, limit[self.owners])
+        return ccd.time_of_impact(path, self.candidates, limit[self.owners], least=ccd.WITHIN * self.activation)
 
-    def free_way(self, path: Path) -> tuple[float, tuple[int, ...]]:
-        """How far a path between two states is proven free, and the bodies that are the first in one another's way: nobody
-        where it is free as a whole. The candidates of the iterate stay."""
-        found = find_candidates(self.model, self.surfaces, self.pairs, path, 0.0)
+    def free_way(self, path: Path) -> NotProven:
+        """Pairs of bodies whose way along a path between two states is not proven free. The candidates of the iterate stay."""
+        found = self._find(path, 0.0)
         candidates = contacts(self.model, self.surfaces, self.pairs, found)
         bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
         shares = ccd.way_shares(path, candidates, self.pair_law.activation(*bodies))
-        if shares.min(initial=1.0) == 1.0:
-            return 1.0, ()
-        first = int(shares.argmin())
-        return float(shares[first]), (int(candidates.first[first]), int(candidates.second[first]))
+        closed = shares < 1.0
+        pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[closed], axis=1), axis=0, return_inverse=True)
+        smallest = np.ones(len(pairs))
+        np.minimum.at(smallest, of.ravel(), shares[closed])
+        return NotProven(smallest, pairs)
 
 
 class NumpyFriction:
@@ -151,9 +165,15 @@ class NumpyFriction:
 
     def __init__(self, model: Model, touching: NumpyContacts):
         self.touching = touching
+        self.anchors = Anchors()
+        self.follow_materials()
+
+    def follow_materials(self) -> None:
+        """Whether anything rubs, by the model's tables; what is frozen is let go."""
+        model = self.touching.model
         self.resistances = Resistances.of(model)
         self.enabled = self.resistances.any and model.settings.friction_iterations != 0
-        self.sticks, self.anchors = self.enabled and model.settings.stick == "elastic", Anchors()
+        self.sticks = self.enabled and model.settings.stick == "elastic"
         self.forget()
 
     @property
@@ -229,6 +249,15 @@ class NumpyFriction:
         """What the contacts remember from now on."""
         if self.sticks:
             self.anchors = anchors
+
+    def frozen(self) -> tuple[np.ndarray, ...]:
+        """Bodies i, j (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4) and shares (l, 3) of what is frozen."""
+        lagged, chosen = self.lagged, self.candidates
+        bodies = np.stack([chosen.first, chosen.second], axis=1).astype(np.int64)
+        flip = lagged.flipped[:, None]
+        Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
+        n, share = (np.where(flip, -one, one) for one in (lagged.n, lagged.share))
+        return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, share
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""

@@ -19,7 +19,9 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
+from abd.contact.candidates import Candidates
 from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pairs import Pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -29,6 +31,7 @@ from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
 from abd.solver.integrators import Scheme
 from abd.solver.lagging import PairLoads
+from abd.solver.ways import NotProven
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -64,7 +67,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.reader = JointReader(model)
         self.corners, self.surface_corners = _corners(*body_boxes(model)), _corners(*surface_boxes(model))
         self.everybody = np.arange(n)
-        self.immobile = model.bodies.kind == Kind.STATIC
+        self.immobile, self.absent = model.bodies.kind == Kind.STATIC, np.zeros(n, dtype=bool)
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
         self.eps = 0.0
@@ -116,9 +119,9 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """(k, 12) of the prescribed bodies at the current iterate."""
         return self.q[self.prescribed]
 
-    def list_standing(self) -> None:
-        """List the contacts of the present state, with energies in J."""
-        self.contacts.set_scale(1.0)
+    def list_standing(self, scale: float = 1.0) -> None:
+        """List the contacts of the present state, with energies in J times a scale."""
+        self.contacts.set_scale(scale)
         self.contacts.search(standing(self.q))
 
     def near_contacts(self, q: np.ndarray) -> Contacts:
@@ -193,6 +196,15 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
 
+    def acting_contacts(self) -> tuple[Pairs, Candidates]:
+        """Pairs of bodies and their candidates that may act at the current iterate."""
+        return self.contacts.pairs, self.contacts.found
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+        return *self.friction.frozen(), self.friction.lagged.load / self.step.ch2, self.rest.copy()
+
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
         pairs, *gradients = self.contacts.pair_gradients(self.q)
@@ -202,19 +214,23 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Other velocities (n, 12) at the end of the step."""
         self.velocity = velocity.copy()
 
+    def set_forces(self, forces: np.ndarray) -> None:
+        """Other values (n, 12) of what is remembered of the forces on the bodies."""
+        self.forces = forces.copy()
+
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Another state and velocities (n, 12) before the last step."""
         self.before, self.earlier = q.copy(), qd.copy()
 
     def hold(self, held: np.ndarray) -> None:
-        """Bodies (n,) that do not move any more in this step, besides the static ones."""
-        self.step.held = self.immobile | (np.asarray(held) != 0)
+        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
+        self.step.held = self.immobile | self.absent | (np.asarray(held) != 0)
         self.mobile = ~self.step.held
         self.projectors = projectors(self.constants, self.step.held)
 
     def sleep(self, ripe: np.ndarray) -> None:
-        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone."""
-        self.sleeping = self.islands.sleepers(ripe, self.mobile)
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
+        self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
 
     def asleep(self) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
@@ -238,6 +254,11 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on: the model's own array, which has it."""
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on: the model's own array, which has them."""
+        self.contacts.follow_materials()
+        self.friction.follow_materials()
 
     @property
     def pair_law(self) -> PairLaw:
@@ -294,22 +315,45 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
         self._follow(path)
         before = self.islands.host
-        if self.islands.renumber(self.mobile, self._touching_pairs()):
+        if self.islands.renumber(self.mobile, self.touching_pairs()):
             limit = self.islands.carry(before, limit, np.minimum)
             self.settled = self.islands.carry(before, self.settled, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
         return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
 
-    def free_way(self, h: float) -> tuple[float, tuple[int, ...]]:
-        """How far the way from the state to the iterate, in a step of h [s], is proven free of collisions: 1 where it is
-        as a whole, with nobody; otherwise a share of it, with the bodies that are the first to stand in one another's way.
-        """
-        A = maps(self.now)
-        turned = h * axial(maps(self.velocity) @ np.linalg.inv(A))
-        radii = np.linalg.norm(self.corners @ A.transpose(0, 2, 1), axis=2).max(axis=1)
-        return self.contacts.free_way(between(self.now, self.q, turned, radii))
+    def free_way(self, h: float) -> NotProven:
+        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions."""
+        turned = h * axial(maps(self.velocity) @ np.linalg.inv(maps(self.now)))
+        return self._way(self.now, turned, self.q)
 
-    def _touching_pairs(self) -> np.ndarray:
+    def _way(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray) -> NotProven:
+        """The same between two states (n, 12), turning by `turn` (n, 3) [rad]."""
+        radii = np.linalg.norm(self.corners @ maps(begin).transpose(0, 2, 1), axis=2).max(axis=1)
+        return self.contacts.free_way(between(begin, end, turn, radii))
+
+    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
+        """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
+        between two states (n, 12), turning by `turn` (n, 3) [rad], or within their activation at the end.
+
+        The state is lost: another has to be loaded.
+        """
+        contacts = self.contacts
+        contacts.party = np.where(party > 0, party, -1)
+        met, self.q = self._way(begin, turn, end), end
+        if not len(met):
+            contacts.search(standing(end))
+            pairs, gaps = self.pair_gaps()
+            near = np.unique(pairs[gaps < 1.0], axis=0)
+            met = NotProven(np.ones(len(near)), near)
+        contacts.party = -self.absent.astype(int)
+        return met
+
+    def leave_out(self, absent: np.ndarray) -> None:
+        """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
+        self.absent = absent.copy()
+        self.contacts.party = -absent.astype(int)
+
+    def touching_pairs(self) -> np.ndarray:
         """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""
         pairs = [
             np.stack([part.owners, part.candidates.first + part.candidates.second - part.owners], axis=1)

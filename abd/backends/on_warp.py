@@ -74,7 +74,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.prescribed_count, self.prescribed = len(prescribed), d.upload(prescribed, wp.int32)
         self.prescribed_q = d.zeros((len(prescribed), 12), wp.float64)
         self.immobile = (model.bodies.kind == Kind.STATIC).astype(np.int32)
-        self.mobile = self.immobile == 0
+        self.mobile, self.absent = self.immobile == 0, np.zeros(n, dtype=bool)
         self.sleeping = np.zeros(n, dtype=bool)
         self.aside, self.marks = d.zeros(n, wp.int32), d.zeros(n, wp.int32)
         self.step.held = d.upload(self.immobile, wp.int32)
@@ -85,7 +85,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         }
         self.everybody, self.count = d.upload(np.arange(n), wp.int32), d.upload([n], wp.int32)
         fixed = (model.bodies.free_rotation != 3) | ~model.bodies.free_translation.all(axis=1)
-        self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
+        self.has_fixed = self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
         self.linear = LinearSolver(
             d,
             model.settings.linear_solver,
@@ -175,9 +175,9 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.device.write(self.forces, np.zeros((n, 12)) if forces is None else forces)
         self._forget_candidates()
 
-    def list_standing(self) -> None:
-        """List the contacts of the present state, and evaluate them with energies in J; `load_state` or `abandon` forgets
-        them again."""
+    def list_standing(self, scale: float = 1.0) -> None:
+        """List the contacts of the present state, and evaluate them with energies in J times a scale; `load_state` or
+        `abandon` forgets them again."""
         islands, alpha = self.islands, self.islands.scalars("limit")
         self.moving.zero_()
         self.device.launch(
@@ -185,7 +185,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
         )  # fmt: skip
         self.device.write(alpha, np.ones(islands.count))
-        self.contacts.set_scale(1.0)
+        self.contacts.set_scale(scale)
         self.contacts.candidates.renew(self.path, 0.0, islands.island, alpha)
         self.forget_contacts()
         self.know_contacts()
@@ -310,6 +310,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """Other velocities (n, 12) at the end of the step."""
         self.device.write(self.velocity, velocity)
 
+    def set_forces(self, forces: np.ndarray) -> None:
+        """Other values (n, 12) of what is remembered of the forces on the bodies."""
+        self.device.write(self.forces, forces)
+
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Another state and velocities (n, 12) before the last step."""
         self.device.write(self.q, q)
@@ -317,14 +321,14 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.device.write(self.earlier, qd)
 
     def hold(self, held: np.ndarray) -> None:
-        """Bodies (n,) that do not move any more in this step, besides the static ones."""
-        held = np.maximum(self.immobile, held).astype(np.int32)
+        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
+        held = np.maximum(self.immobile | self.absent, held).astype(np.int32)
         self.mobile = held == 0
         self.device.write(self.step.held, held)
 
     def sleep(self, ripe: np.ndarray) -> None:
-        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone."""
-        self.sleeping = self.islands.sleepers(ripe, self.mobile)
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
+        self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
 
     def asleep(self) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
@@ -365,6 +369,11 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on; what was recorded holds the old one."""
         self.step.gravity = wp.vec3d(*gravity)
+        self.device.generation += 1
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on."""
+        self.friction.set_coefficients(mu)
         self.device.generation += 1
 
     @property

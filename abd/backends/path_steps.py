@@ -61,8 +61,11 @@ class PathSteps:
         if self.device.resident:
             self.renumber_resident()
             return True
-        pairs = np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
-        return self.islands.renumber(self.mobile, pairs)
+        return self.islands.renumber(self.mobile, self.touching_pairs())
+
+    def touching_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that may touch or rub, the owner first."""
+        return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
 
     def renumber_resident(self) -> None:
         """The same by launches only."""

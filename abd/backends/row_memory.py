@@ -96,7 +96,7 @@ class RowMemory:
         """Laws of the last step, which left `memory`."""
         read, system = self.device.read, self.system
         law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
-        return Applied(law, p, system.linear.K, shift, self.ch2)
+        return Applied.of_step(law, p, system.linear.K, shift, self.ch2)
 
     # one step -----------------------------------------------------------------------------------------------------
 

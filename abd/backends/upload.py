@@ -13,7 +13,7 @@ from abd.contact import surfaces as contact_surfaces
 from abd.contact import topology as contact_topology
 from abd.contact.pair_law import PairLaw
 from abd.contact.surfaces import least_dimension
-from abd.joint_list import JointList
+from abd.joint_list import apart
 from abd.joints.table import MeasureTable
 from abd.model import Model
 from cuda_kernels import bodies as body_kernels
@@ -172,13 +172,14 @@ def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
-    joined = JointList.of(model.joints).apart.astype(np.int64)
+    joined = apart(model)
     keys = np.unique(joined.min(axis=1) * n + joined.max(axis=1))
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     filters = Filters()
     filters.kind = device.upload(bodies.kind, wp.int32)
     filters.group = device.upload(bodies.group, wp.int32)
     filters.world = device.upload(bodies.world, wp.int32)
+    filters.party = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
     filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)

@@ -16,6 +16,7 @@ from abd.joints.redundancy import CLOSED, check_closure, open_by
 from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.contact_filters import filtered_pairs
 from abd.scene.couplings import compile_coupling, start_notes
 from abd.scene.expand import copies, copy_names, copy_of, copy_positions
 from abd.scene.findings import as_problem
@@ -26,6 +27,7 @@ from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
 from abd.scene.scales import default_kappa, default_tolerance
 from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
 LIMIT_SHARE = 0.05
@@ -50,6 +52,11 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
     records = _records(spec, wrong, problems)
     joints = JointList() if problems else _joints(spec, records, problems)
+    filtered = np.zeros((0, 2), dtype=np.int64) if problems else filtered_pairs(spec, records.names, problems)
+    followed = spec.camera.follow
+    if followed is not None and not problems and followed not in records.names:
+        remedy = did_you_mean(followed, records.names)
+        problems.append(Problem(f"there is no body '{followed}'", key="camera.follow", value=followed, remedy=remedy))
     if problems:
         raise SceneError(problems)
 
@@ -61,10 +68,12 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     ]
     model = Model(
         name=spec.name,
-        bodies=_bodies(records, mesh_index, materials),
+        bodies=_bodies(records, mesh_index, materials, spec),
         meshes=meshes,
         joints=joints,
         couplings=_couplings(spec, joints),
+        filtered=filtered,
+        camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
         settings=_settings(spec, _diagonal(records), _body_size(records)),
         motions={
@@ -193,7 +202,7 @@ def _mesh(record: BodyRecord) -> Mesh:
     )
 
 
-def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
+def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: SceneSpec) -> Bodies:
     firsts = records.firsts
 
     def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
@@ -226,7 +235,19 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
         group=of_spec("group", np.int32),
         world=of_spec("world", np.int32),
         radius=rows("radius"),
+        color=records.spread(_colors(firsts, spec)),
     )
+
+
+def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
+    """(n, 4) color of the bodies or of their materials; NaN where neither has one."""
+    of_material = {material.name: material.color for material in spec.material}
+    colors = np.full((len(records), 4), np.nan)
+    for row, record in zip(colors, records):
+        color = record.spec.color or of_material.get(record.spec.material)
+        if color is not None:
+            row[:] = (*color, 1.0)[:4]
+    return colors
 
 
 def _kappa(record: BodyRecord) -> float:

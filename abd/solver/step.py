@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 
 import numpy as np
 
-from abd.backends.memory import memory_watched
 from abd.contact.pair_law import OwnLaws
 from abd.contact.path import axial, rotation_vectors
 from abd.energies import Figures
-from abd.errors import OutOfMemory, StepFailure
+from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
 from abd.joints.laws import SLOTS
@@ -27,12 +27,13 @@ from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.restitution import Restitution, Strikes
+from abd.solver.retries import Retries
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
 from abd.solver.strain import AGAIN, SAID, strain_warning
-from abd.solver.ways import NotFree, Pieces, prove_free
+from abd.solver.ways import NotFree
 from abd.state import State
 
 _log = logging.getLogger(__name__)
@@ -58,6 +59,23 @@ class Work:
             self.friction + figures.friction_work,
         )
 
+    def plus(self, after: Work, before: Work) -> Work:
+        """With what has been done between two others."""
+        pairs = ((getattr(one, field.name) for one in (self, after, before)) for field in fields(self))
+        return Work(*(own + (last - first) for own, last, first in pairs))
+
+
+class Struck(Exception):
+    """An iterate shows contacts that act on bodies of a smooth step.
+
+    Attributes:
+        bodies: (n,) bool, those and what is joined to them.
+    """
+
+    def __init__(self, bodies: np.ndarray):
+        super().__init__()
+        self.bodies = bodies
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -71,9 +89,9 @@ class Opening:
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
-    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame. One whose way is not free is
-    taken in pieces of their own (`abd.solver.ways`). What the host is asked for
-    is read when it is asked for, and kept until the next step.
+    A step that fails is halved, at most `settings.retries` times, and one whose way is not free is taken in pieces
+    (`abd.solver.ways`), by the islands that failed (`abd.solver.retries`). What the host is asked for is read when it is
+    asked for, and kept until the next step.
 
     Attributes:
         opening: contacts of the state that no step led to, before the first step.
@@ -81,7 +99,9 @@ class Stepper:
         work: done so far; figures: of the last (sub)step, None before the first.
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
-        remembers: (n,) bool, bodies whose forces at the end of the last step the integrator goes on from.
+        stepped: the present state is what a step led to, whose contacts are still listed.
+        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
+        absent: (n,) bool, bodies that take no part in the present (sub)step.
     """
 
     def __init__(self, model: Model, backend, state: State):
@@ -96,15 +116,21 @@ class Stepper:
         self.jointed[ends[ends >= 0]] = True
         self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
-        self.work, self.figures, self.opening = Work(), None, Opening()
+        self.retries = Retries(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.warned_of_turning, self.bearable_strain = False, SAID
-        self.restore(state)
+        self.reset(state)
 
     @property
     def joints(self):
         """The joint system at work (`abd.joints.system`)."""
         return self.backend.system
+
+    def reset(self, state: State) -> None:
+        """Begin in a state, as one that was made of it does."""
+        self.work, self.figures, self.opening = Work(), None, Opening()
+        self.rebounded = self.absent = self.nobody
+        self.warned_of_turning, self.bearable_strain = False, SAID
+        self.restore(state)
 
     def restore(self, state: State) -> None:
         """Continue from a state."""
@@ -114,7 +140,7 @@ class Stepper:
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
@@ -126,6 +152,7 @@ class Stepper:
         self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
+        self.stepped = False
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
 
@@ -161,6 +188,19 @@ class Stepper:
         """(n, 12) velocities after the last (sub)step."""
         return self._read_state()[1]
 
+    @contextmanager
+    def listed(self) -> Iterator[bool]:
+        """While the contacts of the present state are listed: by the last step, or, where no step led to it, for the time
+        being; tells whether it was a step."""
+        if self.stepped:
+            yield True
+            return
+        self.backend.list_standing()
+        try:
+            yield False
+        finally:
+            self.backend.abandon()
+
     def _read_state(self) -> tuple[np.ndarray, np.ndarray]:
         if self._state is None:
             self._state = self.backend.read_state()
@@ -180,6 +220,15 @@ class Stepper:
         if self._previous is None:
             self._previous = self.backend.read_previous()
         return self._previous
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray, h: float) -> None:
+        """Other states and velocities (n, 12) before the last step, now one of h [s]; those that impacts have given other
+        velocities come from free fall."""
+        if self.settings.integrator == "bdf2" and self.rebounded.any():
+            q, qd = q.copy(), qd.copy()
+            self._fall_back(q, qd, self.rebounded, h)
+        self.backend.set_previous(q, qd)
+        self._previous = None
 
     @property
     def memory(self) -> JointMemory:
@@ -224,7 +273,8 @@ class Stepper:
             p=saved["joint_parameters"].reshape(-1, SLOTS).copy(),
             stiffness=saved["joint_stiffness"].reshape(-1, 3).copy(),
             shift=saved["joint_shift"].reshape(-1, 3).copy(),
-            ch2=float(saved["joint_ch2"][0]),
+            ch2=saved["joint_ch2"].copy(),
+            linear_ch2=saved["joint_linear_ch2"].copy(),
         )
 
     def opening_laws(self) -> Applied:
@@ -245,7 +295,7 @@ class Stepper:
                 "touching": self.touching.astype(np.int32),
                 "loaded": np.array([self.loaded], dtype=np.int32),
                 "acting": self.acting.astype(np.int32),
-                "remembers": self.remembers.astype(np.int32),
+                "remembers": self.remembers.copy(),
                 "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
@@ -261,7 +311,8 @@ class Stepper:
                 "joint_parameters": self.applied.p.ravel().copy(),
                 "joint_stiffness": self.applied.stiffness.ravel().copy(),
                 "joint_shift": self.applied.shift.ravel().copy(),
-                "joint_ch2": np.array([self.applied.ch2]),
+                "joint_ch2": self.applied.ch2.copy(),
+                "joint_linear_ch2": self.applied.linear_ch2.copy(),
                 **self.backend.solver_memory(),
             },
         )
@@ -275,69 +326,23 @@ class Stepper:
         begin = perf_counter()
         progress = Progress()
         try:
-            substeps = self._go(self.settings.dt, self.settings.retries, progress)
+            substeps = self.retries.advance(self.settings.dt, self.settings.retries, progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
             raise
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
-    def _go(self, h: float, retries: int, progress: Progress) -> int:
-        """Substeps with free ways that make h; where they fail, the state is as before."""
-        pieces, saved, work, substeps = Pieces(h, self.settings.dt), None, self.work, 0
-        try:
-            while pieces.left:
-                try:
-                    substeps += self._advance(pieces.length, retries, progress)
-                    pieces.free()
-                except NotFree as refusal:
-                    progress.refused_ways += 1
-                    if saved is None:
-                        saved = self.state()
-                    if not pieces.shorten(refusal.share):
-                        raise
-        except StepFailure:
-            if saved is not None:
-                self.restore(saved)
-                self.work = work
-            raise
-        return substeps
-
-    def _advance(self, h: float, retries: int, progress: Progress) -> int:
-        """Substeps that make h, or one whose way is not free; where they fail, the state is as before."""
-        kept = self._before_trying()
-        try:
-            self._try(h, progress)
-            return 1
-        except StepFailure as failure:
-            self._take_back(*kept)
-            if retries == 0 or failure.reason in ("blocked", "limits", "memory", "passed"):
-                raise
-        saved, work = self.state(), self.work
-        try:
-            first = self._go(0.5 * h, retries - 1, progress)
-            return first + self._go(0.5 * h, retries - 1, progress)
-        except StepFailure:
-            self.restore(saved)
-            self.work = work
-            raise
-
-    def _try(self, h: float, progress: Progress) -> None:
-        try:
-            with memory_watched(self.backend.device.name):
-                self._substep(h, progress)
-        except OutOfMemory as error:
-            raise StepFailure("memory", str(error)) from error
-
-    def _before_trying(self) -> tuple[dict, np.ndarray, bool, JointMemory | None, OwnLaws]:
-        """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
+    def before_trying(self) -> tuple[dict, np.ndarray, bool, JointMemory | None, OwnLaws]:
+        """What a (sub)step changes even if it fails, for `take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
         return self.backend.solver_memory(), self.prescribed.pace, self.loaded, memory, self.backend.pair_law.own
 
-    def _take_back(
+    def take_back(
         self, solver: dict, pace: np.ndarray, loaded: bool, memory: JointMemory | None, own: OwnLaws
     ) -> None:
         """Give up a (sub)step that failed."""
+        self.stepped = False
         self.backend.abandon()
         self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
@@ -346,21 +351,34 @@ class Stepper:
             self.joints.face(self.previous_q)
             self.memory = memory
 
-    def _substep(self, h: float, progress: Progress) -> None:
-        """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain."""
+    def leave_out(self, absent: np.ndarray) -> None:
+        """Bodies (n,) bool that take no part in the next (sub)steps; what becomes of them there means nothing."""
+        self.absent = absent
+        self.backend.leave_out(absent)
+
+    def substep(self, h: float, progress: Progress) -> None:
+        """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain.
+
+        Raises:
+            StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
+        """
         settings = self.settings
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            self.backend.set_loads(*loads)
         rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
-        struck = self.acting | self._whirling(h)
+        struck = self.acting | self._whirling(h) | self.absent
         while True:
             mode = self.modes(rule, struck)
-            kept = self._before_trying()
+            kept = self.before_trying()
             late = self._solve(rule, mode, progress)
             if not late.any():
                 break
-            self._take_back(*kept)
+            self.take_back(*kept)
             struck = struck | late
         with progress.time("way"):
-            prove_free(self.backend, self.model.bodies.names, h)
+            found = self.backend.free_way(h)
+        if len(found):
+            raise NotFree(found, self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h, mode)
 
@@ -386,26 +404,51 @@ class Stepper:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
-        smooth = np.where(self.remembers, Mode.SMOOTH, Mode.FRESH)
+        smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
         dissipative = struck | (self.settings.integrator == "bdf1")
         return np.where(self.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
+    def jump(self, bodies: np.ndarray) -> None:
+        """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
+        that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
+        jumping = np.zeros(len(self.dynamic), dtype=bool)
+        jumping[bodies] = True
+        self.remembers[self._drawn_along(jumping) & (self.remembers > 1)] = 0
+
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
-        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
-        if self.settings.integrator != "generalized_alpha" or not smooth.any():
+        smooth = self._smooth(mode)
+        if not smooth.any():
             return self.nobody
         return smooth & self._drawn_along((self.backend.touching() != 0) | self.backend.limited())
 
+    def _smooth(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies whose step a contact makes another one."""
+        if self.settings.integrator != "generalized_alpha":
+            return self.nobody
+        return self.dynamic & (mode != Mode.DISSIPATIVE)
+
+    def _watch(self, mode: np.ndarray) -> Callable[[], None] | None:
+        """Ends a minimisation whose iterate shows that it has to be begun again with other modes: contacts alone, which
+        act in the end where they act on the way."""
+        smooth = self._smooth(mode)
+        if not smooth.any():
+            return None
+
+        def watch() -> None:
+            late = smooth & self._drawn_along(self.backend.touching() != 0)
+            if late.any():
+                raise Struck(late)
+
+        return watch
+
     def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
         """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
-        it has to be taken again. Those that the way to Newton's start shows are found before."""
+        it has to be taken again. Those that the way to Newton's start or its iterates show are found before its end."""
         backend, settings, h = self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = self.prescribed
-        goals = prescribed.goals(self.time + h) if prescribed.any else None
-        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
-            backend.set_loads(*loads)
+        goals = self._goals(h) if prescribed.any else None
         self.stiffness.begin()
         with progress.time("start"):
             backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
@@ -416,10 +459,10 @@ class Stepper:
         if late.any():
             return late
 
-        loaded = self.loaded
+        loaded, watch = self.loaded, self._watch(mode)
 
         def minimise_step() -> None:
-            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded)
+            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded, watch)
 
         try:
             if prescribed.any:
@@ -427,6 +470,8 @@ class Stepper:
                 prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
+        except Struck as struck:
+            return struck.bodies
         except StepFailure as failure:
             late = self._struck(mode)
             if late.any():
@@ -436,13 +481,21 @@ class Stepper:
             raise
         return self._struck(mode)
 
+    def _goals(self, h: float) -> np.ndarray:
+        """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""
+        bodies = self.prescribed.bodies
+        return np.where(self.absent[bodies, None], self.q[bodies], self.prescribed.goals(self.time + h))
+
     def _finish(self, h: float, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
         backend = self.backend
         limited = backend.limited()
         backend.finish()
-        self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
+        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
         self._forget()
+        self.stepped = True
+        self.rebounded = self.nobody
         rebound = self._rebound(h) if self.restitution.enabled else None
         self.figures = backend.figures()
         if rebound is not None:
@@ -475,12 +528,19 @@ class Stepper:
         bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
         """
         self.figures = replace(self.figures, friction_work=self.figures.friction_work + friction)
+        self.rebounded = self.nobody.copy()
+        self.rebounded[struck] = True
         if self.settings.integrator == "bdf2":
-            (q, qd), now = self.backend.read_previous(), self.backend.read_positions()
-            q[struck], qd[struck] = now[struck] - h * velocity[struck], velocity[struck]
-            gravity = self.settings.gravity
-            q[struck, :3], qd[struck, :3] = q[struck, :3] + 0.5 * h * h * gravity, qd[struck, :3] - h * gravity
+            q, qd = self.backend.read_previous()
+            self._fall_back(q, qd, self.rebounded, h)
             self.backend.set_previous(q, qd)
+
+    def _fall_back(self, q: np.ndarray, qd: np.ndarray, chosen: np.ndarray, h: float) -> None:
+        """Set the rows (n, 12) of the chosen bodies to where, h [s] ago, free fall would have led to their present state."""
+        now, velocity = self.backend.read_state()
+        gravity = self.settings.gravity
+        q[chosen], qd[chosen] = now[chosen] - h * velocity[chosen], velocity[chosen]
+        q[chosen, :3], qd[chosen, :3] = q[chosen, :3] + 0.5 * h * h * gravity, qd[chosen, :3] - h * gravity
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
