@@ -80,6 +80,7 @@ class Bodies:
         group: (n,) int32; bodies of one group >= 0 do not collide; -1 belongs to no group.
         world: (n,) int32; bodies of different worlds never interact.
         radius: (n,) thickness of codimensional surfaces [m], added to the separation of every pair.
+        color: (n, 4) red, green, blue and opacity from 0 to 1, for pictures; NaN where none is given.
     """
 
     names: Sequence[str]
@@ -103,6 +104,7 @@ class Bodies:
     group: np.ndarray
     world: np.ndarray
     radius: np.ndarray
+    color: np.ndarray
 
     def __len__(self) -> int:
         return len(self.names)
@@ -276,6 +278,10 @@ class Materials:
     enabled: np.ndarray
     restitution: np.ndarray
     """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
+    rolling: np.ndarray
+    """Torque about the tangent plane over the normal force, at most [m]."""
+    spinning: np.ndarray
+    """Torque about the normal over the normal force, at most [m]."""
 
 
 @dataclass(frozen=True)
@@ -293,6 +299,7 @@ class Settings:
         limit_reach: distance from a limit of a joint at which its barrier begins to act [m].
         contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: speed below which friction counts as static [m/s].
+        stick: "elastic" (contacts that stick are held by a spring) or "viscous" (they creep, by at most eps_v).
         friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
         tolerance: largest vertex speed of the last Newton step [m/s].
         friction_tolerance: the same while friction acts [m/s]; well below eps_v, or a block near its threshold sticks.
@@ -320,6 +327,7 @@ class Settings:
     contact_set: str = "minima"
     contact_stiffness: float | None = None
     eps_v: float = 1e-3
+    stick: str = "elastic"
     friction_iterations: int = 1
     tolerance: float = 1e-3
     friction_tolerance: float = 5e-5
@@ -351,6 +359,10 @@ class Model:
     couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+    filtered: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.apart`."""
+    camera: dict[str, object] = field(default_factory=dict)
+    """What the scene says of the camera, by the keys of its table; for pictures."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
 

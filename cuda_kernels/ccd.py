@@ -37,6 +37,8 @@ ENOUGH = wp.constant(wp.float64(0.2))
 """Share of the initial gap at which the march ends."""
 LEFT = wp.constant(wp.float64(0.19))
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+WITHIN = wp.constant(wp.float64(0.5))
+"""Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
 BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
 """How far beyond an impact that was found others march: no rounding near their end decides which one is first."""
 
@@ -358,9 +360,10 @@ def times_of_impact(
             end = wp.min(alpha, BEYOND * found)
             alpha = end
             j = pairs[c[0]][1]
-            gap = known[k] * activation(s.between, i, j)
+            reach = activation(s.between, i, j)
+            gap = known[k] * reach
             if not is_far(approach[c[0]], gap, end):
-                alpha = march(s, path, i, j, c, minimum, end, gap, approach[c[0]], ANY_GAP, MAX_ADVANCES)
+                alpha = march(s, path, i, j, c, minimum, end, gap, approach[c[0]], WITHIN * reach, MAX_ADVANCES)
                 if alpha < found:
                     first_found[island[i]] = alpha
         toi[k] = alpha

@@ -227,7 +227,7 @@ def test_a_list_without_room_is_refused():
     storage, found = simulation.backend.contact_storage(), simulation.backend.contacts.candidates
     assert storage["peak_candidates"] == found.peak >= found.count > 0
     assert storage["bytes"] > 100 * found.peak
-    for room, what in ((100, "body pairs"), (20_000, "primitives near"), (150_000, "candidate contacts")):
+    for room, what in ((100, "body pairs"), (10_000, "primitives near"), (20_000, "candidate contacts")):
         found.most_bytes = room
         with pytest.raises(StepFailure, match=rf"the {what}.* GiB.*solver\.dt") as raised:
             simulation.step()

@@ -138,6 +138,8 @@ def test_figures_of_contacts_are_those_of_the_definitions():
     stepper = simulation.stepper
     found, q = stepper.figures, stepper.q
     definition = NumpyBackend(simulation.model)
+    # the boxes start within their activation
+    definition.set_own_laws(simulation.backend.pair_law.own)
     definition.load_state(q, stepper.qd, q, stepper.qd)
     definition.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
     definition.follow_velocity(np.zeros(simulation.backend.n, int))

@@ -207,11 +207,12 @@ WAY = 60
 
 
 @pytest.mark.parametrize(
-    ("name", "around"), [("stack", 11), ("without friction", 11), ("chain", 10), ("chain with limits", 11)]
+    ("name", "around"), [("stack", 18), ("without friction", 14), ("chain", 12), ("chain with limits", 13)]
 )
 def test_what_a_step_reads_and_launches(name, around):
     """The motion and the list of the start, its status, the pairs of the list for the linear solver, an iteration each,
-    and figures; gaps of joints once; six for the proof of the way."""
+    and figures; gaps of joints once; six for the proof of the way; who is struck, at the start and the end; gaps of pairs in
+    contact; loads of friction."""
     simulation = resident_simulation(MAKERS[name](), True)
     for _ in range(40):
         simulation.step()

@@ -145,4 +145,4 @@ def test_the_check_shows_what_was_chosen():
     from abd.check import summary
 
     lines = [line for line in summary(hanging(1.0, 1e5).compile()) if line.startswith("scales: ")]
-    assert len(lines) == 1 and lines[0].startswith("scales: tolerance 0.001 m/s, kappa 7.4e+12 Pa")
+    assert len(lines) == 1 and lines[0].startswith("scales: tolerance 0.001 m/s, kappa from 7.4e+12 to 2.5e+14 Pa")

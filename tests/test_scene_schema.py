@@ -239,7 +239,7 @@ def test_overrides(everything):
     {
         "solver.dtt=1": "solver.dtt: unknown key -> did you mean 'dt'?",
         "solver.dt=0": "solver.dt: should be greater than 0, not 0",
-        "solver.integrator=bdf3": "should be 'bdf1' or 'bdf2', not 'bdf3'",
+        "solver.integrator=bdf3": "should be 'generalized_alpha', 'bdf1' or 'bdf2', not 'bdf3'",
         "solver.dt": "write key=value",
         "body.lnk.kappa=1": "there is no body 'lnk' -> did you mean 'link'?",
         "body.link=1": "names no value",

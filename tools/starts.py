@@ -1,9 +1,9 @@
-"""Bodies set down within the activation of contact: `python tools/starts.py [--quick] [-o tools/results/starts-cpu.json]`.
+"""Bodies set down within the activation of contact: `python tools/starts.py [--quick] [-o FILE]`.
 
 A box at gaps from a millionth of its size to the whole activation above a half-space, a static box and a floor of 800
-triangles, at steps from 10 to 0.1 ms, with bdf1 and bdf2, in three sizes: how far it rises and sinks, over its size, its
+triangles, at steps from 10 to 0.1 ms, with every integrator, in three sizes: how far it rises and sinks, over its size, its
 largest upward speed over that of its scale, and how far its energy goes above that of the start, over m g size. Then what
-must not depend on the step: the front of a hundred dominoes, and how far an arch and a stack settle in 0.15 s; and what must
+must not depend on the step: the front of a row of dominoes, and how far an arch and a stack settle in 0.15 s; and what must
 stand: twenty boxes for 10 s, three boxes with a wall 20 m away, a heavy body on a light one.
 """
 
@@ -27,6 +27,11 @@ from abd.contact.pair_law import D_HAT_SHARE  # noqa: E402
 
 G = 9.81
 ENERGIES = ("kinetic", "gravity", "elastic", "contact")
+INTEGRATORS = ("bdf1", "bdf2", "generalized_alpha")
+DEFAULT = "generalized_alpha"
+
+MOST = 100
+"""Steps for which a box is watched, at most."""
 
 
 def floor_file(folder: Path, width: float, cells: int = 20) -> Path:
@@ -63,7 +68,7 @@ def boxes(device: str, folder: Path, quick: bool) -> list[dict]:
         for floor in ("half-space", "box", "800 triangles"):
             for share in (1e-6 / D_HAT_SHARE, 0.01, 0.1, 0.5, 1.0 - 1e-9):
                 for dt in (1e-2, 1e-4) if quick else (1e-2, 2.5e-3, 1e-3, 1e-4):
-                    for integrator in ("bdf1", "bdf2"):
+                    for integrator in INTEGRATORS:
                         solver = {"dt": dt, "integrator": integrator, "tolerance": 1e-3 * min(scale, 1.0)}
                         row = {
                             "box": size,
@@ -73,7 +78,7 @@ def boxes(device: str, folder: Path, quick: bool) -> list[dict]:
                             "integrator": integrator,
                         }
                         simulation = abd.Simulation(box_on(floor, share, size, folder, **solver), device=device)
-                        rows.append(row | watched(simulation, size, min(int(0.1 / dt) + 1, 200)))
+                        rows.append(row | watched(simulation, size, min(int(0.1 / dt) + 1, MOST)))
                         print(json.dumps(rows[-1]), flush=True)
     return rows
 
@@ -180,17 +185,24 @@ def piles() -> dict[str, tuple[abd.Scene, float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--quick", action="store_true", help="one size, two steps, twenty dominoes")
+    parser.add_argument("--quick", action="store_true", help="one size, two steps")
+    parser.add_argument("--dominoes", type=int, default=100, help="how many stand in the row [100]")
+    parser.add_argument("--only", choices=("boxes", "piles", "settled", "dominoes"), help="one part of it")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = boxes(options.device, Path(folder), options.quick)
-    later = [(standing, name, *pile, options.device) for name, pile in piles().items()]
-    for name in ("masonry_arch", "box_stack"):
-        later += [(settled, name, dt, options.device) for dt in (1e-2, 2e-3, 5e-4)]
-    count = 20 if options.quick else 100
-    for integrator in ("bdf1", "bdf2"):
-        later += [(dominoes, dt, integrator, count, options.device) for dt in (1e-2, 5e-3, 2.5e-3, 1e-3)]
+    wanted = [options.only] if options.only else ["boxes", "piles", "settled", "dominoes"]
+    rows, later = [], []
+    if "boxes" in wanted:
+        with tempfile.TemporaryDirectory() as folder:
+            rows += boxes(options.device, Path(folder), options.quick)
+    if "piles" in wanted:
+        later += [(standing, name, *pile, options.device) for name, pile in piles().items()]
+    if "settled" in wanted:
+        for name in ("masonry_arch", "box_stack"):
+            later += [(settled, name, dt, options.device) for dt in (1e-2, 2e-3, 5e-4)]
+    if "dominoes" in wanted:
+        count = options.dominoes
+        later += [(dominoes, dt, DEFAULT, count, options.device) for dt in (1e-2, 5e-3, 2.5e-3, 1e-3)]
     for measure, *arguments in later:
         rows.append(measure(*arguments))
         print(json.dumps(rows[-1]), flush=True)

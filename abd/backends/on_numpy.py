@@ -19,7 +19,9 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
+from abd.contact.candidates import Candidates
 from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pairs import Pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -182,6 +184,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def finish(self) -> None:
         """Make the current iterate the new state."""
         self._friction_work = self.friction.work(self.q - self.rest, self.q - self.now, self.eps)
+        self.friction.keep_anchors(self.q - self.rest, self.q, self.now, self.eps)
         states = self.q, self.now, self.before
         if self.rule.chord:
             velocity = difference(self.rule, *states)
@@ -192,6 +195,15 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
+
+    def acting_contacts(self) -> tuple[Pairs, Candidates]:
+        """Pairs of bodies and their candidates that may act at the current iterate."""
+        return self.contacts.pairs, self.contacts.found
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+        return *self.friction.frozen(), self.friction.lagged.load / self.step.ch2, self.rest.copy()
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
@@ -242,6 +254,11 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on: the model's own array, which has it."""
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on: the model's own array, which has them."""
+        self.contacts.follow_materials()
+        self.friction.follow_materials()
 
     @property
     def pair_law(self) -> PairLaw:

@@ -280,6 +280,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.friction.count,
             self.friction.works(self.pose, self.rest, self.now, self.eps),
         )
+        self.friction.keep_anchors(self.pose, self.rest, self.now, self.eps)
         if self.device.resident:
             # what is recorded holds the arrays
             wp.copy(self.earlier, self.velocity)
@@ -368,6 +369,11 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on; what was recorded holds the old one."""
         self.step.gravity = wp.vec3d(*gravity)
+        self.device.generation += 1
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on."""
+        self.friction.set_coefficients(mu)
         self.device.generation += 1
 
     @property

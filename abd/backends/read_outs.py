@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.totals import Section, Totals
+from abd.contact.candidates import Candidates
+from abd.contact.pairs import Pairs
 from abd.energies import Figures
 from cuda_kernels import figures, row_memory, sums
 
@@ -65,10 +67,24 @@ class ReadOuts:
         """Largest number of candidates so far, and bytes that contact and friction take on the device."""
         return {"peak_candidates": self.contacts.candidates.peak, "bytes": self.contacts.bytes + self.friction.bytes}
 
+    def acting_contacts(self) -> tuple[Pairs, Candidates]:
+        """Pairs of bodies and their candidates that act at the current iterate, on the host."""
+        self.know_contacts()
+        return self.contacts.acting(self.model)
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+        *where, load = self.friction.frozen()
+        rest = self.device.read(self._packed(self.rest, self.before_contacts))  # others may look at `q`
+        return *where, load / self.step.ch2, rest
+
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
         if self.touched is not None:
             return self.touched
+        if self.contacts.candidates.count == 0:
+            return np.zeros(self.n, dtype=np.int32)
         self.know_contacts()
         self._mark_touching()
         return self.device.read(self.totals.flags)

@@ -13,7 +13,7 @@ from abd.contact import surfaces as contact_surfaces
 from abd.contact import topology as contact_topology
 from abd.contact.pair_law import PairLaw
 from abd.contact.surfaces import least_dimension
-from abd.joint_list import JointList
+from abd.joint_list import apart
 from abd.joints.table import MeasureTable
 from abd.model import Model
 from cuda_kernels import bodies as body_kernels
@@ -172,7 +172,7 @@ def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
-    joined = JointList.of(model.joints).apart.astype(np.int64)
+    joined = apart(model)
     keys = np.unique(joined.min(axis=1) * n + joined.max(axis=1))
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     filters = Filters()

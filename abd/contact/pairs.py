@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.joint_list import JointList
+from abd.joint_list import apart
 from abd.model import Kind, Model
 
 
@@ -51,7 +51,7 @@ def body_pairs(model: Model) -> Pairs:
         & np.asarray(materials.enabled, dtype=bool)[bodies.material[:, None], bodies.material]
     )
     np.fill_diagonal(allowed, False)
-    joined = JointList.of(model.joints).apart
+    joined = apart(model)
     allowed[joined[:, 0], joined[:, 1]] = allowed[joined[:, 1], joined[:, 0]] = False
     return pairs_of(model, *np.nonzero(allowed))
 

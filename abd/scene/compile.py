@@ -16,6 +16,7 @@ from abd.joints.redundancy import CLOSED, check_closure, open_by
 from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.contact_filters import filtered_pairs
 from abd.scene.couplings import compile_coupling, start_notes
 from abd.scene.expand import copies, copy_names, copy_of, copy_positions
 from abd.scene.findings import as_problem
@@ -26,6 +27,7 @@ from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
 from abd.scene.scales import default_kappa, default_tolerance
 from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
 LIMIT_SHARE = 0.05
@@ -50,6 +52,11 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
     records = _records(spec, wrong, problems)
     joints = JointList() if problems else _joints(spec, records, problems)
+    filtered = np.zeros((0, 2), dtype=np.int64) if problems else filtered_pairs(spec, records.names, problems)
+    followed = spec.camera.follow
+    if followed is not None and not problems and followed not in records.names:
+        remedy = did_you_mean(followed, records.names)
+        problems.append(Problem(f"there is no body '{followed}'", key="camera.follow", value=followed, remedy=remedy))
     if problems:
         raise SceneError(problems)
 
@@ -61,10 +68,12 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     ]
     model = Model(
         name=spec.name,
-        bodies=_bodies(records, mesh_index, materials),
+        bodies=_bodies(records, mesh_index, materials, spec),
         meshes=meshes,
         joints=joints,
         couplings=_couplings(spec, joints),
+        filtered=filtered,
+        camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
         settings=_settings(spec, _diagonal(records), _body_size(records)),
         motions={
@@ -193,7 +202,7 @@ def _mesh(record: BodyRecord) -> Mesh:
     )
 
 
-def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
+def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: SceneSpec) -> Bodies:
     firsts = records.firsts
 
     def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
@@ -226,7 +235,19 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
         group=of_spec("group", np.int32),
         world=of_spec("world", np.int32),
         radius=rows("radius"),
+        color=records.spread(_colors(firsts, spec)),
     )
+
+
+def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
+    """(n, 4) color of the bodies or of their materials; NaN where neither has one."""
+    of_material = {material.name: material.color for material in spec.material}
+    colors = np.full((len(records), 4), np.nan)
+    for row, record in zip(colors, records):
+        color = record.spec.color or of_material.get(record.spec.material)
+        if color is not None:
+            row[:] = (*color, 1.0)[:4]
+    return colors
 
 
 def _kappa(record: BodyRecord) -> float:
@@ -256,20 +277,25 @@ def _scaled(model: Model, spec: SceneSpec) -> Model:
 
 
 def _materials(spec: SceneSpec) -> Materials:
-    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; restitution alike."""
-    own = {DEFAULT_MATERIAL: (0.0, None)} | {one.name: (one.mu, one.restitution) for one in spec.material}
+    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
+    given = ("mu", "restitution", "rolling", "spinning")
+    own = {DEFAULT_MATERIAL: (0.0, None, 0.0, 0.0)} | {
+        one.name: tuple(getattr(one, name) for name in given) for one in spec.material
+    }
     names = list(own)
-    mu, restitution = (_geometric_means(np.array(column, dtype=float)) for column in zip(*own.values(), strict=True))
-    stiffness, enabled = np.ones_like(mu), np.ones(mu.shape, dtype=bool)
+    columns = zip(*own.values(), strict=True)
+    tables = {
+        name: _geometric_means(np.array(column, dtype=float)) for name, column in zip(given, columns, strict=True)
+    }
+    stiffness, enabled = np.ones_like(tables["mu"]), np.ones(tables["mu"].shape, dtype=bool)
     for pair in spec.material_pair:
         a, b = (names.index(name) for name in pair.between)
-        if pair.mu is not None:
-            mu[a, b] = mu[b, a] = pair.mu
-        if pair.restitution is not None:
-            restitution[a, b] = restitution[b, a] = pair.restitution
+        for name in given:
+            if (value := getattr(pair, name)) is not None:
+                tables[name][a, b] = tables[name][b, a] = value
         stiffness[a, b] = stiffness[b, a] = pair.stiffness
         enabled[a, b] = enabled[b, a] = pair.enabled
-    return Materials(names, mu, stiffness, enabled, restitution)
+    return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
 
 
 def _geometric_means(own: np.ndarray) -> np.ndarray:
@@ -350,6 +376,7 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         contact_set=solver.contact_set,
         contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         eps_v=solver.eps_v,
+        stick=solver.stick,
         friction_iterations=solver.friction_iterations,
         tolerance=tolerance,
         friction_tolerance=friction_tolerance,

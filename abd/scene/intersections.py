@@ -17,7 +17,7 @@ import numpy as np
 
 from abd.contact.pair_law import widest_activation
 from abd.errors import Problem
-from abd.joint_list import JointList
+from abd.joint_list import apart
 from abd.model import Kind, Model
 from abd.scene.box_pairs import overlapping_boxes
 from abd.scene.escape import escape, least_penetration, part
@@ -69,14 +69,14 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
     """(k,) bool: whether contact between bodies `first` (k,) and `second` (k,) is possible at all.
 
     Not so for pairs of static and kinematic bodies, of one group >= 0, of different worlds, of materials that do not
-    meet, and joined bodies whose joint keeps them from colliding.
+    meet, of one contact filter, and joined bodies whose joint keeps them from colliding.
     """
     bodies = model.bodies
     moves = bodies.kind == Kind.DYNAMIC
     allowed = (first != second) & (moves[first] | moves[second]) & (bodies.world[first] == bodies.world[second])
     allowed &= (bodies.group[first] != bodies.group[second]) | (bodies.group[first] < 0)
     allowed &= model.materials.enabled[bodies.material[first], bodies.material[second]]
-    joined = JointList.of(model.joints).apart.astype(np.int64)
+    joined = apart(model)
     if len(joined):
         count = len(bodies)
         keys = np.sort(joined, axis=1) @ [count, 1]
@@ -267,5 +267,5 @@ class Surveyor:
             key=f"body.{bodies.names[mover]}",
             value=depth,
             remedy=f"moving '{bodies.names[mover]}' by ({vector}) m frees them; or keep them from colliding "
-            "(group, material pair, joint)",
+            "(contact filter, group, material pair, joint)",
         )

@@ -16,10 +16,10 @@ below `STRAIN`, of a body at joints for
           a pendulum carries, u the largest initial speed in it
     u^2   that of a turn by `TURN` per step, at least
 
-and of a body without joints for its own forces and initial spin. It is 1e9 Pa at least, or `STIFFEST` rho l^2 / h^2 if that
-is less, the stiffness beside the inertia in a step: bodies at joints that are stiffer than the rows of exact joints
-(`abd.joints.rows.EXACT_RATIO`) make the multipliers of overconstrained loops converge slowly, and any body could be so
-small, in steps so long, that rounding were seen.
+and of a body without joints for its own forces and initial spin. It is rho l^2 / h^2, the stiffness beside the inertia in
+a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
+forces with them, by up to a tenth in closed loops. Without joints it is 1e9 Pa at least, or `STIFFEST` rho l^2 / h^2 if that
+is less: bodies may be so small, in steps so long, that rounding were seen.
 Only bodies that are joined change each other's kappa, so that worlds side by side do not.
 
 Forces that drives or contacts bring beyond that are seen when the scene runs: the strain is said there.
@@ -45,9 +45,12 @@ STRAIN = 1e-5
 TURN = 0.1
 """Turn per step [rad] that bodies at joints are stiff enough for in any case."""
 USUAL_KAPPA = 1e9
-"""Least kappa [Pa] of bodies that are not very small."""
-STIFFEST, STIFFEST_AT_JOINTS = 1e7, 1e3
+"""Least kappa [Pa] of bodies without joints that are not very small."""
+STIFFEST = 1e7
 """That least one over rho l^2 / h^2, at most."""
+RIGID_IN_STEP = 1e4
+"""Least kappa of bodies at joints over rho l^2 / h^2: forces of joints follow rigid bodies to 2e-3 from the first step on.
+Much more would make the multipliers of overconstrained loops converge slowly (`abd.joints.system.CLOSINGS`)."""
 
 
 def default_tolerance(model: Model) -> float:
@@ -82,8 +85,8 @@ def default_kappa(model: Model) -> np.ndarray:
     load = np.where(joined, F + M * (3.0 * g + np.divide(u * u, D, out=np.zeros(n), where=D > 0.0)), own)
     fastest = np.where(joined, np.maximum(u, TURN * length / settings.dt), _spin(model, half))
     stress = np.maximum(load * length / (2.0 * volume), density * fastest**2 / 12.0)
-    stiffest = np.where(joined, STIFFEST_AT_JOINTS, STIFFEST)
-    least = np.minimum(USUAL_KAPPA, stiffest * density * (length / settings.dt) ** 2)
+    inertial = density * (length / settings.dt) ** 2
+    least = np.where(joined, RIGID_IN_STEP * inertial, np.minimum(USUAL_KAPPA, STIFFEST * inertial))
     return np.where(dynamic, np.maximum(stress / STRAIN, least), USUAL_KAPPA)
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from abd.scene.fields import (
     LARGEST,
     AxisName,
+    Color,
     Count,
     Flag,
     Inertia,
@@ -196,6 +198,10 @@ class BodySpec(Orientation):
     )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
     material: str = entry("default", "name of a [[material]], for friction")
+    color: Color | None = entry(
+        None,
+        "for pictures: [red, green, blue] or with opacity, from 0 to 1, or a name or '#rrggbb'; default: its material's",
+    )
     group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
     world: Count = entry(0, "bodies of different worlds never meet", ge=0, le=LARGEST)
     repeat: RepeatSpec | None = entry(None, "copies on a grid")
@@ -213,6 +219,12 @@ class MaterialSpec(Spec):
 
     name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
     mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
+    rolling: Number = entry(
+        0.0, "of rolling resistance against itself: largest torque about the tangent plane over the normal force", unit="m", ge=0
+    )
+    spinning: Number = entry(
+        0.0, "of spinning resistance against itself: largest torque about the normal over the normal force", unit="m", ge=0
+    )
     restitution: Number | None = entry(
         None,
         "speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep "
@@ -220,6 +232,7 @@ class MaterialSpec(Spec):
         ge=0,
         le=1,
     )
+    color: Color | None = entry(None, "of bodies that give none, as theirs")
 
 
 class MaterialPairSpec(Spec):
@@ -229,6 +242,8 @@ class MaterialPairSpec(Spec):
         ..., "names of two materials, the same one twice for itself"
     )
     mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
+    rolling: Number | None = entry(None, "coefficient of rolling resistance; default as that of mu", unit="m", ge=0)
+    spinning: Number | None = entry(None, "coefficient of spinning resistance; default as that of mu", unit="m", ge=0)
     restitution: Number | None = entry(
         None,
         "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
@@ -238,6 +253,12 @@ class MaterialPairSpec(Spec):
     )
     stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
     enabled: Flag = entry(True, "false: these materials pass through each other")
+
+
+class ContactFilterSpec(Spec):
+    """Bodies that pass through one another."""
+
+    bodies: list[str] = entry(..., "names of bodies; none of them collides with another one of them", min_length=2)
 
 
 class SolverSpec(Spec):
@@ -274,6 +295,11 @@ class SolverSpec(Spec):
         unit="J/m^4",
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
+    stick: Literal["elastic", "viscous"] = entry(
+        "elastic",
+        "how contacts hold that do not slide: by a spring, stretched by at most eps_v dt, from where sticking began, so that "
+        "what rests stays; or by a viscous force, under which it creeps, by at most eps_v",
+    )
     friction_iterations: Count = entry(
         1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
     )
@@ -324,6 +350,29 @@ class OutputSpec(Spec):
     frames: Count | None = entry(None, "number of steps; default 100", ge=1)
     duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
     every: Count = entry(1, "write every so many steps", ge=1)
+    contacts: bool = entry(False, "write points of contact and their forces, at /contacts of the trajectory")
+
+
+class CameraSpec(Spec):
+    """Where pictures, films and views of this scene are taken from; what is not given is found, so that everything shows.
+
+    The camera stands at `position`, or as far from the target as it takes, in the direction of the two angles.
+    """
+
+    position: Vector | None = entry(None, "where it stands", unit="m")
+    target: Vector | None = entry(None, "point in the middle of the picture", unit="m")
+    azimuth_deg: Number = entry(-60.0, "direction from the target to the camera about z; 0 is +x", unit="deg")
+    elevation_deg: Number = entry(16.0, "the same above the x-y plane", unit="deg", ge=-90, le=90)
+    zoom: Number = entry(1.0, "1: everything fits into the picture", gt=0)
+    fov_deg: Number = entry(38.0, "field of view from the lower to the upper edge", unit="deg", gt=1, lt=150)
+    follow: str | None = entry(None, "name of a body that stays in the middle")
+    orbit_deg: Number = entry(0.0, "how far a film turns about the target from its start to its end", unit="deg")
+
+    @model_validator(mode="after")
+    def _not_into_itself(self) -> CameraSpec:
+        if self.position is not None and self.position == self.target:
+            raise PydanticCustomError("camera", "position and target are the same point")
+        return self
 
 
 class SceneSpec(Spec):
@@ -333,8 +382,10 @@ class SceneSpec(Spec):
     gravity: Vector = entry((0.0, 0.0, -9.81), "gravity", unit="m/s^2")
     solver: SolverSpec = entry(SolverSpec(), "solver settings")
     output: OutputSpec = entry(OutputSpec(), "length of the run")
+    camera: CameraSpec = entry(CameraSpec(), "where pictures are taken from")
     material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
+    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")

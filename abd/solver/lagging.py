@@ -5,8 +5,9 @@ loaded had little, and in the step after the impact it has too much. A pair of b
 ``mu lambda`` differs from what was frozen by more than half of the larger one, and if the difference may change the velocity
 of one of its bodies by more than gravity does in half a step, and by more than `eps_v` and ten times the tolerance (a load
 sums up what is left in a stack): what is less follows in the next step. After a step that was lagged again a tenth is
-enough. So an impact that takes several steps leaves no part of its load behind: without lagging again, every load acts one
-step late, and all of it acts.
+enough, of the load and of the velocity, so that an impact that takes several steps leaves no part of its load behind.
+Without lagging again, every load acts one step late, and all of it acts; a load that is replaced within a step must be
+right, for what it was wrong by is never made good. So it is taken from a state that has converged to friction's tolerance.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ SHARE, FOLLOWING = 0.5, 0.1
 """Change of a load, of the larger one, from which it counts; after a step that was lagged again."""
 
 
-def speed_that_counts(settings, h: float) -> float:
-    """Least change of velocity [m/s] for which a step of h [s] is worth to be lagged again."""
-    return max(settings.eps_v, 10.0 * settings.friction_tolerance, 0.5 * h * float(np.linalg.norm(settings.gravity)))
+def least_change(settings, h: float, following: bool) -> tuple[float, float]:
+    """Least change of velocity [m/s], and share of a load, for which a step of h [s] is worth to be lagged again;
+    `following` one that was."""
+    share = FOLLOWING if following else SHARE
+    fall = h * float(np.linalg.norm(settings.gravity))
+    return max(settings.eps_v, 10.0 * settings.friction_tolerance, share * fall), share
 
 
 @dataclass(frozen=True)

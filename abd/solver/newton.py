@@ -13,12 +13,14 @@ converged, or sleep, stand still meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from abd.errors import StepFailure
 from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
-from abd.solver.lagging import FOLLOWING, SHARE, changed, speed_that_counts
+from abd.solver.lagging import changed, least_change
 from abd.solver.line_search import search
 from abd.solver.progress import Progress, not_converged
 from abd.solver.resident import minimise_resident
@@ -27,21 +29,30 @@ BALANCED_LAGGINGS = 30
 """Laggings after which ``friction_iterations = -1`` gives up as not converged."""
 
 
-def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None:
+def minimise(
+    backend,
+    settings,
+    h: float,
+    stiffness,
+    progress: Progress,
+    tolerance: float,
+    watch: Callable[[], None] | None = None,
+) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.solver.stiffness`).
+        tolerance: largest velocity of a full step [m/s].
+        watch: called with every iterate from which another one follows; what it raises ends the minimisation.
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
-    tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
     if backend.iteration is not None:
-        minimise_resident(backend, settings, h, tolerance, stiffness, progress)
+        minimise_resident(backend, settings, h, tolerance, stiffness, progress, watch)
         return
     islands = backend.islands
     forcing, caution = Forcing(settings.linear_tolerance), Caution(islands.count)
@@ -102,6 +113,8 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress) -> None
             backend.settle(converged)
             backend.update_multipliers()
             linearized = False
+        if watch is not None:
+            watch()
         if stiffness.after_iteration(backend, alpha, moving):
             converged &= ~islands.paired
             linearized = False
@@ -123,32 +136,36 @@ def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: f
 
 
 def solve_step(
-    backend, settings, h: float, stiffness, progress: Progress, loaded: bool = False
+    backend, settings, h: float, stiffness, progress: Progress, loaded: bool = False, watch: Callable[[], None] | None = None
 ) -> bool:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
     one, once more where contacts were made or loaded in the step (`abd.solver.lagging`).
 
     Args:
-        loaded: whether the step before was lagged once more.
+        loaded: whether the step before was lagged once more; watch: as `minimise` has it.
 
     Returns:
         whether this one was.
     """
-    minimise(backend, settings, h, stiffness, progress)
+    rubs = settings.friction_tolerance
+    tolerance = rubs if backend.friction.count or backend.system.has_friction else settings.tolerance
+    minimise(backend, settings, h, stiffness, progress, tolerance, watch)
     if not backend.friction.enabled:
         return False
     wanted = settings.friction_iterations
     if wanted == 1:
-        least = speed_that_counts(settings, h), FOLLOWING if loaded else SHARE
+        least = least_change(settings, h, loaded)
         loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
         if loaded:
+            if rubs < tolerance:
+                minimise(backend, settings, h, stiffness, progress, rubs, watch)
             backend.lag_friction()
-            minimise(backend, settings, h, stiffness, progress)
+            minimise(backend, settings, h, stiffness, progress, rubs, watch)
         return loaded
     for _ in range((wanted if wanted > 0 else BALANCED_LAGGINGS) - 1):
         backend.lag_friction()
         before = progress.newton
-        minimise(backend, settings, h, stiffness, progress)
+        minimise(backend, settings, h, stiffness, progress, rubs, watch)
         if wanted < 0 and progress.newton <= before + 1:
             return False
     if wanted < 0:

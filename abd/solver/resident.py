@@ -6,12 +6,14 @@ more where the candidate list had to be renewed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from abd.solver.forcing import LOOSEST
 from abd.solver.progress import Progress, not_converged
 
 
 def minimise_resident(
-    backend, settings, h: float, tolerance: float, stiffness, progress: Progress
+    backend, settings, h: float, tolerance: float, stiffness, progress: Progress, watch: Callable[[], None] | None = None
 ) -> None:
     """As `minimise`, with the tolerance [m/s] that holds.
 
@@ -26,6 +28,8 @@ def minimise_resident(
             status = iteration.run(progress)
             if not status.moving:
                 return
+            if watch is not None:
+                watch()
             if stiffness.adapt(backend, status.gap, status.least):
                 iteration.restiffen()
         raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)

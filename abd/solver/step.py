@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from time import perf_counter
 
@@ -21,6 +22,7 @@ from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
+from abd.potentials.sticking import Anchors
 from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
@@ -63,6 +65,18 @@ class Work:
         return Work(*(own + (last - first) for own, last, first in pairs))
 
 
+class Struck(Exception):
+    """An iterate shows contacts that act on bodies of a smooth step.
+
+    Attributes:
+        bodies: (n,) bool, those and what is joined to them.
+    """
+
+    def __init__(self, bodies: np.ndarray):
+        super().__init__()
+        self.bodies = bodies
+
+
 @dataclass(frozen=True)
 class Opening:
     """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
@@ -85,7 +99,8 @@ class Stepper:
         work: done so far; figures: of the last (sub)step, None before the first.
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
-        remembers: (n,) bool, bodies whose forces at the end of the last step the integrator goes on from.
+        stepped: the present state is what a step led to, whose contacts are still listed.
+        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
         absent: (n,) bool, bodies that take no part in the present (sub)step.
     """
 
@@ -100,18 +115,22 @@ class Stepper:
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
         self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
-        self.nobody = self.absent = np.zeros(len(model.bodies), dtype=bool)
+        self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.retries = Retries(self)
-        self.work, self.figures, self.opening = Work(), None, Opening()
-        self.rebounded = self.nobody
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.warned_of_turning, self.bearable_strain = False, SAID
-        self.restore(state)
+        self.reset(state)
 
     @property
     def joints(self):
         """The joint system at work (`abd.joints.system`)."""
         return self.backend.system
+
+    def reset(self, state: State) -> None:
+        """Begin in a state, as one that was made of it does."""
+        self.work, self.figures, self.opening = Work(), None, Opening()
+        self.rebounded = self.absent = self.nobody
+        self.warned_of_turning, self.bearable_strain = False, SAID
+        self.restore(state)
 
     def restore(self, state: State) -> None:
         """Continue from a state."""
@@ -121,7 +140,7 @@ class Stepper:
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
         self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
-        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
@@ -130,8 +149,10 @@ class Stepper:
         self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
         self._restore_laws(state)
         self.backend.recall_solver(state.extra)
+        self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
+        self.stepped = False
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
 
@@ -166,6 +187,19 @@ class Stepper:
     def qd(self) -> np.ndarray:
         """(n, 12) velocities after the last (sub)step."""
         return self._read_state()[1]
+
+    @contextmanager
+    def listed(self) -> Iterator[bool]:
+        """While the contacts of the present state are listed: by the last step, or, where no step led to it, for the time
+        being; tells whether it was a step."""
+        if self.stepped:
+            yield True
+            return
+        self.backend.list_standing()
+        try:
+            yield False
+        finally:
+            self.backend.abandon()
 
     def _read_state(self) -> tuple[np.ndarray, np.ndarray]:
         if self._state is None:
@@ -261,10 +295,11 @@ class Stepper:
                 "touching": self.touching.astype(np.int32),
                 "loaded": np.array([self.loaded], dtype=np.int32),
                 "acting": self.acting.astype(np.int32),
-                "remembers": self.remembers.astype(np.int32),
+                "remembers": self.remembers.copy(),
                 "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
+                **self.backend.friction.read_anchors().saved(),
                 "law_key": self.backend.pair_law.own.key.copy(),
                 "law_activation": self.backend.pair_law.own.activation.copy(),
                 "law_factor": self.backend.pair_law.own.factor.copy(),
@@ -307,6 +342,7 @@ class Stepper:
         self, solver: dict, pace: np.ndarray, loaded: bool, memory: JointMemory | None, own: OwnLaws
     ) -> None:
         """Give up a (sub)step that failed."""
+        self.stepped = False
         self.backend.abandon()
         self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
@@ -327,6 +363,8 @@ class Stepper:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
         """
         settings = self.settings
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            self.backend.set_loads(*loads)
         rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
         struck = self.acting | self._whirling(h) | self.absent
         while True:
@@ -366,26 +404,51 @@ class Stepper:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
-        smooth = np.where(self.remembers, Mode.SMOOTH, Mode.FRESH)
+        smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
         dissipative = struck | (self.settings.integrator == "bdf1")
         return np.where(self.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
+    def jump(self, bodies: np.ndarray) -> None:
+        """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
+        that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
+        jumping = np.zeros(len(self.dynamic), dtype=bool)
+        jumping[bodies] = True
+        self.remembers[self._drawn_along(jumping) & (self.remembers > 1)] = 0
+
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
-        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
-        if self.settings.integrator != "generalized_alpha" or not smooth.any():
+        smooth = self._smooth(mode)
+        if not smooth.any():
             return self.nobody
         return smooth & self._drawn_along((self.backend.touching() != 0) | self.backend.limited())
 
+    def _smooth(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies whose step a contact makes another one."""
+        if self.settings.integrator != "generalized_alpha":
+            return self.nobody
+        return self.dynamic & (mode != Mode.DISSIPATIVE)
+
+    def _watch(self, mode: np.ndarray) -> Callable[[], None] | None:
+        """Ends a minimisation whose iterate shows that it has to be begun again with other modes: contacts alone, which
+        act in the end where they act on the way."""
+        smooth = self._smooth(mode)
+        if not smooth.any():
+            return None
+
+        def watch() -> None:
+            late = smooth & self._drawn_along(self.backend.touching() != 0)
+            if late.any():
+                raise Struck(late)
+
+        return watch
+
     def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
         """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
-        it has to be taken again. Those that the way to Newton's start shows are found before."""
+        it has to be taken again. Those that the way to Newton's start or its iterates show are found before its end."""
         backend, settings, h = self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = self.prescribed
         goals = self._goals(h) if prescribed.any else None
-        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
-            backend.set_loads(*loads)
         self.stiffness.begin()
         with progress.time("start"):
             backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
@@ -396,10 +459,10 @@ class Stepper:
         if late.any():
             return late
 
-        loaded = self.loaded
+        loaded, watch = self.loaded, self._watch(mode)
 
         def minimise_step() -> None:
-            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded)
+            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded, watch)
 
         try:
             if prescribed.any:
@@ -407,6 +470,8 @@ class Stepper:
                 prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
+        except Struck as struck:
+            return struck.bodies
         except StepFailure as failure:
             late = self._struck(mode)
             if late.any():
@@ -426,8 +491,10 @@ class Stepper:
         backend = self.backend
         limited = backend.limited()
         backend.finish()
-        self.remembers = self.dynamic & (mode != Mode.DISSIPATIVE)
+        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
         self._forget()
+        self.stepped = True
         self.rebounded = self.nobody
         rebound = self._rebound(h) if self.restitution.enabled else None
         self.figures = backend.figures()

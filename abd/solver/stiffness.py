@@ -4,10 +4,11 @@ The law of a pair follows from its bodies. It is the pair's own where it
 
 - started within its activation: it acts from closer by then, so that the start pushes nothing (`abd.solver.starts`);
 - carries more than the logarithm of a gap can: where a tight gap fails to open, or a step was capped to zero, the forces of
-  the pairs that are tight are doubled. Once they have room again, the factor fades in time, not by steps.
+  the pairs that are tight grow: to what they would need at a gap that is not tight, but at least twofold and at most
+  `MOST`-fold at once. Once they have room again, the factor fades in time, not by steps.
 
 A pair that has separated beyond both activations takes the common law again. Nothing here depends on contacts elsewhere,
-and nothing on how long steps are, but for how soon a doubling is noticed.
+and nothing on how long steps are, but for how soon a tight gap is noticed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ FADING = 0.05
 """Time in which it halves [s]."""
 BLOCKED = 1e-6
 """Accepted step below which an island counts as blocked."""
+MOST = 64.0
+"""Largest growth of a force at once: how far a step was stopped from closing a gap says little of how much it pushed."""
 STIFFEST = 2.0**60
 """Largest factor."""
 
@@ -52,7 +55,7 @@ class ContactStiffness:
         return self.adapt(backend, float(backend.island_gaps()[moving].min()), float(alpha[moving].min()))
 
     def adapt(self, backend, gap: float, least: float) -> bool:
-        """Double the forces of tight pairs where one fails to open or a step was capped to zero; True if some changed.
+        """Raise the forces of tight pairs where one fails to open or a step was capped to zero; True if some changed.
 
         Args:
             gap: smallest one of the islands that still move, in activations; least: their smallest accepted step.
@@ -64,20 +67,22 @@ class ContactStiffness:
         self.gap = gap
         if not (tight or blocked):
             return False
-        return self._stiffen(backend, max(TIGHT_GAP, 2.0 * gap))
+        # deep in its activation the force goes as 1 over the gap
+        growth = min(max(2.0, TIGHT_GAP / max(gap, 1e-300)), MOST)
+        return self._stiffen(backend, max(TIGHT_GAP, 2.0 * gap), growth)
 
-    def _stiffen(self, backend, within: float) -> bool:
-        """Double the forces of the pairs with a gap below so many activations."""
+    def _stiffen(self, backend, within: float, growth: float) -> bool:
+        """Multiply the forces of the pairs with a gap below so many activations."""
         pairs, gaps = backend.pair_gaps()
         chosen = pairs[gaps < within]
         law = backend.pair_law
         key = np.sort(law.keys(*chosen.T))
         at, known = law.own.places(key)
         factor = law.own.factor.copy()
-        factor[at[known]] = np.minimum(2.0 * factor[at[known]], STIFFEST)
+        factor[at[known]] = np.minimum(growth * factor[at[known]], STIFFEST)
         new = key[~known]
         usual = law.regular(*law.bodies_of(new))
-        backend.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, np.full(len(new), 2.0))))
+        backend.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, np.full(len(new), growth))))
         backend.evaluate()
         return bool(len(key))
 
