@@ -23,6 +23,7 @@ from scipy.spatial import cKDTree
 
 from abd.contact.forces import ContactForces, Pressing, Rubbing, rubbing, wrenches
 from abd.pandas_tables import table_of
+from abd.potentials.rolling import RUB
 
 if TYPE_CHECKING:
     import pandas
@@ -98,6 +99,8 @@ class Contacts:
     def _share_friction(self, slip: np.ndarray) -> None:
         """Give every force of friction to the nearest point of its pair: contact may have moved on by what a step brings."""
         rub = self._rubbing
+        rubs = rub.kind == RUB
+        rub, slip = part_of(rub, rubs), slip[rubs]
         row = _nearest(self.pair, self.point, rub.pair, rub.point)
         found = row >= 0
         np.add.at(self.friction, row[found], rub.force[found])
@@ -177,12 +180,9 @@ class Contacts:
             mine = (pair == body).any(axis=1)
             return np.flatnonzero(mine if other is None else mine & (pair == other).any(axis=1))
 
-        def of(one, which: np.ndarray):
-            return type(one)(**{name: value[which] for name, value in vars(one).items()})
-
         which = rows(self._rubbing.pair)
-        pressing = of(self._pressing, rows(self.pair))
-        return Contacts(self._simulation, pressing, of(self._rubbing, which), self._slip[which])
+        pressing = part_of(self._pressing, rows(self.pair))
+        return Contacts(self._simulation, pressing, part_of(self._rubbing, which), self._slip[which])
 
     def on(self, body: int) -> np.ndarray:
         """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
@@ -194,9 +194,10 @@ class Contacts:
         for pair in self._pairs:
             rows = np.flatnonzero((self.pair == pair).all(axis=1))
             rubs = np.flatnonzero((self._rubbing.pair == pair).all(axis=1))
+            sliding = rubs[self._rubbing.kind[rubs] == RUB]
             size = np.abs(self.normal_force[rows])
-            points = self.point[rows] if size.sum() > 0.0 else self._rubbing.point[rubs]
-            weight = size if size.sum() > 0.0 else np.ones(len(rubs))
+            points = self.point[rows] if size.sum() > 0.0 else self._rubbing.point[sliding]
+            weight = size if size.sum() > 0.0 else np.ones(len(sliding))
             center = weight @ points / weight.sum()
             on_i = self._pressing.on_i[rows].sum(axis=0) + self._rubbing.on_i[rubs].sum(axis=0)
             i = int(pair[0])
@@ -219,6 +220,11 @@ class Contacts:
         return found
 
 
+def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
+    """Some of the points."""
+    return type(one)(**{name: value[which] for name, value in vars(one).items()})
+
+
 def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[Pressing, Rubbing, np.ndarray]:
     """What presses and rubs in the present state, and the velocities of slip (l, 3) [m/s]."""
     stepper, backend, settings = simulation.stepper, simulation.backend, simulation.model.settings
@@ -227,10 +233,11 @@ def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[P
         pairs, found = backend.acting_contacts()
         pressing = definitions.pressing(backend.pair_law, pairs, found, q)
         if not stepped:
-            nothing = np.zeros((0, 2), dtype=np.int64), *(np.zeros((0, k)) for k in (3, 4, 4)), np.zeros(0), q
-            return pressing, rubbing(*nothing[:-1], q, q, 1.0), np.zeros((0, 3))
-        *frozen, rest = backend.frozen_friction()
-    rub = rubbing(*frozen, q, rest, backend.eps)
+            pair, kind = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32)
+            nothing = *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
+            return pressing, rubbing(pair, kind, *nothing, q, q, 1.0), np.zeros((0, 3))
+        frozen = backend.frozen_friction()
+    rub = rubbing(*frozen, q, backend.eps)
     return pressing, rub, rub.slip * (settings.eps_v / backend.eps)
 
 

@@ -278,6 +278,10 @@ class Materials:
     enabled: np.ndarray
     restitution: np.ndarray
     """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
+    rolling: np.ndarray
+    """Torque about the tangent plane over the normal force, at most [m]."""
+    spinning: np.ndarray
+    """Torque about the normal over the normal force, at most [m]."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +299,7 @@ class Settings:
         limit_reach: distance from a limit of a joint at which its barrier begins to act [m].
         contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: speed below which friction counts as static [m/s].
+        stick: "elastic" (contacts that stick are held by a spring) or "viscous" (they creep, by at most eps_v).
         friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
         tolerance: largest vertex speed of the last Newton step [m/s].
         friction_tolerance: the same while friction acts [m/s]; well below eps_v, or a block near its threshold sticks.
@@ -322,6 +327,7 @@ class Settings:
     contact_set: str = "minima"
     contact_stiffness: float | None = None
     eps_v: float = 1e-3
+    stick: str = "elastic"
     friction_iterations: int = 1
     tolerance: float = 1e-3
     friction_tolerance: float = 5e-5

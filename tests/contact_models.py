@@ -66,6 +66,8 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
         enabled=np.array([[True, True], [True, False]]),
         restitution=np.full((2, 2), np.nan),
+        rolling=np.array([[0.01, 0.0], [0.0, 0.02]]),
+        spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
     )
     return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT, contact_set="ipc"), {})
 

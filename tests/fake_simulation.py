@@ -92,7 +92,8 @@ def model_of(
         radius=np.array(radius or [0.0] * n),
         color=np.full((n, 4), np.nan),
     )
-    materials = Materials(["default"], np.zeros((1, 1)), np.ones((1, 1)), np.ones((1, 1), dtype=bool), np.full((1, 1), np.nan))
+    zero, one = np.zeros((1, 1)), np.ones((1, 1))
+    materials = Materials(["default"], zero, one, one > 0.0, restitution=np.nan * one, rolling=zero, spinning=zero)
     return Model(name, bodies, meshes, joints or [], materials, Settings(**settings), {})
 
 

@@ -23,6 +23,7 @@ from abd.model import Model
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.elements import Elements
+from abd.potentials.rolling import Resistances
 
 pytestmark = pytest.mark.device
 
@@ -173,7 +174,8 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     kernels.energies(q)
     heading = q + 0.3 * np.random.default_rng(3).normal(size=q.shape)
     kernels.friction.lag(pose_of(q), pose_of(heading).A)
-    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, heading[:, 3:].reshape(-1, 3, 3))
+    turned = heading[:, 3:].reshape(-1, 3, 3)
+    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, turned, Resistances.of(model))
     assert kernels.friction.count == len(lagged) > 0
     rest = q + slide * np.random.default_rng(1).normal(size=q.shape)
     now = q + slide * np.random.default_rng(2).normal(size=q.shape)

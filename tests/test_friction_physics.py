@@ -86,14 +86,24 @@ def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
 
 
 @pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
-def test_a_box_sticks_above_the_threshold(above, record_property):
-    """What is left is the creep of smoothed friction: f1(y) = tan/mu, y = eps_v (1 - sqrt(1 - tan/mu)) < 1 mm/s."""
+def test_what_sticks_by_a_viscous_force_creeps(above, record_property):
+    """By f1(y) = tan/mu of smoothed friction: y = eps_v (1 - sqrt(1 - tan/mu)) < 1 mm/s."""
     mu = tan(SLOPE) + above
-    speeds, simulation, _ = slide(mu)
+    speeds, simulation, _ = slide(mu, stick="viscous")
     creep = simulation.model.settings.eps_v * (1.0 - sqrt(1.0 - tan(SLOPE) / mu))
     record_property("creep [mm/s]", 1e3 * float(speeds[-1]))
     assert speeds[-1] == pytest.approx(creep, rel=0.02)
     assert np.abs(speeds[-50:]).max() < 1e-3
+
+
+@pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_a_box_sticks_above_the_threshold(integrator, above):
+    """Its springs give way by eps_v dt at most, and then nothing moves."""
+    speeds, _, reports = slide(tan(SLOPE) + above, integrator=integrator)
+    assert abs(H * speeds[10:].sum()) < 1e-3 * H
+    assert np.abs(speeds[-20:]).max() < 1e-12
+    assert np.mean([report.newton_iterations for report in reports]) < 4.0
 
 
 def test_the_work_of_friction_is_its_force_times_the_path():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import warp as wp
 
@@ -17,8 +19,10 @@ from abd.contact.pairs import Pairs, pairs_of
 from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
+from abd.potentials.rolling import Resistances
+from abd.potentials.sticking import Anchors
 from abd.solver.lagging import PairLoads
-from cuda_kernels import barrier, friction, sums
+from cuda_kernels import barrier, friction, rolling, sticking, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
@@ -27,6 +31,8 @@ from cuda_kernels.contact_elements import contact_elements
 from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
+REMEMBERED = ("key", "kind", "point", "share")
+"""What contacts remember (`abd.potentials.sticking.Anchors`)."""
 BATCH = 64
 """Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
 
@@ -317,10 +323,17 @@ class Friction:
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
-        self.mu = device.upload(model.materials.mu, wp.float64)
-        self.lags = model.settings.friction_iterations != 0
-        self.enabled = bool((model.materials.mu > 0).any()) and self.lags
+        self.defined = Resistances.of(model)
+        self.resists = rolling.Resistances()
+        for name in ("mu", "rolling", "spinning", "arm"):
+            setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
+        self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
+        self.enabled = self.defined.any and self.lags
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.anchors = sticking.Anchors()
+        self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+        self.anchors.kind = device.zeros(1, wp.int32)
+        self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = self.laggings = 0
@@ -329,10 +342,16 @@ class Friction:
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
 
+    @property
+    def sticks(self) -> bool:
+        """Whether contacts remember how far they are stretched, as `anchors` (`abd.potentials.sticking`)."""
+        return self.enabled and self.elastic
+
     def set_coefficients(self, mu: np.ndarray) -> None:
         """Other coefficients (m, m) between materials; what is frozen is let go."""
-        self.device.write(self.mu, np.array(mu))
-        self.enabled = bool((mu > 0).any()) and self.lags
+        self.defined = replace(self.defined, mu=np.array(mu))
+        self.device.write(self.resists.mu, self.defined.mu)
+        self.enabled = self.defined.any and self.lags
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.laggings += 1
         self.take(0)
@@ -394,11 +413,46 @@ class Friction:
         """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
         grows, get, lagged = count > self.room, self.pool.get, self.lagged
         lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
+        lagged.kind = get("kind", count, wp.int32)
         lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
-        lagged.load = get("load", count, wp.float64)
+        lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
+        if self.sticks:
+            self._make_room_for_anchors(self.room)
         return grows
+
+    def _make_room_for_anchors(self, room: int) -> None:
+        """For so many contacts; those of the last step stay."""
+        if self.anchors.key.shape[0] < room:
+            for name in REMEMBERED:
+                before = getattr(self.anchors, name)
+                array = self.device.empty(room, before.dtype)
+                wp.copy(array, before, count=before.shape[0])
+                setattr(self.anchors, name, array)
+
+    def keep_anchors(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> None:
+        """Remember how far the contacts are stretched after a step from `now` to `pose`."""
+        if self.sticks:
+            extent = max(self._extent, 1)
+            self.device.launch(friction.keep_anchors, extent, self.lagged, eps, pose, rest, now, self.anchors)
+
+    def read_anchors(self) -> Anchors:
+        """What the contacts of the last step remember, on the host."""
+        a, read = self.anchors, self.device.read
+        count = int(read(a.count)[0])
+        if count == 0:
+            return Anchors()
+        return Anchors(*(read(getattr(a, name), count) for name in REMEMBERED))
+
+    def set_anchors(self, anchors: Anchors) -> None:
+        """What the contacts remember from now on."""
+        if not self.sticks:
+            return
+        self._make_room_for_anchors(len(anchors))
+        for name in REMEMBERED if len(anchors) else ():
+            self.device.write(getattr(self.anchors, name), getattr(anchors, name))
+        self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
     def _take_pairs(self, room: int) -> None:
         self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
@@ -410,7 +464,7 @@ class Friction:
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
+            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
         )  # fmt: skip
         if device.resident:
             self.scan.run(marks, offset, c.counts, 1, extent)
@@ -428,8 +482,8 @@ class Friction:
         if device.resident or self.count:
             device.launch(
                 friction.lag_contacts,
-                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, heading, c.pairs, c.items, c.counts,
-                offset, self.lagged,
+                extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
+                offset, self.anchors, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
             wp.copy(self.pairs, c.pairs, count=pairs)
@@ -451,7 +505,8 @@ class Friction:
     @property
     def bytes(self) -> int:
         """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
-        return self.pool.bytes + self.reduction.pool.bytes
+        anchors = sum(getattr(self.anchors, name).capacity for name in REMEMBERED)
+        return self.pool.bytes + self.reduction.pool.bytes + anchors
 
     @property
     def _extent(self) -> int:
@@ -465,8 +520,9 @@ class Friction:
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
     def frozen(self) -> tuple[np.ndarray, ...]:
-        """Bodies (l, 2), normals (l, 3), contact points Y_i, Y_j (l, 4) and loads times c h^2 (l,) of what is frozen."""
-        names = ("pair", "n", "Y_i", "Y_j", "load")
+        """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
+        what is frozen (`abd.potentials.friction.Lagged`)."""
+        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "load")
         return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
 
     def energies(self, slot: str) -> wp.array:
@@ -528,7 +584,7 @@ class Friction:
         if c.count:
             launch(
                 friction.pair_loads,
-                c.pair_count, contacts.surfaces, contacts.law, self.mu, pose, c.pairs, c.items, c.counts, c.segment,
+                c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
                 contacts.arrays("current")[1], out, grain=512,
             )  # fmt: skip
             acting = kept(c.pairs, c.pair_count)

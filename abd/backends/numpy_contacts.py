@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from abd.backends.body_data import smallest_moments
@@ -11,13 +13,15 @@ from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import counting, find_minima
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs, pairs_of
-from abd.contact.path import Path, standing
+from abd.contact.path import Path, axial, standing
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
 from abd.model import Kind, Model
 from abd.potentials import contact, friction
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
+from abd.potentials.rolling import Resistances
+from abd.potentials.sticking import Anchors, kept
 from abd.solver.lagging import PairLoads
 from abd.solver.ways import NotProven
 
@@ -143,7 +147,7 @@ class NumpyContacts:
         bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
         shares = ccd.way_shares(path, candidates, self.pair_law.activation(*bodies))
         closed = shares < 1.0
-        pairs, of = np.unique(np.stack(bodies, axis=1)[closed], axis=0, return_inverse=True)
+        pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[closed], axis=1), axis=0, return_inverse=True)
         smallest = np.ones(len(pairs))
         np.minimum.at(smallest, of.ravel(), shares[closed])
         return NotProven(smallest, pairs)
@@ -153,19 +157,23 @@ class NumpyFriction:
     """Friction of the contacts frozen in one state.
 
     Attributes:
-        enabled: whether any pair of materials rubs.
+        enabled: whether any pair of materials rubs or resists.
         candidates: (l,) the frozen contacts, their points on the surfaces; owners: (l,) as of the contacts.
         lagged: what was frozen of them.
+        anchors: what the contacts of the last step remember, where they `stick`.
     """
 
     def __init__(self, model: Model, touching: NumpyContacts):
         self.touching = touching
+        self.anchors = Anchors()
         self.follow_materials()
 
     def follow_materials(self) -> None:
-        """Whether anything rubs, by the model's table; what is frozen is let go."""
+        """Whether anything rubs, by the model's tables; what is frozen is let go."""
         model = self.touching.model
-        self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
+        self.resistances = Resistances.of(model)
+        self.enabled = self.resistances.any and model.settings.friction_iterations != 0
+        self.sticks = self.enabled and model.settings.stick == "elastic"
         self.forget()
 
     @property
@@ -189,7 +197,9 @@ class NumpyFriction:
         """Loads that were frozen, and those of the contacts in the state q (n, 12)."""
         touching, frozen = self.touching, self.lagged
         parts = touching.parts
-        acting = friction.lag(parts.positions(q), parts, touching.part_parameters, touching.weights(q))
+        shares = self.resistances.shares(parts.first, parts.second).sum(axis=1)
+        resisting = replace(parts, mu=shares)
+        acting = friction.lag(parts.positions(q), resisting, touching.part_parameters, touching.weights(q))
         return _by_pair(self.candidates, frozen.load), _by_pair(parts[acting.source], acting.load)
 
     def _freeze(
@@ -201,16 +211,53 @@ class NumpyFriction:
         weights: contact.Weights | None = None,
     ) -> None:
         radius = self.touching.model.bodies.radius
-        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, weights)
+        resists = self.resistances
+        self.lagged, self.candidates = friction.freeze(q, candidates, parameters, radius, heading, resists, weights)
         self.owners = owners_of(self.candidates, self.touching.model)
+        if len(self.anchors):
+            share = self.anchors.found(*self._places(), self.lagged.n)
+            # anchors say how the body i of a pair moves against j
+            sign = np.where(self.lagged.flipped, -1.0, 1.0)
+            self.lagged = replace(self.lagged, share=sign[:, None] * share)
+
+    def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Keys (l,) and kinds (l,) of the frozen contacts and their points (l, 3) on the bodies i of their pairs."""
+        frozen, lagged = self.candidates, self.lagged
+        i = np.where(lagged.flipped, frozen.second, frozen.first).astype(np.int64)
+        j = np.where(lagged.flipped, frozen.first, frozen.second).astype(np.int64)
+        on_i = np.where(lagged.flipped[:, None], lagged.Y_second, lagged.Y_first)
+        return i * len(self.touching.model.bodies) + j, lagged.kind.astype(np.int32), on_i[:, 1:]
+
+    def keep_anchors(self, moved: np.ndarray, q: np.ndarray, now: np.ndarray, eps: float) -> None:
+        """Remember how far the contacts are stretched after a step from `now` to q (n, 12), with displacements `moved`
+        (n, 12) against the reference xh; eps [m]."""
+        if not self.sticks:
+            return
+        lagged, frozen = self.lagged, self.candidates
+        A, before = (state[:, 3:].reshape(-1, 3, 3) for state in (q, now))
+        turned = axial(A @ np.linalg.inv(before))
+        spin = 0.5 * np.einsum("li,li->l", turned[frozen.first] + turned[frozen.second], lagged.n)
+        e = friction.stretch(lagged, frozen.positions(moved), eps)
+        sign = np.where(lagged.flipped, -1.0, 1.0)
+        self.anchors = Anchors(*self._places(), sign[:, None] * kept(e, eps, lagged.n, spin))
+
+    def read_anchors(self) -> Anchors:
+        """What the contacts of the last step remember."""
+        return self.anchors
+
+    def set_anchors(self, anchors: Anchors) -> None:
+        """What the contacts remember from now on."""
+        if self.sticks:
+            self.anchors = anchors
 
     def frozen(self) -> tuple[np.ndarray, ...]:
-        """Bodies i, j (l, 2), normals (l, 3) and contact points Y_i, Y_j (l, 4) of what is frozen."""
+        """Bodies i, j (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4) and shares (l, 3) of what is frozen."""
         lagged, chosen = self.lagged, self.candidates
         bodies = np.stack([chosen.first, chosen.second], axis=1).astype(np.int64)
         flip = lagged.flipped[:, None]
         Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
-        return np.where(flip, bodies[:, ::-1], bodies), np.where(flip, -lagged.n, lagged.n), Y_i, Y_j
+        n, share = (np.where(flip, -one, one) for one in (lagged.n, lagged.share))
+        return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, share
 
     def energy(self, moved: np.ndarray, eps: float) -> np.ndarray:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""

@@ -184,6 +184,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def finish(self) -> None:
         """Make the current iterate the new state."""
         self._friction_work = self.friction.work(self.q - self.rest, self.q - self.now, self.eps)
+        self.friction.keep_anchors(self.q - self.rest, self.q, self.now, self.eps)
         states = self.q, self.now, self.before
         if self.rule.chord:
             velocity = difference(self.rule, *states)
@@ -200,8 +201,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         return self.contacts.pairs, self.contacts.found
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        """Of every lagged contact the bodies (l, 2), normal (l, 3), contact points Y_i, Y_j (l, 4) and load (l,) [N]; and the
-        reference (n, 12) of slips."""
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
         return *self.friction.frozen(), self.friction.lagged.load / self.step.ch2, self.rest.copy()
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -342,7 +343,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         if not len(met):
             contacts.search(standing(end))
             pairs, gaps = self.pair_gaps()
-            met = NotProven(np.ones(np.count_nonzero(gaps < 1.0)), pairs[gaps < 1.0])
+            near = np.unique(pairs[gaps < 1.0], axis=0)
+            met = NotProven(np.ones(len(near)), near)
         contacts.party = -self.absent.astype(int)
         return met
 

@@ -280,6 +280,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.friction.count,
             self.friction.works(self.pose, self.rest, self.now, self.eps),
         )
+        self.friction.keep_anchors(self.pose, self.rest, self.now, self.eps)
         if self.device.resident:
             # what is recorded holds the arrays
             wp.copy(self.earlier, self.velocity)

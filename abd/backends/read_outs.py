@@ -73,8 +73,8 @@ class ReadOuts:
         return self.contacts.acting(self.model)
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        """Of every lagged contact the bodies (l, 2), normal (l, 3), contact points Y_i, Y_j (l, 4) and load (l,) [N]; and the
-        reference (n, 12) of slips."""
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
         *where, load = self.friction.frozen()
         rest = self.device.read(self._packed(self.rest, self.before_contacts))  # others may look at `q`
         return *where, load / self.step.ch2, rest

@@ -22,6 +22,7 @@ from abd.model import Model
 from abd.potentials.contact import FIRST, ContactParameters, closest, contact_elements
 from abd.potentials.elements import body_gradient
 from abd.potentials.friction import f1_over_y
+from abd.potentials.rolling import RUB
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,13 @@ class Rubbing:
     """l points at which bodies rub, as frozen in the last Newton iterations of a step.
 
     Attributes:
-        pair: (l, 2) bodies i, j; point: (l, 3) of the material of i [m]; load: (l,) mu times the normal force [N].
+        pair: (l, 2) bodies i, j; kind: (l,) what is resisted (`abd.potentials.rolling`): but for `RUB` these are couples.
+        point: (l, 3) of the material of i [m]; load: (l,) mu times the normal force [N].
         force: (l, 3) on i [N]; slip: (l, 3) of i against j over the step [m]; on_i, on_j: (l, 12) generalized forces.
     """
 
     pair: np.ndarray
+    kind: np.ndarray
     point: np.ndarray
     load: np.ndarray
     force: np.ndarray
@@ -103,21 +106,23 @@ class ContactForces:
         )
 
 
-def rubbing(
-    pair: np.ndarray, n: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray, load: np.ndarray, q, rest, eps: float
-) -> Rubbing:
-    """Forces of lagged friction in the state q (n, 12), against the reference `rest` (n, 12).
+def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float) -> Rubbing:
+    """Forces of lagged friction in the state q (n, 12).
 
     Args:
-        pair: (l, 2); n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates, 0 on a half-space.
-        load: (l,) mu lambda [N]; eps: slip below which friction counts as static [m].
+        pair: (l, 2); kind: (l,) what is resisted; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates, 0 on a
+            half-space; share: (l, 3) stretch at the beginning of the step, of eps; load: (l,) mu lambda [N].
+        rest: (n, 12) reference of slips; eps: slip below which friction counts as static [m].
     """
     i, j = pair.T
     moved = _points(q - rest, i, Y_i) - _points(q - rest, j, Y_j)
     u = moved - np.einsum("li,li->l", moved, n)[:, None] * n
-    force = -(load * f1_over_y(np.linalg.norm(u, axis=1), eps))[:, None] * u
-    point = _points(q, i, Y_i)
-    return Rubbing(pair, point, load, force, u, body_gradient(force, Y_i), body_gradient(-force, Y_j))
+    stretch = u + eps * share
+    force = -(load * f1_over_y(np.linalg.norm(stretch, axis=1), eps))[:, None] * stretch
+    on_i, on_j = body_gradient(force, Y_i), body_gradient(-force, Y_j)
+    rubs = (kind == RUB)[:, None]
+    # arms resist turning: they push nothing, and are nowhere
+    return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * u, on_i, on_j)
 
 
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:

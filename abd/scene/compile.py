@@ -277,20 +277,25 @@ def _scaled(model: Model, spec: SceneSpec) -> Model:
 
 
 def _materials(spec: SceneSpec) -> Materials:
-    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; restitution alike."""
-    own = {DEFAULT_MATERIAL: (0.0, None)} | {one.name: (one.mu, one.restitution) for one in spec.material}
+    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
+    given = ("mu", "restitution", "rolling", "spinning")
+    own = {DEFAULT_MATERIAL: (0.0, None, 0.0, 0.0)} | {
+        one.name: tuple(getattr(one, name) for name in given) for one in spec.material
+    }
     names = list(own)
-    mu, restitution = (_geometric_means(np.array(column, dtype=float)) for column in zip(*own.values(), strict=True))
-    stiffness, enabled = np.ones_like(mu), np.ones(mu.shape, dtype=bool)
+    columns = zip(*own.values(), strict=True)
+    tables = {
+        name: _geometric_means(np.array(column, dtype=float)) for name, column in zip(given, columns, strict=True)
+    }
+    stiffness, enabled = np.ones_like(tables["mu"]), np.ones(tables["mu"].shape, dtype=bool)
     for pair in spec.material_pair:
         a, b = (names.index(name) for name in pair.between)
-        if pair.mu is not None:
-            mu[a, b] = mu[b, a] = pair.mu
-        if pair.restitution is not None:
-            restitution[a, b] = restitution[b, a] = pair.restitution
+        for name in given:
+            if (value := getattr(pair, name)) is not None:
+                tables[name][a, b] = tables[name][b, a] = value
         stiffness[a, b] = stiffness[b, a] = pair.stiffness
         enabled[a, b] = enabled[b, a] = pair.enabled
-    return Materials(names, mu, stiffness, enabled, restitution)
+    return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
 
 
 def _geometric_means(own: np.ndarray) -> np.ndarray:
@@ -371,6 +376,7 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         contact_set=solver.contact_set,
         contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         eps_v=solver.eps_v,
+        stick=solver.stick,
         friction_iterations=solver.friction_iterations,
         tolerance=tolerance,
         friction_tolerance=friction_tolerance,

@@ -144,6 +144,7 @@ class _Importer:
             "minimum_separation": barrier.number("minimum_separation_distance", 0.0),
             "contact_set": "ipc",
             "eps_v": friction.number("static_friction_speed_bound", 1e-3),
+            "stick": "viscous",
             "friction_iterations": int(friction.number("iterations", 1)) if mu > 0.0 else 0,
             "tolerance" if absolute else "tolerance_relative": solver.number("velocity_conv_tol", 1e-2),
             "max_newton": int(solver.number("max_iterations", 3000)),

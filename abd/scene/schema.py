@@ -219,6 +219,12 @@ class MaterialSpec(Spec):
 
     name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
     mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
+    rolling: Number = entry(
+        0.0, "of rolling resistance against itself: largest torque about the tangent plane over the normal force", unit="m", ge=0
+    )
+    spinning: Number = entry(
+        0.0, "of spinning resistance against itself: largest torque about the normal over the normal force", unit="m", ge=0
+    )
     restitution: Number | None = entry(
         None,
         "speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep "
@@ -236,6 +242,8 @@ class MaterialPairSpec(Spec):
         ..., "names of two materials, the same one twice for itself"
     )
     mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
+    rolling: Number | None = entry(None, "coefficient of rolling resistance; default as that of mu", unit="m", ge=0)
+    spinning: Number | None = entry(None, "coefficient of spinning resistance; default as that of mu", unit="m", ge=0)
     restitution: Number | None = entry(
         None,
         "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
@@ -287,6 +295,11 @@ class SolverSpec(Spec):
         unit="J/m^4",
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
+    stick: Literal["elastic", "viscous"] = entry(
+        "elastic",
+        "how contacts hold that do not slide: by a spring, stretched by at most eps_v dt, from where sticking began, so that "
+        "what rests stays; or by a viscous force, under which it creeps, by at most eps_v",
+    )
     friction_iterations: Count = entry(
         1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
     )

@@ -22,6 +22,7 @@ from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
+from abd.potentials.sticking import Anchors
 from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
@@ -148,6 +149,7 @@ class Stepper:
         self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
         self._restore_laws(state)
         self.backend.recall_solver(state.extra)
+        self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
         self.stepped = False
@@ -297,6 +299,7 @@ class Stepper:
                 "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
+                **self.backend.friction.read_anchors().saved(),
                 "law_key": self.backend.pair_law.own.key.copy(),
                 "law_activation": self.backend.pair_law.own.activation.copy(),
                 "law_factor": self.backend.pair_law.own.factor.copy(),
