@@ -12,6 +12,9 @@ OF_BODIES = ("touching", "acting", "remembers", "forces", "pace", "calm")
 OF_ROWS = ("joint_multiplier", "joint_law", "joint_parameters", "joint_ch2")
 OF_LINEAR = ("joint_linear", "joint_stiffness", "joint_shift", "joint_linear_ch2")
 """Entries of `State.extra` that belong to bodies, to measured rows and to linear rows."""
+OWN_LAWS = ("law_key", "law_activation", "law_factor")
+ANCHORS = ("stick_key", "stick_kind", "stick_point", "stick_share")
+"""Entries that belong to pairs of bodies, their keys ``i n + j`` first, in whose order they are."""
 
 
 def merged(model: Model, system: JointSystem, start: State, parts: list[tuple[np.ndarray, State]], h: float) -> State:
@@ -40,7 +43,8 @@ def merged(model: Model, system: JointSystem, start: State, parts: list[tuple[np
     history = [one.extra["joint_history"].reshape(4, -1).T for one in states]
     extra["joint_history"] = _chosen(history, measured[term]).T.ravel()
     extra["loaded"] = np.max([one.extra["loaded"] for one in states], axis=0)
-    extra |= _own_laws(n, parts)
+    for names in (OWN_LAWS, ANCHORS):
+        extra |= _of_pairs(n, parts, names)
     return State(
         q=_chosen([one.q for one in states], part),
         qd=_chosen([one.qd for one in states], part),
@@ -72,17 +76,20 @@ def _parts_of(ends, part: np.ndarray) -> np.ndarray:
     return np.maximum(ground[ends.child], ground[ends.parent])
 
 
-def _own_laws(n: int, parts: list[tuple[np.ndarray, State]]) -> dict[str, np.ndarray]:
-    """Own laws of the pairs of bodies that were not separated: two of different parts are."""
-    names = ("law_key", "law_activation", "law_factor")
+def _of_pairs(n: int, parts: list[tuple[np.ndarray, State]], names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Entries of the pairs of bodies that were not separated: two of different parts are."""
     found = []
     for number, (who, state) in enumerate(parts):
-        key = state.extra["law_key"]
+        key = state.extra[names[0]]
         mine = who[key // n] | who[key % n]
         others = np.any([other for other, _ in parts if other is not who], axis=0)
         apart = others[key // n] | others[key % n]
-        kept = mine & ~apart if number else ~apart
-        found.append([state.extra[name][kept] for name in names])
+        kept = np.flatnonzero(mine & ~apart if number else ~apart)
+        rows = (state.extra[name].reshape(max(len(key), 1), -1) for name in names)
+        found.append([entry[kept].ravel() for entry in rows])
     table = [np.concatenate(column) for column in zip(*found, strict=True)]
     order = np.argsort(table[0], kind="stable")
-    return {name: column[order] for name, column in zip(names, table, strict=True)}
+    return {
+        name: column.reshape(len(order), -1)[order].ravel() if len(order) else column
+        for name, column in zip(names, table, strict=True)
+    }
