@@ -111,7 +111,6 @@ class Simulation:
     def __init__(self, scene, device: str = "auto"):
         self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
         self._compiled, self.model = model, own(model)
-        self._first_gravity = self.model.settings.gravity.copy()
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         bodies = self.model.bodies
@@ -396,12 +395,13 @@ class Simulation:
     def reset(self) -> None:
         """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
 
-        Joints and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
+        Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
         """
-        bodies = self.model.bodies
+        bodies, given = self.model.bodies, self._compiled
         self.control.reset()
         self.loads.clear()
-        self.gravity = self._first_gravity
+        self.gravity = given.settings.gravity
+        self.set_friction(given.materials.mu)
         self.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
         self.coordinates = self.reader.coordinates(bodies.q)
         self.forget_readings()

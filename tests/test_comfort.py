@@ -96,10 +96,12 @@ def test_reset_begins_anew_bit_for_bit(device):
     sim.bodies["arm"].apply_torque(lambda t, body: (0, t, 0))
     sim.joints["pivot"].coordinate("theta").lock()
     sim.gravity = (0, 0, -1)
+    sim.materials["default"].mu = 0.9
     sim.step()
     sim.reset()
     assert (sim.time, sim.frame, len(angle.time)) == (0.0, 0, 1)
     assert sim.gravity.tolist() == [0, 0, -9.81]
+    assert sim.materials["default"].mu == 0.4
     sim.run(steps=8)
     again = sim.checkpoint()
     for name in ("q", "qd", "previous_q", "coordinates", "external_work", "friction_work"):

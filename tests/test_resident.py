@@ -29,9 +29,14 @@ ROUNDING = 1e-9
     ],
 )  # fmt: skip
 def test_shipped_scenes(name, steps):
-    # cards of 1 mm in contact amplify the rounding of the linear solves most
-    within = 1e3 * ROUNDING if name == "card_house" else ROUNDING
-    host, resident = assert_same_steps(abd.load(SCENES / f"{name}.toml"), steps, within)
+    host, resident = pair(abd.load(SCENES / f"{name}.toml"))
+    if name == "card_house":
+        # cards that land stick or slip by what rounding tips: they are compared once they stand
+        for _ in range(20):
+            host.step()
+        resident.restore(host.checkpoint())
+    for _ in range(steps):
+        step_both(host, resident, ROUNDING)
     assert host.backend.iteration is None
     records = resident.backend.iteration.graphs
     assert records.replayed or resident.backend.iteration.reads == steps
