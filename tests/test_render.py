@@ -287,7 +287,7 @@ def test_the_command_writes_pictures_and_films(folder, tmp_path, capsys):
     assert main(["render", str(folder), "--out", str(tmp_path / "a.gif"), *size, *speed]) == 0
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 7 and film.info["duration"] == 20
-    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs imageio-ffmpeg: pip install 'abd[film]'")
+    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs imageio-ffmpeg: pip install 'abd-solver[film]'")
     assert main(["render", str(folder), "--out", str(tmp_path / "a.mp4"), *size, *speed]) == 0
     assert ffmpeg.count_frames_and_secs(str(tmp_path / "a.mp4"))[0] == 7
     assert not list(tmp_path.glob("*.part*"))
@@ -320,7 +320,7 @@ def test_a_missing_library_is_said_with_the_command_that_installs_it(folder, tmp
 
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     assert main(["render", str(folder), "--out", str(tmp_path / "a.mp4"), "--quiet", "--size", "64x36"]) == 2
-    assert "pip install 'abd[film]'" in capsys.readouterr().err
+    assert "pip install 'abd-solver[film]'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -19,7 +19,7 @@ from abd.pictures.cast import Recorded, of_model
 from abd.viewer.page import frames_for
 from abd.viewer.poses import decomposed, from_z, quaternions
 
-viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd[view]'")
+viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solver[view]'")
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +239,7 @@ def test_what_cannot_be_shown_is_told(folder, tmp_path, monkeypatch, capsys):
     assert "'ball'" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "viser", None)
     assert main(["view", str(folder)]) == 2
-    assert "pip install 'abd[view]'" in capsys.readouterr().err
+    assert "pip install 'abd-solver[view]'" in capsys.readouterr().err
 
 
 def test_a_replay_is_one_file_that_needs_nothing_else(folder, tmp_path, capsys):

@@ -522,6 +522,10 @@ class Friction:
     def frozen(self) -> tuple[np.ndarray, ...]:
         """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
         what is frozen (`abd.potentials.friction.Lagged`)."""
+        if self.count == 0:
+            # there may be no arrays: nothing was ever frozen
+            pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
+            return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
         names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "load")
         return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
 

@@ -180,9 +180,7 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
     return Symbols.joined(parts)
 
 
-_PINS = (
-    "hinge", "legacy_revolute", "slider", "prismatic", "cylindrical", "screw", "slotted_hinge",
-)  # fmt: skip
+_PINS = ("hinge", "legacy_revolute", "cylindrical", "screw", "slotted_hinge")
 _BALLS = (
     "spherical", "gimbal", "spherical_rpy", "pin", "universal", "skewed_universal", "roll_pitch", "bushing",
     "ellipsoid", "ellipsoid3", "planar_connector", "segmented_planar_connector",

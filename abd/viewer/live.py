@@ -1,8 +1,8 @@
 """`LiveView`: a simulation in the browser while it runs.
 
-Pictures take at most `SHARE` of the time: what one costs is measured, and the next one waits until it is paid for. Nothing is
-sent while nobody looks. What the user does (pulls, targets of drives) waits for the end of a step and is done by the thread
-that steps, so that a run is never changed within one.
+Pictures take at most `SHARE` of the stepping thread's time: what one costs is measured, and the next waits until it is paid
+for. Nothing is sent while nobody looks. What the user does (pulls, targets of drives) waits for the end of a step and is
+done by the thread that steps, so that a run is never changed within one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from time import monotonic, thread_time
+from time import monotonic, perf_counter, thread_time
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class LiveView(Observer):
     def __init__(self, server, view: View, patient: bool = True):
         self.server, self.view, self.patient = server, view, patient
         self._actions: deque[Callable[[], None]] = deque()
-        self._due, self._steps_left = 0.0, 0
+        self._due, self._paid, self._steps_left = 0.0, 0.0, 0
         self._history: list[tuple[float, ...]] = []
         self._pull: _Pull | None = None
         self.cost = 0.0
@@ -60,9 +60,10 @@ class LiveView(Observer):
 
     def begin(self, sim, first: int, last: int) -> None:
         self.sim = sim
-        self.cast, start = of_model(sim.model)
+        self.cast, _ = of_model(sim.model)
         self._joints = JointList.of(sim.model.joints)
-        self._start = start
+        # the processor's time of the thread; on a GPU it sleeps while the step runs
+        self._clock = perf_counter if sim.device.startswith("cuda") else thread_time
         self.stage = Stage(self.server, self.cast, self.view, [self._moment()])
         self._controls(last)
         self._show()
@@ -87,7 +88,8 @@ class LiveView(Observer):
         if len(self._history) > HISTORY:
             self._history = self._history[::2]
         self._act()
-        if (monotonic() >= self._due or self.pause.value) and self.server.get_clients():
+        due = self.pause.value or (monotonic() >= self._due and self._clock() >= self._paid)
+        if due and self.server.get_clients():
             self.clock.content = (
                 f"step {report.step}, t = {report.time:.4g} s, {report.newton_iterations} Newton iterations"
             )
@@ -114,7 +116,7 @@ class LiveView(Observer):
             self.plots.show(rows[:, 0], energies, rows[-1, 0])
         took = thread_time() - began
         self.cost += took
-        self._due = monotonic() + max(1.0 / RATE, took / SHARE)
+        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + took / SHARE
 
     def _moment(self) -> Moment:
         # joints come and go (breaking, switches): which are there now
