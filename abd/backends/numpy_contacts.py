@@ -147,7 +147,7 @@ class NumpyContacts:
         bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
         shares = ccd.way_shares(path, candidates, self.pair_law.activation(*bodies))
         closed = shares < 1.0
-        pairs, of = np.unique(np.stack(bodies, axis=1)[closed], axis=0, return_inverse=True)
+        pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[closed], axis=1), axis=0, return_inverse=True)
         smallest = np.ones(len(pairs))
         np.minimum.at(smallest, of.ravel(), shares[closed])
         return NotProven(smallest, pairs)

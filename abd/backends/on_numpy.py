@@ -343,7 +343,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         if not len(met):
             contacts.search(standing(end))
             pairs, gaps = self.pair_gaps()
-            met = NotProven(np.ones(np.count_nonzero(gaps < 1.0)), pairs[gaps < 1.0])
+            near = np.unique(pairs[gaps < 1.0], axis=0)
+            met = NotProven(np.ones(len(near)), near)
         contacts.party = -self.absent.astype(int)
         return met
 

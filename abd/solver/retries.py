@@ -231,9 +231,9 @@ class Retries:
         stepper = self.stepper
         self.separate += 1
         runs = [self._run(start, plan, h, retries, progress) for plan in plans]
-        while len(met := self._meetings(start, runs, h)):
-            own = (met[:, 0] == met[:, 1]).any()
-            together = np.unique(parts[met]) if not own else np.unique(parts)
+        while len(runs) > 1 and len(met := self._meetings(start, runs, h)):
+            bent = (met[:, 0] == met[:, 1]).any()  # nothing can be proven of it, but in one run
+            together = np.unique(parts if bent else parts[met])
             runs, parts = self._united(start, runs, parts, together, h, retries, progress), parts.copy()
             parts[np.isin(parts, together)] = together[0]
         self.separate -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,9 +64,9 @@ def compile_robot(
         SceneError: what MuJoCo refuses; all meshes that are missing.
     """
     mujoco = mujoco_module()
-    warnings: list[str] = []
+    told: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda message: warnings.append(_one_line(message)))
+    mujoco.set_mju_user_warning(told.append)
     try:
         spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
         out = Compiled(spec, None, assets)
@@ -77,13 +78,16 @@ def compile_robot(
         for body in spec.bodies[1:]:
             _mend_inertia(mujoco, body, out.notes)
         _give_mass(spec, out)
-        out.model = spec.compile()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            out.model = spec.compile()
+        told += [str(warning.message) for warning in caught]
     except (ValueError, RuntimeError, MemoryError) as error:
         message = f"MuJoCo's compiler: {_one_line(str(error))}"
         raise SceneError([Problem(message, file=str(path), remedy="mend the file")]) from error
     finally:
         mujoco.set_mju_user_warning(before)
-    out.notes += [f"MuJoCo's compiler: {warning}" for warning in dict.fromkeys(warnings)]
+    out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(told)]
     return out
 
 

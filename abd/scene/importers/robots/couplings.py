@@ -8,7 +8,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from abd.scene.importers.robots.compiled import mujoco_module
-from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, _frame_keys
+from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
 from abd.scene.joint_schema import WORLD_NAME
 
@@ -92,8 +92,8 @@ class Ties:
                 "enforcement": ENFORCEMENT,
                 "collide": True,
                 "active": bool(self.model.eq_active0[k]),
-                "parent_frame": _frame_keys(first[1]),
-                "child_frame": _frame_keys(second[1]),
+                "parent_frame": frame_keys(first[1]),
+                "child_frame": frame_keys(second[1]),
             }
         )
 
@@ -129,6 +129,9 @@ class Ties:
         shift = two.offset - float(model.qpos0[model.jnt_qposadr[second]])
         value = one.sign * (polynomial(Polynomial([shift, two.sign])) + rest - one.offset)
         coefficients = np.trim_zeros(value.coef, "b").tolist() or [0.0]
+        if len(coefficients) == 1:
+            self._lock(name, one, one.sign * coefficients[0] + one.offset, k)
+            return
         term = {"coordinate": two.key}
         factor_only = len(coefficients) == 2 and coefficients[0] == 0.0
         term |= {"factor": coefficients[1]} if factor_only else {"polynomial": tuple(coefficients)}

@@ -274,7 +274,7 @@ class Joints:
             self.coordinates[axis.number] = one
             if single and reference:
                 C = C @ _motion(axis.kind, reference)
-        keys["parent_frame"], keys["child_frame"] = _frame_keys(D), _frame_keys(C)
+        keys["parent_frame"], keys["child_frame"] = frame_keys(D), frame_keys(C)
         self.joints.append(keys)
 
     def _settings(self, number: int, one: Coordinate) -> dict[str, object]:
@@ -362,7 +362,7 @@ def _motion(kind: str, value: float) -> np.ndarray:
     return pose
 
 
-def _frame_keys(frame: np.ndarray) -> dict[str, object]:
+def frame_keys(frame: np.ndarray) -> dict[str, object]:
     position = tuple(np.where(np.abs(frame[:3, 3]) < 1e-15, 0.0, frame[:3, 3]).tolist())
     quaternion = quaternion_of(frame[:3, :3])
     return {"position": position} | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})

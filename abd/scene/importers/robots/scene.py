@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
 from abd.scene.findings import as_problem, schema_findings
+from abd.scene.importers import compound
+from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import Compiled, compile_robot, mujoco_module
@@ -22,7 +24,7 @@ from abd.scene.importers.robots.joints import Joints
 from abd.scene.importers.robots.links import STATIC, Link, find_links, quaternion_of
 from abd.scene.importers.robots.mjcf import Mjcf
 from abd.scene.importers.robots.start import Start, start_of
-from abd.scene.importers.robots.surfaces import Shape, ShapeSource
+from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
 from abd.scene.importers.robots.xacro import expanded
 from abd.scene.importers.robots.xml_tree import read_tree
@@ -104,8 +106,9 @@ class Robot:
             not is_urdf,
             notes,
         )
-        joints.absorb(self.compiled.massless, self._tied(of_body))
-        joints.tell_massless(self.compiled.massless)
+        massless = {names[mujoco.mj_name2id(model, kinds.mjOBJ_BODY, name)] for name in self.compiled.massless}
+        joints.absorb(massless, self._tied(of_body))
+        joints.tell_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
         for index in range(1, len(self.links)):
@@ -184,7 +187,7 @@ class Robot:
                 keys = {
                     "name": name,
                     "kind": "static",
-                    **self._placed([shapes.shape(g, None) for g in kept], shapes, pose),
+                    **self._placed([shapes.collider(g, None) for g in kept], pose),
                 }
                 keys["material"] = contacts.material(name, kept)
                 out.append(self._colored(keys, kept))
@@ -202,8 +205,10 @@ class Robot:
         if model.body_mocapid[link.root] >= 0:
             notes.append(f"mocap body '{link.name}' stands still")
             keys["kind"] = "static"
-        keys |= self._placed([shapes.shape(geom, link) for geom in kept], shapes, link.pose)
+        keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:
+            if not kept:
+                return keys | {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
             keys["material"] = contacts.material(link.name, kept)
             return self._colored(keys, kept)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
@@ -217,9 +222,9 @@ class Robot:
             keys["material"] = contacts.material(link.name, kept)
         return self._colored(keys, kept)
 
-    def _placed(self, found: list[Shape], shapes: ShapeSource, pose: np.ndarray) -> dict[str, object]:
+    def _placed(self, found: list[Collider], pose: np.ndarray) -> dict[str, object]:
         """Shape, position and rotation."""
-        keys = shapes.keys(found) | {"position": tuple((pose[:3, 3] + 0.0).tolist())}
+        keys = compound.keys(found) | {"position": tuple((pose[:3, 3] + 0.0).tolist())}
         quaternion = quaternion_of(pose[:3, :3])
         return keys | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})
 
