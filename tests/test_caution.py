@@ -105,7 +105,9 @@ def test_the_minimum_is_the_same(other, monkeypatch):
     """Of one energy, with friction as it was lagged where the step begins. Lagged again, stiff contacts turn what the
     tolerance leaves open in their gaps into other loads, and so into another energy."""
     monkeypatch.setattr(newton, "changed", lambda *_: False)
-    simulation = abd.Simulation(wall(), device=NAME)
+    # at the usual tolerance a brick may stop half a millimetre a second short of it in a flat direction
+    usual = abd.Simulation(wall(), device=NAME).model.settings
+    simulation = abd.Simulation(wall(tolerance=1e-6, friction_tolerance=1e-6), device=NAME)
     for _ in range(8):
         simulation.step()
     saved = simulation.checkpoint()
