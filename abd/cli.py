@@ -112,7 +112,7 @@ def _scene_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let bodies that overlap at the start pass through one another, by contact filters",
     )
-    imported = parser.add_argument_group("imported formats", "URDF (xacro too) and MJCF")
+    imported = parser.add_argument_group("imported formats", "URDF (xacro too), MJCF and USD")
     imported.add_argument(
         "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: go on with boxes from inertia [fail]"
     )

@@ -68,6 +68,7 @@ class Loads:
         self._simulation = simulation
         self._constant = bodies.force.copy(), bodies.torque.copy()
         self.force, self.torque = bodies.force.base, bodies.torque.base
+        self._before = self.force.copy(), self.torque.copy()  # in the last frame that is done
         self._entries: list[Load] = []
         self._idle = True
 
@@ -104,7 +105,7 @@ class Loads:
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
             self._add_to(force, torque, one, time, h)
-        jumping = jumps(self.force, force) | jumps(self.torque, torque)
+        jumping = jumps(self._before[0], force) | jumps(self._before[1], torque)
         if jumping.any():
             self._simulation.stepper.jump(jumping)
         self.force[:], self.torque[:] = force, torque
@@ -113,6 +114,7 @@ class Loads:
 
     def after_step(self) -> None:
         """A frame is done: those whose time is over come off."""
+        self._before = self.force.copy(), self.torque.copy()
         for one in [one for one in self._entries if one.left is not None]:
             one.left -= 1
             if one.left == 0:
@@ -137,6 +139,7 @@ class Loads:
         self._entries = [one for one in self._entries if callable(one.vector)]
         self._idle = False
         self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
+        self._before = self.force.copy(), self.torque.copy()
         views, names = self._simulation.bodies, self._simulation.model.bodies.names
         kinds, values = np.reshape(saved["kind"], (-1, 3)), np.reshape(saved["values"], (-1, 6))
         for body, (couple, turns, left), row in zip(np.atleast_1d(saved["body"]), kinds, values):

@@ -25,7 +25,6 @@ myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
-autodoc_class_signature = "separated"
 autodoc_default_options = {"members": True, "exclude-members": "__init__, __new__"}
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True

@@ -20,8 +20,9 @@ from abd.contact.surfaces import Surfaces
 from abd.model import Kind, Model
 from abd.potentials import contact
 from cuda_kernels import affine, surfaces
-from cuda_kernels.ccd import ANY_GAP, MAX_ADVANCES, is_far, march
+from cuda_kernels.ccd import MAX_ADVANCES, WITHIN, is_far, march
 from cuda_kernels.contact import pair_approaches
+from cuda_kernels.pair_law import activation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -46,9 +47,10 @@ def march_alone(
     c = candidates[k]
     alpha[k] = limit
     if not is_far(approach[c[0]], gap[k], limit):
-        alpha[k] = march(
-            s, path, pairs[c[0]][0], pairs[c[0]][1], c, minimum, limit, gap[k], approach[c[0]], ANY_GAP, MAX_ADVANCES
-        )
+        i = pairs[c[0]][0]
+        j = pairs[c[0]][1]
+        least = WITHIN * activation(s.between, i, j)
+        alpha[k] = march(s, path, i, j, c, minimum, limit, gap[k], approach[c[0]], least, MAX_ADVANCES)
 
 
 def upload_path(path: Path):

@@ -53,6 +53,29 @@ def test_a_run_is_certified_with_its_filters(tmp_path):
     assert load_tool("certify").certify(tmp_path / "run").ok
 
 
+def test_overlaps_and_what_is_stuck_are_filtered_on_demand(tmp_path):
+    scene = abd.Scene(gravity=(0, 0, 0), output={"frames": 2})
+    for name, x in (("left", -1.0), ("right", 1.0)):
+        scene.add_body(name, box=(1, 1, 1), position=(x, 0, 0), kind="static")
+    scene.add_body("wedged", box=(1, 1, 1))
+    scene.add_body("apart", box=(1, 1, 1), position=(0, 5, 0))
+    scene.add_body("inside", box=(1, 1, 1), position=(0, 5.5, 0.2))
+    scene.add_body("ground", half_space={"offset": -0.4}, material="soft")
+    scene.add_material("soft")
+    scene.save(tmp_path / "scene.toml")
+    with pytest.raises(SceneError, match="'ground'"):
+        abd.load(tmp_path / "scene.toml", allow_overlaps=True).started()
+    scene.spec.body.pop()
+    scene.save(tmp_path / "scene.toml")
+    with pytest.raises(SceneError, match="'inside'"):
+        abd.load(tmp_path / "scene.toml").started()
+    loaded = abd.load(tmp_path / "scene.toml", allow_overlaps=True)
+    pairs = {tuple(sorted(one.bodies)) for one in loaded.spec.contact_filter}
+    assert pairs == {("left", "wedged"), ("right", "wedged"), ("apart", "inside")}
+    assert any("overlaps at the start" in note and "'inside'" in note for note in loaded.notes)
+    assert loaded.started().notes == loaded.notes, "nothing was moved"
+
+
 def test_wrong_filters_are_told():
     scene = abd.Scene()
     scene.add_body("a", box=(1, 1, 1))
@@ -67,7 +90,9 @@ def test_components_and_disabled_bodies():
     scene = abd.Scene()
     twins = {
         "vertices": [(x + d, y, z) for x in (0, 2) for d, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))],
-        "triangles": [tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))],
+        "triangles": [
+            tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
+        ],
     }
     scene.add_body("two", surface=twins, split_components=True)
     scene.add_body("off", box=(1, 1, 1), enabled=False)

@@ -21,11 +21,10 @@ def example(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_has_fewer_than_forty_lines_and_thirty_that_do_something(path):
+def test_an_example_has_fewer_than_thirty_lines(path):
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert len(lines) < 40
-    code = [line for line in lines if line.strip() and not line.lstrip().startswith(("#", '"""', "import", "from"))]
-    assert len(code) < 30
+    assert len(lines) < 30
+    assert max(map(len, lines)) <= 120
 
 
 def test_every_example_is_run_here():
@@ -36,9 +35,9 @@ def test_every_example_is_run_here():
 
 
 def test_dominoes_fall(capsys):
-    fallen = example("dominoes").main(count=4, duration=0.7)
-    assert len(fallen) == 4
-    assert "4 of 4 dominoes" in capsys.readouterr().out
+    fallen = example("dominoes").main(count=2, duration=0.4)
+    assert len(fallen) == 2
+    assert "2 of 2 dominoes" in capsys.readouterr().out
 
 
 def test_the_arm_pushes(capsys):

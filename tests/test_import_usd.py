@@ -10,7 +10,7 @@ import pytest
 import abd
 from abd.errors import SceneError
 
-pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd[usd]'")
+pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt  # noqa: E402
 
 WORLD = "/World"

@@ -51,7 +51,7 @@ def test_without_newton_one_line_says_what_to_install():
     import abd.newton as adapter
 
     with pytest.raises(
-        MissingLibrary, match=r"abd.newton needs newton, which is not installed: pip install 'abd\[newton\]'"
+        MissingLibrary, match=r"abd.newton needs newton, which is not installed: pip install 'abd-solver\[newton\]'"
     ):
         _ = adapter.SolverABD
 

@@ -21,14 +21,15 @@ from abd.scene.frames import triad  # noqa: E402
 
 @dataclass(frozen=True)
 class Run:
-    """Centres (t, n, 3) and rotations (t, n, 3, 3) at the samples, energies [J] of ours; Newton iterations and CPU time
-    [ms] per step; largest strain of ours."""
+    """Centres (t, n, 3) and rotations (t, n, 3, 3) at the samples; Newton iterations and CPU time [ms] per step; of ours
+    energies and kinetic ones of all steps [J], and the largest strain."""
 
     centres: np.ndarray
     rotations: np.ndarray
     newton: float
     milliseconds: float
     energies: np.ndarray
+    kinetic: np.ndarray | float = 0.0
     strain: float = 0.0
 
 
@@ -84,18 +85,19 @@ def run_ours(mechanism: Mechanism, h: float, samples: int, device: str = "cpu", 
     simulation = abd.Simulation(scene, device=device)
     first, last = abd.Simulation(scene, device=device), round(mechanism.duration / h)
     first.step()  # what is compiled and found once per process
-    poses, energies, newton, strain, cpu = [], [], 0, 0.0, 0.0
+    poses, energies, kinetic, newton, strain, cpu = [], [], [], 0, 0.0, 0.0
     for step in range(1, last + 1):
         begin = process_time()
         report = simulation.step()
         cpu += process_time() - begin
         newton += report.newton_iterations
         strain = max(strain, report.max_orthogonality_error)
+        kinetic.append(report.energy["kinetic"])
         energies.append(sum(report.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")))
         if step * samples % last == 0:
             poses.append(simulation.model.user_transform(simulation.stepper.q))
     poses = np.array(poses)
-    facts = (newton / last, 1e3 * cpu / last, np.array(energies), strain)
+    facts = (newton / last, 1e3 * cpu / last, np.array(energies), np.array(kinetic), strain)
     return Run(poses[:, :, :3, 3], poses[:, :, :3, :3], *facts)
 
 

@@ -32,8 +32,8 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     part = path.with_name(path.stem + ".part.usdc")
     part.unlink(missing_ok=True)
     layer = Sdf.Layer.CreateNew(str(part))
-    _Writer(layer, scenery).write()
     try:
+        _Writer(layer, scenery).write()
         if path.suffix.lower() == ".usda":
             layer.Export(str(path))
         elif path.suffix.lower() == ".usdz":

@@ -11,7 +11,9 @@ from abd.state import State
 OF_BODIES = ("touching", "acting", "remembers", "forces", "pace", "calm")
 OF_ROWS = ("joint_multiplier", "joint_law", "joint_parameters", "joint_ch2")
 OF_LINEAR = ("joint_linear", "joint_stiffness", "joint_shift", "joint_linear_ch2")
-"""Entries of `State.extra` that belong to bodies, to measured rows and to linear rows."""
+OF_PAIRS = (("law_key", "law_activation", "law_factor"), ("stick_key", "stick_kind", "stick_point", "stick_share"))
+"""Entries of `State.extra` that belong to bodies, to measured rows and to linear rows; tables with a key for pairs of bodies,
+``a n + b`` of n, in front."""
 
 
 def merged(model: Model, system: JointSystem, start: State, parts: list[tuple[np.ndarray, State]], h: float) -> State:
@@ -40,7 +42,8 @@ def merged(model: Model, system: JointSystem, start: State, parts: list[tuple[np
     history = [one.extra["joint_history"].reshape(4, -1).T for one in states]
     extra["joint_history"] = _chosen(history, measured[term]).T.ravel()
     extra["loaded"] = np.max([one.extra["loaded"] for one in states], axis=0)
-    extra |= _own_laws(n, parts)
+    for names in OF_PAIRS:
+        extra |= _of_pairs(n, parts, names)
     return State(
         q=_chosen([one.q for one in states], part),
         qd=_chosen([one.qd for one in states], part),
@@ -72,17 +75,17 @@ def _parts_of(ends, part: np.ndarray) -> np.ndarray:
     return np.maximum(ground[ends.child], ground[ends.parent])
 
 
-def _own_laws(n: int, parts: list[tuple[np.ndarray, State]]) -> dict[str, np.ndarray]:
-    """Own laws of the pairs of bodies that were not separated: two of different parts are."""
-    names = ("law_key", "law_activation", "law_factor")
-    found = []
+def _of_pairs(n: int, parts: list[tuple[np.ndarray, State]], names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Rows of tables of pairs of bodies, sorted by key, without pairs of different parts: those have separated."""
+    columns: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for number, (who, state) in enumerate(parts):
-        key = state.extra["law_key"]
-        mine = who[key // n] | who[key % n]
+        key = state.extra[names[0]]
         others = np.any([other for other, _ in parts if other is not who], axis=0)
-        apart = others[key // n] | others[key % n]
-        kept = mine & ~apart if number else ~apart
-        found.append([state.extra[name][kept] for name in names])
-    table = [np.concatenate(column) for column in zip(*found, strict=True)]
-    order = np.argsort(table[0], kind="stable")
-    return {name: column[order] for name, column in zip(names, table, strict=True)}
+        mine, apart = (chosen[key // n] | chosen[key % n] for chosen in (who, others))
+        kept = ~apart & (mine | (number == 0))
+        for name, values in columns.items():
+            value = state.extra[name]
+            values.append(value[np.repeat(kept, len(value) // max(len(key), 1))])
+    table = {name: np.concatenate(values) for name, values in columns.items()}
+    order = np.argsort(table[names[0]], kind="stable")
+    return {name: values.reshape(len(order), -1)[order].ravel() if len(order) else values for name, values in table.items()}

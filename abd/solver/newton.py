@@ -136,7 +136,13 @@ def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: f
 
 
 def solve_step(
-    backend, settings, h: float, stiffness, progress: Progress, loaded: bool = False, watch: Callable[[], None] | None = None
+    backend,
+    settings,
+    h: float,
+    stiffness,
+    progress: Progress,
+    loaded: bool = False,
+    watch: Callable[[], None] | None = None,
 ) -> bool:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
     one, once more where contacts were made or loaded in the step (`abd.solver.lagging`).

@@ -13,7 +13,13 @@ from abd.solver.progress import Progress, not_converged
 
 
 def minimise_resident(
-    backend, settings, h: float, tolerance: float, stiffness, progress: Progress, watch: Callable[[], None] | None = None
+    backend,
+    settings,
+    h: float,
+    tolerance: float,
+    stiffness,
+    progress: Progress,
+    watch: Callable[[], None] | None = None,
 ) -> None:
     """As `minimise`, with the tolerance [m/s] that holds.
 

@@ -2,23 +2,25 @@
 
 A step is inelastic: at its end, bodies that have struck each other move together. For every pair k of bodies in contact let
 P_k be the impulse of its contacts in the step as a pair of wrenches, ``P_k . v`` is then its normal velocity times the size of
-the impulse. A pair *strikes* if it closed faster than ``max(2 |g| h, 2 tolerance)`` before the step: what is slower rests. The
-velocities v' at the end of the step become
+the impulse. A pair *strikes* if it closes faster than ``max(2 |g| h, 2 tolerance)``: what is slower rests.
 
-    v+ = v' + W sum_k s_k P_k,        P_k . v+ = -e_k P_k . v       for pairs that strike, s_k >= -1,
-                                      P_k . v+ <= max(0, P_k . v)   for others, s_k >= -1,
-                                      P_k . v+ >= 0                 for others, s_k >= 0
+Who strikes whom is found in rounds (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact"),
+from the velocities w = v before the step: all pairs that close at the time, and they alone, are reflected together,
 
-with v the velocities before the step, and W the inverse of the mass matrix of the rigid motions that joints and fixed degrees
-of freedom allow. So an impact ends in the step in which contact first acts, however little of the momentum it took: what
-is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the third keeps
-what a struck body rests on. Without forces the gain of energy is
+    w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
-    T(v+) - T(v) = 1/2 sum_k (1 + s_k) P_k . (v+ + v) = 1/2 sum_k (1 + s_k) (1 - e_k) P_k . v <= 0
+e_k = 0 for what rests, until nothing closes. W is the inverse of the mass matrix of the rigid motions that joints and fixed
+degrees of freedom allow. So an impact runs through a row of balls in touch pair by pair, and the last one leaves; a plank that
+falls flat on two posts strikes both at once. A round adds no energy if the e_k are equal: it is the inelastic solution of the
+pairs, and the share e beyond. With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
 
-over pairs that strike; those struck through others add nothing: P_k . v and P_k . v+ vanish. Pairs that meet in one step
-strike at once, in the measure of their impulses: a ball that hits a row of balls in touch is thrown back by the row, and the
-row goes on as one. The impulses are rigid ones, which excite no strain.
+    v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
+                                      P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
+                                      P_k . v+ >= 0                  for others, s_k >= 0,
+
+so that what else acts in the step stays. An impact ends in the step in which contact first acts, however little of the momentum
+it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
+third keeps what a struck body rests on. The impulses are rigid ones, which excite no strain.
 
 Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
 the first body, against its slip.
@@ -39,7 +41,11 @@ from abd.joints.rigid_rows import Part
 from abd.model import Kind, Model
 
 SWEEPS = 500
-"""Gauss-Seidel sweeps over the pairs of a step, at most."""
+"""Gauss-Seidel sweeps over the pairs, at most."""
+ROUNDS = 300
+"""Rounds of reflections, at most; what closes after them meets without restitution."""
+CLOSES = 1e-7
+"""Normal velocity from which a pair closes, of the fastest one."""
 SETTLED = 1e-10
 """Largest change of a normal velocity in the last sweep, of the fastest closing one."""
 
@@ -108,27 +114,30 @@ class Restitution:
         (q, qd), i, j = after, *strikes.pairs.T
         material = self.model.bodies.material
         e = self.table[material[i], material[j]]
-        given, e = np.isfinite(e), np.nan_to_num(e)
+        said, e = np.isfinite(e), np.nan_to_num(e)
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
         closing, left = _power(strikes, then), _power(strikes, now)
         least = 2.0 * max(h * np.linalg.norm(self.settings.gravity), self.settings.tolerance)
         strikes_now = closing < -least * size
-        pushed = given & (left - np.maximum(closing, 0.0) > 2.0 * self.settings.tolerance * size)
-        if not (strikes_now & given).any() and not pushed.any():
+        pushed = said & (left - np.maximum(closing, 0.0) > 2.0 * self.settings.tolerance * size)
+        if not (strikes_now & said).any() and not pushed.any():
             return None
-        system = self._mobility(q, np.flatnonzero((strikes_now & given) | pushed), strikes)
+        system = self._mobility(q, np.flatnonzero((strikes_now & said) | pushed), strikes)
         mine = system.chosen
         part = Strikes(strikes.pairs[mine], strikes.impulses[mine], strikes.center[mine])
-        target, high = self._bounds(part, closing[mine], left[mine], e[mine], strikes_now[mine], h, system.jointed)
         P = _rows(part, len(q))
         X = system.apply(P.T)
-        s = _solve(P @ X, left[mine], target, high, strikes_now[mine], size[mine])
+        A, closing, left, size = np.asarray(P @ X), closing[mine], left[mine], size[mine]
+        met = self._met(part, closing, left, h, system.jointed)
+        target, struck = _reflected(A, met, e[mine], least, size)
+        law = target, np.maximum(closing, 0.0), struck, size
+        s = _solve(A, left, *law)
         added, friction = X @ s, np.zeros(6 * len(q))
         pull = self._friction(part, s, now.ravel() + added, system)
         if pull is not None:
             friction = system.apply(pull)
-            s_rubbed = _solve(P @ X, left[mine] + P @ friction, target, high, strikes_now[mine], size[mine])
+            s_rubbed = _solve(A, left + P @ friction, *law)
             rubbed = X @ s_rubbed + friction
             if self._energy(q, now.ravel() + rubbed) <= self._energy(q, now.ravel() + added):
                 added, s = rubbed, s_rubbed
@@ -144,17 +153,15 @@ class Restitution:
         out[changed, 3:] += turned.reshape(-1, 9)
         return out, changed, work
 
-    def _bounds(self, part: Strikes, closing, left, e, strikes_now, h: float, jointed: bool):
-        """Normal powers (k,): those of pairs that strike, and the largest ones of the others."""
-        speed = np.zeros(len(e))
+    def _met(self, part: Strikes, closing, left, h: float, jointed: bool) -> np.ndarray:
+        """Normal powers (k,) where the pairs met: with the part of what gravity gives in a step that it gave until then."""
+        speed = np.zeros(len(closing))
         if not jointed:
             for body, impulse in zip(part.pairs.T, part.impulses.transpose(1, 0, 2), strict=True):
                 speed += np.where(self.dynamic[body], impulse[:, :3] @ self.settings.gravity * h, 0.0)
         falls = closing + speed
         waits = np.clip(left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
-        struck = closing + waits * speed
-        target = np.where(strikes_now, -e * np.minimum(struck, 0.0), 0.0)
-        return target, np.maximum(closing, 0.0)
+        return closing + waits * speed
 
     def _friction(self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility) -> np.ndarray | None:
         """(6 n,) impulses of friction for what is added, None without any."""
@@ -286,9 +293,49 @@ class Mobility:
         return moved
 
 
-def _solve(A, power, target, high, strikes_now, size) -> np.ndarray:
+def _reflected(A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
+    """Normal powers (k,) after rounds of reflections, until nothing closes, and which pairs (k,) they have struck.
+
+    Args:
+        A: (k, k) powers per factor on the impulses; power: (k,) before.
+        e: (k,) restitution of what closes faster than `least` [m/s]; size: (k,) of the impulses [N s].
+    """
+    struck, power = np.zeros(len(power), dtype=bool), power.copy()
+    fastest = max(float((np.abs(power) / size).max()), 1e-300)
+    for _ in range(ROUNDS):
+        rows = np.flatnonzero(power < -CLOSES * fastest * size)
+        bounces = power[rows] < -least * size[rows]
+        if not bounces.any():
+            break
+        goal = np.where(bounces, -e[rows] * power[rows], 0.0)
+        more = _complementary(A[np.ix_(rows, rows)], power[rows] - goal, size[rows])
+        struck[rows] |= more > 0.0
+        power += A[:, rows] @ more
+    more = _complementary(A, power, size)
+    return power + A @ more, struck | (more > 0.0)
+
+
+def _complementary(A, power, size) -> np.ndarray:
+    """(k,) factors x >= 0 with ``A x + power >= 0``, one of both zero, by projected Gauss-Seidel in the order of the pairs."""
+    x, power, diagonal = np.zeros(len(power)), power.copy(), np.diag(A)
+    gives = np.flatnonzero(diagonal > 1e-14 * diagonal.max(initial=0.0))
+    fastest = max(float((np.abs(power) / size).max(initial=0.0)), 1e-300)
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for k in gives:
+            wanted = max(x[k] - power[k] / diagonal[k], 0.0)
+            change = wanted - x[k]
+            if change != 0.0:
+                x[k] = wanted
+                power += change * A[:, k]
+                largest = max(largest, abs(change) * diagonal[k] / size[k])
+        if largest <= SETTLED * fastest:
+            break
+    return x
+
+
+def _solve(A, power, target, high, struck, size) -> np.ndarray:
     """(k,) factors s by projected Gauss-Seidel, in the order of the pairs."""
-    A = np.asarray(A)
     s, diagonal = np.zeros(len(power)), np.maximum(np.diag(A), 1e-300)
     power = power.copy()
     fastest = max(float((np.abs(power) / size).max()), float((np.abs(target) / size).max()), 1e-300)
@@ -296,7 +343,7 @@ def _solve(A, power, target, high, strikes_now, size) -> np.ndarray:
         largest = 0.0
         for k in range(len(s)):
             free = power[k] - diagonal[k] * s[k]  # without this pair's
-            if strikes_now[k]:
+            if struck[k]:
                 wanted = max((target[k] - free) / diagonal[k], -1.0)
             elif free > high[k]:
                 wanted = max((high[k] - free) / diagonal[k], -1.0)

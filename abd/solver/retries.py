@@ -239,6 +239,7 @@ class Retries:
         self.separate -= 1
         self._return_to(start)
         last = merged(stepper.model, stepper.joints, start.state, [(run.plan.who, run.end.state) for run in runs], h)
+        stepper.leave_out(stepper.nobody)
         stepper.restore(last)
         for run in runs:
             stepper.work = stepper.work.plus(run.end.work, start.work)

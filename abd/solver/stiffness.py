@@ -67,8 +67,8 @@ class ContactStiffness:
         self.gap = gap
         if not (tight or blocked):
             return False
-        # deep in its activation the force goes as 1 over the gap
-        growth = min(max(2.0, TIGHT_GAP / max(gap, 1e-300)), MOST)
+        # deep in its activation the force goes as 1 over the gap; whole powers of two, which rounding of the gap hardly tips
+        growth = min(2.0 ** max(1.0, np.ceil(np.log2(TIGHT_GAP / max(gap, 1e-300)))), MOST)
         return self._stiffen(backend, max(TIGHT_GAP, 2.0 * gap), growth)
 
     def _stiffen(self, backend, within: float, growth: float) -> bool:

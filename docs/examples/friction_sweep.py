@@ -18,9 +18,8 @@ def main(coefficients=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5) -> 
         scene.add_body("slope", half_space={})
         scene.add_body("block", box=(0.2, 0.2, 0.1), position=(0, 0, 0.0501))
         sim = abd.run(scene, duration=duration, device="cpu")
-        speed = sim.bodies["block"].linear_velocity[0]
         coulomb = max(0.0, 9.81 * (math.sin(SLOPE) - mu * math.cos(SLOPE)))
-        rows.append({"mu": mu, "measured": speed / duration, "coulomb": coulomb})
+        rows.append({"mu": mu, "measured": sim.bodies["block"].linear_velocity[0] / duration, "coulomb": coulomb})
     table = pandas.DataFrame(rows).set_index("mu")
     print(table.round(4))
     return table

@@ -19,7 +19,6 @@ def main(rows: int = 6, duration: float = 1.0) -> abd.Simulation:
     scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0.75), drive=drive | swing, **joint)
     scene.add_hinge("elbow", "upper", "lower", anchor=(0, 0, 0.25), drive=drive | level, **joint)
     scene.add_hinge("wrist", "lower", "gripper", anchor=(0.5, 0, 0.25), drive=drive, **joint)
-
     sim = abd.run(scene, duration=duration, device="cpu", progress=True)
     for patch in sim.contacts("gripper").patches():
         print(f"{' and '.join(patch.bodies)}: {patch.force.round(2)} N, {'sticks' if patch.sticks else 'slides'}")

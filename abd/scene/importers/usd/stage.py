@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.optional import required
 from abd.scene.importers.formats import ImportOptions
 
-INSTALL = "pip install 'abd-solver[usd]', or pip install usd-core"
 STANDARD_GRAVITY = 9.81
 """[m/s^2] where a stage names none."""
 MOST_BYTES = 1 << 30
@@ -21,13 +21,11 @@ def modules():
     """The modules Usd, UsdGeom and UsdPhysics.
 
     Raises:
-        SceneError: they are not installed.
+        MissingLibrary: they are not installed.
     """
-    try:
-        from pxr import Usd, UsdGeom, UsdPhysics
-    except ImportError as error:
-        message = "USD stages are read with OpenUSD (usd-core), which is not installed"
-        raise SceneError([Problem(message, remedy=INSTALL)]) from error
+    required("pxr", "usd", "usd-core", "reading USD")
+    from pxr import Usd, UsdGeom, UsdPhysics
+
     return Usd, UsdGeom, UsdPhysics
 
 
