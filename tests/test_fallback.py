@@ -59,7 +59,8 @@ CASES = {
     "no driver": (
         {"driver": None, "said": "Could not find or load the NVIDIA CUDA driver"},
         "there is no NVIDIA driver (Could not find or load the NVIDIA CUDA driver)",
-        "install NVIDIA's driver (its `nvidia-smi` must list the GPU), then pip install 'abd-solver[gpu]', or pip install -e '.[gpu]'",
+        "install NVIDIA's driver (its `nvidia-smi` must list the GPU), then pip install 'abd-solver[gpu]', "
+        "or pip install -e '.[gpu]'",
     ),
     "no device": ({"driver": (13, 0)}, "the driver, for CUDA 13.0, lists none", "see what `nvidia-smi` lists"),
     "old driver": (
