@@ -376,7 +376,7 @@ STRUCTS = {
         surfaces_definition.Surfaces,
         surfaces.Surfaces,
         {"target_dimension"},
-        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material"},
+        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material", "topology", "between"},
     ),
 }
 """Dataclass and struct of one thing, with the fields that only the one or only the other has."""

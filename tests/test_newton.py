@@ -230,4 +230,6 @@ def test_energy_of_a_landing_stack_never_grows(mu):
     largest = max(report.energy["kinetic"] for report in reports)
     assert sum(report.contacts for report in reports) > 0
     assert np.diff(totals).max() <= 1e-3 * largest
-    assert np.all(np.diff(work) <= 0.0) and (work[-1] < 0.0) == (mu > 0.0)
+    # the springs of contacts that stick give back what they store, mu N eps_v dt at most
+    stored = mu * 24.0 * 9.81 * 1e-5
+    assert np.diff(work).max() <= stored and (work[-1] < 0.0) == (mu > 0.0)
