@@ -212,7 +212,7 @@ def test_plot(scene, capsys):
     assert run(scene, "--quiet") == 0
     assert main(["plot", "runs/fall-1", "--format", "png"]) == 0
     drawn = capsys.readouterr().out.split()
-    assert drawn == [f"runs/fall-1/{name}.png" for name in ("energy", "gap", "iterations")]
+    assert drawn == [f"runs/fall-1/{name}.png" for name in ("energy", "momentum", "gap", "iterations", "stages")]
     assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in drawn)
 
 

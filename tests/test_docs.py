@@ -47,7 +47,9 @@ def test_links_and_pictures_lead_somewhere(page):
     found = re.findall(r"\]\(([^)#\s]+)", text)
     found += re.findall(r"^```\{(?:image|literalinclude|include)\} (\S+)", text, re.MULTILINE)
     for target in found:
-        assert target.startswith("http") or (page.parent / target).is_file(), target
+        # pages that follow from the code are written when the documentation is built, which tells of links that lead nowhere
+        made = target.startswith("http") or "_generated/" in target
+        assert made or (page.parent / target).is_file(), target
 
 
 def test_every_page_is_in_the_index():

@@ -132,3 +132,21 @@ def test_what_stands_far_away_does_not_matter():
         return simulation.stepper.qd[1:4]
 
     np.testing.assert_allclose(paths(True), paths(False), atol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-16, 1e-9])
+def test_a_box_that_touches_a_slope_slides_as_one_that_is_near(gap):
+    """Rounding decides on which side of the slope its corners are."""
+    slope, h, steps = 0.5, 0.01, 5
+    normal = np.array([np.sin(slope), 0.0, np.cos(slope)])
+    scene = abd.Scene(solver={"dt": h, "integrator": "bdf1"})
+    scene.add_material("default", mu=0.3)
+    scene.add_body("slope", half_space={"normal": normal.tolist()})
+    turned = {"order": "xyz", "degrees": [0, np.degrees(slope), 0]}
+    scene.add_body("box", box=(0.2, 0.2, 0.2), mass=1.0, position=(0.1 + gap) * normal, euler=turned)
+    sim = abd.Simulation(scene, device=NAME)
+    assert any("set apart" in note for note in sim.model.notes)
+    for _ in range(steps):
+        assert sim.step().newton_iterations <= 10
+    slid = 9.81 * (np.sin(slope) - 0.3 * np.cos(slope)) * h**2 * steps * (steps + 1) / 2
+    assert sim.bodies["box"].position == pytest.approx(0.1 * normal + slid * np.array([normal[2], 0, -normal[0]]), abs=2e-5)

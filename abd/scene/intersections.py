@@ -26,6 +26,10 @@ from abd.scene.overlap import Placed, overlap
 
 ROUNDING = 1e-6
 """Overlap over the size of the smaller body that counts as touching."""
+DIGITS = 64.0 * np.finfo(float).eps
+"""Gap over the largest coordinate that is rounding."""
+TOUCH = 1e-2
+"""Gap over the overlap that counts as touching, up to which bodies touch as well."""
 LISTED = 10
 """Deep pairs that are told one by one."""
 MOST_DEEP = 300
@@ -119,15 +123,18 @@ class Surveyor:
             moved: (n,) bool, bodies of which one at least must be in a pair; None for all pairs.
         """
         low, high = self._boxes(q)
+        digits = DIGITS * float(np.nanmax(np.abs([low, high]), initial=0.0))
         first, second = self._candidates(low, high, margin, moved)
         gap, along = self.hulls.gaps(self.model.bodies.mesh, q, (low + high) / 2.0, first, second)
         gap -= self.separation(first, second)
-        out = Survey()
-        close = np.flatnonzero(gap < max(margin, np.nextafter(0.0, 1.0)))
         rounding = self.rounding(first, second)
-        self._planes(out, q, low, high, margin, moved)
+        out = Survey()
+        touch = np.maximum(digits, TOUCH * rounding)
+        close = np.flatnonzero(gap < np.maximum(margin, touch))
+        self._planes(out, q, low, high, margin, moved, digits)
         for k in close[np.argsort(gap[close], kind="stable")].tolist():
-            self._sort_in(out, q, int(first[k]), int(second[k]), along[k], float(gap[k]), float(rounding[k]))
+            told = gap[k] if gap[k] > touch[k] else min(gap[k], 0.0)
+            self._sort_in(out, q, int(first[k]), int(second[k]), along[k], float(told), float(rounding[k]))
             if len(out.deep) >= MOST_DEEP:
                 break
         return out
@@ -203,8 +210,8 @@ class Surveyor:
         mesh = self.model.bodies.mesh
         return self.hulls.convex(int(mesh[i])) and self.hulls.convex(int(mesh[j]))
 
-    def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None) -> None:
-        """Judge all bodies against all half-spaces."""
+    def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None, digits: float) -> None:
+        """Judge all bodies against all half-spaces; gaps up to `digits` [m] are rounding."""
         bodies = self.model.bodies
         for plane in self.planes.tolist():
             normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
@@ -220,12 +227,13 @@ class Surveyor:
                 vertices = self.model.meshes[bodies.mesh[k]].vertices
                 heights = vertices @ (normal @ q[k, 3:].reshape(3, 3)) + normal @ q[k, :3] - offset
                 gap = float(heights.min() - self.separation(k, plane))
-                if gap >= max(margin, np.nextafter(0.0, 1.0)):
+                touch = max(digits, TOUCH * float(self.rounding(k, plane)))
+                if gap >= max(margin, touch):
                     continue
-                if gap > 0.0:
+                if gap > touch:
                     out.near.append(Way(k, plane, normal, gap))
                 elif gap >= -self.rounding(k, plane):
-                    out.touching.append(Way(k, plane, normal, gap))
+                    out.touching.append(Way(k, plane, normal, min(gap, 0.0)))
                 else:
                     out.deep.append((k, plane, -gap))
 
