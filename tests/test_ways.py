@@ -250,7 +250,7 @@ def test_nothing_passes(name):
     assert row["failed"] == row["passed"] == 0, row
     # whether iterates walk around one another is their own affair, but somewhere they do
     assert row["refused"] > 0 or name in ("box at kinematic plate", "rod at rod"), row
-    assert (row["substeps"] > row["steps"]) == (row["refused"] > 0)
+    assert row["substeps"] > row["steps"] or row["refused"] == 0
 
 
 def test_nothing_passes_on_the_definitions():
