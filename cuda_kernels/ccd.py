@@ -37,7 +37,7 @@ ENOUGH = wp.constant(wp.float64(0.2))
 """Share of the initial gap at which the march ends."""
 LEFT = wp.constant(wp.float64(0.19))
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
-WITHIN = wp.constant(wp.float64(0.5))
+WITHIN = wp.constant(wp.float64(0.9))
 """Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
 BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
 """How far beyond an impact that was found others march: no rounding near their end decides which one is first."""

@@ -31,7 +31,7 @@ ENOUGH = 0.2
 """Share of the initial gap at which the march ends."""
 LEFT = 0.19
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
-WITHIN = 0.5
+WITHIN = 0.9
 """Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
 STRAINED = 0.75
 """Strain along the path beyond which the second body is no frame to prove anything in."""
