@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from abd.joints.custom import RowFlags
     from abd.model import WORLD
     from abd.scene.scene import Scene, load
-    from abd.simulation import Simulation
+    from abd.simulation import Simulation, run
 
 __version__ = "0.1.0"
-__all__ = ["WORLD", "RowFlags", "Scene", "Simulation", "__version__", "errors", "joint_type", "load"]
+__all__ = ["WORLD", "RowFlags", "Scene", "Simulation", "__version__", "errors", "joint_type", "load", "run"]
 
 _HOMES = {
     "WORLD": "abd.model",
@@ -27,6 +27,7 @@ _HOMES = {
     "errors": "abd.errors",
     "joint_type": "abd.custom_joints",
     "load": "abd.scene.scene",
+    "run": "abd.simulation",
 }
 
 

@@ -163,6 +163,35 @@ class BodyView:
         """Take off all that `apply_force` and `apply_torque` put on; the scene's own force and torque stay."""
         self._simulation.loads.clear(self.index)
 
+    # contact --------------------------------------------------------------------------------------------------------
+
+    @property
+    def contact_force(self) -> np.ndarray:
+        """(3,) sum of all contact forces on it [N], friction included."""
+        return self._simulation.contacts().on(self.index)[:3]
+
+    def contact_wrench(self, about=None) -> tuple[np.ndarray, np.ndarray]:
+        """Force (3,) [N] and torque (3,) [N m] of all contacts on it, in world axes.
+
+        Args:
+            about: (3,) point of the world that the torque is about [m]; the centre of mass by default.
+
+        Raises:
+            ValueError: not three finite numbers.
+        """
+        wrench = self._simulation.contacts().on(self.index)
+        force, torque = wrench[:3], wrench[3:]
+        if about is not None:
+            arm = self._simulation.stepper.q[self.index, :3] - three_numbers(about, "the point of a contact wrench")
+            torque = torque + np.cross(arm, force)
+        return force, torque
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Names of the bodies that it touches."""
+        pairs = {name for pair in self._simulation.contacts(self).bodies for name in pair}
+        return tuple(sorted(pairs - {self.name}))
+
     def _must_be_dynamic(self, what: str) -> None:
         if self.kind != "dynamic":
             raise ValueError(f"the {what} of body '{self.name}' cannot be set: it is {self.kind}")

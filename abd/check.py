@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from abd.contact.pair_law import PairLaw
 from abd.joint_list import JointList
 from abd.model import Kind, Model
 
@@ -31,10 +32,17 @@ def summary(model: Model) -> list[str]:
     if model.joints:
         lines.extend(_mechanisms(model))
     lines.append(
-        f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, "
-        f"tolerance {settings.tolerance:.3g} m/s, d_hat {settings.d_hat:.3g} m"
+        f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, contact within {_activations(model)} m"
     )
+    lines.append(f"scales: tolerance {settings.tolerance:.3g} m/s, {_kappa(model)}")
     return lines + [f"note: {note}" for note in model.notes]
+
+
+def _activations(model: Model) -> str:
+    """Gaps below which bodies act on one another: one number, or the smallest and the largest."""
+    own = PairLaw(model).d_hat
+    low, high = (f"{value:.3g}" for value in (own.min(initial=np.inf), own.max(initial=0.0)))
+    return low if low == high else f"{low} .. {high}"
 
 
 MECHANISMS_SHOWN = 5
@@ -58,6 +66,15 @@ def _mechanisms(model: Model) -> list[str]:
     if len(found) > MECHANISMS_SHOWN:
         lines.append(f"and {len(found) - MECHANISMS_SHOWN} more mechanisms")
     return lines
+
+
+def _kappa(model: Model) -> str:
+    """Range of the stiffness of the dynamic bodies."""
+    kappa = model.bodies.kappa[model.bodies.kind == Kind.DYNAMIC]
+    if len(kappa) == 0:
+        return "no kappa: no dynamic body"
+    low, high = kappa.min(), kappa.max()
+    return f"kappa {low:.2g} Pa" if low == high else f"kappa from {low:.2g} to {high:.2g} Pa"
 
 
 def _masses(model: Model) -> str:

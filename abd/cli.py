@@ -10,7 +10,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.errors import AbdError, SceneError
+from abd.commands import export, plot, render, view
+from abd.errors import AbdError, Problem, SceneError
 
 _MOST_NOTES = 10
 
@@ -58,17 +59,28 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--json", action="store_true", help="JSON on standard output: one object per step, then the report"
     )
+    run.add_argument("--view", action="store_true", help="show it in the browser as it goes; begins when one looks")
+    run.add_argument("--port", type=int, default=8080, help="of the page, the first free one from this on [8080]")
     run.set_defaults(command=_run)
 
     check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
     _scene_arguments(check)
     check.set_defaults(command=_check)
 
-    plot = commands.add_parser("plot", help="draw energy, smallest gap and iterations of a run")
-    plot.add_argument("run", metavar="RUN", help="directory of a run")
-    plot.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the files [svg]")
-    plot.add_argument("--out", metavar="DIR", help="where to put them [the run's directory]")
-    plot.set_defaults(command=_plot)
+    convert = commands.add_parser(
+        "convert",
+        help="turn a robot or a stage into a scene file",
+        description="Write any scene that `abd run` takes as a TOML file, which runs to the same bits and can be edited.",
+    )
+    _scene_arguments(convert)
+    convert.add_argument("out", metavar="OUT", help="the .toml file to write")
+    convert.add_argument("--force", action="store_true", help="replace OUT if it is there")
+    convert.set_defaults(command=_convert)
+
+    plot.add(commands)
+    render.add(commands)
+    view.add(commands)
+    export.add(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which devices there are, what is missing")
     doctor.set_defaults(command=_doctor)
@@ -95,6 +107,39 @@ def _parser() -> argparse.ArgumentParser:
 def _scene_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")
     _override_argument(parser)
+    parser.add_argument(
+        "--allow-overlaps",
+        action="store_true",
+        help="let bodies that overlap at the start pass through one another, by contact filters",
+    )
+    imported = parser.add_argument_group("imported formats", "URDF (xacro too), MJCF and USD")
+    imported.add_argument(
+        "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: go on with boxes from inertia [fail]"
+    )
+    imported.add_argument(
+        "--assets",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="where meshes and packages may be, beside the file's own folder; may be repeated",
+    )
+    imported.add_argument("--keyframe", default="", metavar="NAME", help="name or number of the pose to start in")
+    imported.add_argument("--free-base", action="store_true", help="free the root link, which else stands still")
+
+
+def _scene(arguments):
+    """The scene that the arguments of a command name."""
+    from abd.scene.scene import load
+
+    return load(
+        arguments.scene,
+        arguments.overrides,
+        allow_overlaps=arguments.allow_overlaps,
+        missing_meshes=arguments.missing_meshes,
+        assets=arguments.assets,
+        keyframe=arguments.keyframe,
+        free_base=arguments.free_base,
+    )
 
 
 def _device_argument(parser: argparse.ArgumentParser) -> None:
@@ -136,9 +181,7 @@ def _version() -> str:
 
 def _load(arguments):
     """The scene with its overrides, and its model with a start that is free of intersections."""
-    from abd.scene.scene import load
-
-    scene = load(arguments.scene, arguments.overrides)
+    scene = _scene(arguments)
     return scene, scene.started()
 
 
@@ -153,6 +196,7 @@ def _run(arguments) -> int:
         # As for output.duration: a quotient just above a whole number is that number.
         steps = max(1, math.ceil(arguments.duration / model.settings.dt - 1e-9))
     observer = observer_for(arguments.quiet, arguments.json)
+    observers = [observer]
     for note in model.notes[:_MOST_NOTES]:
         observer.note(note)
     if len(model.notes) > _MOST_NOTES:
@@ -161,7 +205,9 @@ def _run(arguments) -> int:
     choose = latest_directory if arguments.resume else new_directory
     directory = Path(arguments.out) if arguments.out else choose(model.name)
     # Machines read standard output: what libraries print goes elsewhere.
-    with contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext():
+    aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
+    with aside, view.live(scene, arguments.port) if arguments.view else contextlib.nullcontext() as live:
+        observers += [live] if live is not None else []
         outcome = run(
             scene,
             model,
@@ -169,7 +215,7 @@ def _run(arguments) -> int:
             device=arguments.device,
             steps=steps,
             resume=arguments.resume,
-            observers=[observer],
+            observers=observers,
         )
     if outcome.status is Status.FAILED:
         failure = outcome.failure
@@ -200,6 +246,14 @@ def _resume_command(arguments, directory: Path) -> str:
         words += ["--duration", repr(arguments.duration)]
     for override in arguments.overrides:
         words += ["-o", override]
+    words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
+    for folder in arguments.assets:
+        words += ["--assets", folder]
+    if arguments.missing_meshes != "fail":
+        words += ["--missing-meshes", arguments.missing_meshes]
+    if arguments.keyframe:
+        words += ["--keyframe", arguments.keyframe]
+    words += ["--allow-overlaps"] * arguments.allow_overlaps + ["--free-base"] * arguments.free_base
     words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
     return shlex.join(words)
 
@@ -238,9 +292,8 @@ def _energy_lines(report: dict) -> list[str]:
 
 def _check(arguments) -> int:
     from abd.check import summary
-    from abd.scene.scene import load
 
-    scene = load(arguments.scene, arguments.overrides)
+    scene = _scene(arguments)
     model = scene.compile()
     try:
         model = scene.set_free(model)
@@ -250,27 +303,27 @@ def _check(arguments) -> int:
     return 0
 
 
+def _convert(arguments) -> int:
+    out = Path(arguments.out)
+    if out.suffix.lower() != ".toml":
+        raise SceneError([Problem(f"'{out}' is no .toml file", value=str(out), remedy=f"write {out.stem}.toml")])
+    if out.exists() and not arguments.force:
+        raise SceneError([Problem("is there already", file=str(out), remedy="choose another name, or give --force")])
+    scene = _scene(arguments)
+    scene.compile()
+    scene.save(out)
+    for note in scene.notes:
+        print(f"note: {note}")
+    print(f"written to {out}")
+    return 0
+
+
 def _refuse(error: SceneError) -> int:
     """Print all problems of a scene."""
     print(error, file=sys.stderr)
     count = len(error.problems)
     print(f"{count} problem{'s' if count != 1 else ''}", file=sys.stderr)
     return error.exit_status
-
-
-def _plot(arguments) -> int:
-    from abd.io.plots import FIGURES, draw
-    from abd.io.trajectory import Trajectory, trajectory_path
-
-    path = trajectory_path(arguments.run)
-    folder = Path(arguments.out) if arguments.out else path.parent
-    with Trajectory(path) as trajectory:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:
-            target = folder / f"{name}.{arguments.format}"
-            draw(trajectory, name, target)
-            print(target)
-    return 0
 
 
 def _bench(arguments) -> int:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class AbdError(Exception):
@@ -63,8 +67,17 @@ class StepFailure(AbdError):
             "limits" (a range is left already), "passed" (bodies would pass one another in the shortest substep)
             or "memory" (an allocation failed).
         step: index of the frame; time: [s]; bodies: names concerned.
+        islands: (n,) bool, bodies of the islands that failed, where others did not; None where that is not known.
     """
 
-    def __init__(self, reason: str, message: str, step: int = 0, time: float = 0.0, bodies: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        step: int = 0,
+        time: float = 0.0,
+        bodies: tuple[str, ...] = (),
+        islands: np.ndarray | None = None,
+    ):
         super().__init__(message)
-        self.reason, self.step, self.time, self.bodies = reason, step, time, bodies
+        self.reason, self.step, self.time, self.bodies, self.islands = reason, step, time, bodies, islands

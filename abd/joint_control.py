@@ -23,7 +23,8 @@ from abd.joints.coordinate_setter import CoordinateSetter
 from abd.joints.redundancy import CLOSED, open_by
 from abd.joints.stacks import stacks
 from abd.joints.system import Role
-from abd.model import CoordinateSettings, Drive, Joint
+from abd.loads import jumps
+from abd.model import WORLD, CoordinateSettings, Drive, Joint
 
 if TYPE_CHECKING:
     from abd.joints.assembly import Assembly
@@ -63,7 +64,7 @@ class JointControl:
     def replace_joint(self, index: int, joint: Joint) -> None:
         """Put a joint in the place of another one of the same name, type and frames."""
         self._simulation.model.joints[index] = joint
-        self._rebuild()
+        self._rebuild([index])
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
@@ -121,14 +122,22 @@ class JointControl:
             if function is not None:
                 functions[row] = function
         acting.revision += 1
+        if drive.mode in ("force", "pd"):
+            now = self._simulation.time
+            old, new = (np.array([[one.target(now)]]) for one in (settings.drive, drive))
+            if jumps(old, new)[0]:
+                self._jump(index)
         self._note(index, replace(settings, drive=drive))
 
     def apply_force(self, index: int, coordinate: str, force: float) -> None:
         """Constant effort on a coordinate from the next step on [N or N m], beside its drive."""
         settings = settings_of(self._joint(index), coordinate)
         fresh = replace(settings, force=float(force))
+        if jumps(np.array([[settings.force or 0.0]]), np.array([[fresh.force]]))[0]:
+            self._jump(index)
         if settings.force is None:
-            self.replace_settings(index, fresh)
+            self._simulation.model.joints[index] = with_settings(self._joint(index), fresh)
+            self._rebuild([])
             return
         acting = self._simulation.backend.system.acting
         acting.target[self._row(index, coordinate, Role.APPLIED)] = force
@@ -187,10 +196,10 @@ class JointControl:
                 )
                 joints[k] = replace(joint, active=False)
                 self.broken[joint.name] = sim.time
-                found.append(joint.name)
+                found.append(k)
         if found:
-            self._rebuild()
-        return tuple(found)
+            self._rebuild(found)
+        return tuple(joints[k].name for k in found)
 
     # checkpoints --------------------------------------------------------------------------------------------------
 
@@ -212,6 +221,10 @@ class JointControl:
         if any(_differ(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.take_over(joints)
             sim.backend.set_joints(build_system(sim.model))
+
+    def reset(self) -> None:
+        """Bring the joints to what they were at the start."""
+        self.restore({"changes": described(self._start, self._start), "broken": {}, "fast": {}})
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -236,8 +249,14 @@ class JointControl:
         stepper.memory = recounted(sim.backend.system, coordinates, stepper.q, stepper.qd)
         stepper.applied = stepper.opening_laws()
 
-    def _rebuild(self) -> None:
-        """Build the joint system of the present joints; rows that stay keep their memory."""
+    def _jump(self, index: int) -> None:
+        """What a joint does to its bodies changes at once."""
+        joint = self._joint(index)
+        self._simulation.stepper.jump([body for body in (joint.parent, joint.child) if body != WORLD])
+
+    def _rebuild(self, indices: list[int]) -> None:
+        """Build the joint system of the present joints, some of which do something else now; rows that stay keep their
+        memory."""
         sim = self._simulation
         stepper, old = sim.stepper, sim.backend.system
         new = build_system(sim.model)
@@ -246,6 +265,8 @@ class JointControl:
         stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
         sim.backend.set_joints(new)
         stepper.sleep.disturb()
+        for index in indices:
+            self._jump(index)
         sim.forget_readings()
 
 

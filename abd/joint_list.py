@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from abd.model import WORLD, Joint
+from abd.model import WORLD, Joint, Model
 from abd.names import CopyNames, Names
 
 
@@ -136,3 +136,8 @@ class JointList(Sequence):
     def changed_since(self, start: JointList) -> list[int]:
         """Indices of the joints that may differ from those of a list that this one was copied from."""
         return sorted(self.replaced.keys() | start.replaced.keys())
+
+
+def apart(model: Model) -> np.ndarray:
+    """(k, 2) pairs of bodies that cannot touch because a joint joins them or a contact filter names them."""
+    return np.concatenate([JointList.of(model.joints).apart.astype(np.int64), model.filtered])

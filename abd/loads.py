@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from abd.body_view import BodyView
     from abd.simulation import Simulation
 
+JUMP = 0.1
+"""Change of a force from one step to the next, over the larger one of the two, that counts as a jump."""
+
 Given = Sequence[float] | np.ndarray | Callable[[float, "BodyView"], Sequence[float]]
 """A vector, or a function of time [s] and body that returns one."""
 
@@ -65,6 +68,7 @@ class Loads:
         self._simulation = simulation
         self._constant = bodies.force.copy(), bodies.torque.copy()
         self.force, self.torque = bodies.force.base, bodies.torque.base
+        self._before = self.force.copy(), self.torque.copy()  # in the last frame that is done
         self._entries: list[Load] = []
         self._idle = True
 
@@ -87,23 +91,30 @@ class Loads:
         if load in self._entries:
             self._entries.remove(load)
 
-    def clear(self, body: int) -> None:
-        """Take all loads off a body."""
-        self._entries = [one for one in self._entries if one.body != body]
+    def clear(self, body: int | None = None) -> None:
+        """Take all loads off a body, or off all bodies."""
+        self._entries = [one for one in self._entries if body is not None and one.body != body]
 
     def at_work(self, time: float, h: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s]; None where nothing has changed."""
+        """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s]; None where nothing has changed.
+
+        Where one of them jumps, the integrator finds the forces on the body anew (`Stepper.jump`).
+        """
         if self._idle:
             return None
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
             self._add_to(force, torque, one, time, h)
+        jumping = jumps(self._before[0], force) | jumps(self._before[1], torque)
+        if jumping.any():
+            self._simulation.stepper.jump(jumping)
         self.force[:], self.torque[:] = force, torque
         self._idle = not self._entries
         return force, torque
 
     def after_step(self) -> None:
         """A frame is done: those whose time is over come off."""
+        self._before = self.force.copy(), self.torque.copy()
         for one in [one for one in self._entries if one.left is not None]:
             one.left -= 1
             if one.left == 0:
@@ -119,12 +130,16 @@ class Loads:
                 [[one.couple, one.frame == "body", one.left or 0] for one in rows], dtype=np.int64
             ).ravel(),
             "values": np.array([[*one.vector, *at] for one, at in zip(rows, point)], dtype=float).ravel(),
+            "force": self.force.ravel().copy(),
+            "torque": self.torque.ravel().copy(),
         }
 
     def restore(self, saved: dict) -> None:
         """Bring the vectors to those of a checkpoint; functions stay."""
         self._entries = [one for one in self._entries if callable(one.vector)]
         self._idle = False
+        self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
+        self._before = self.force.copy(), self.torque.copy()
         views, names = self._simulation.bodies, self._simulation.model.bodies.names
         kinds, values = np.reshape(saved["kind"], (-1, 3)), np.reshape(saved["values"], (-1, 6))
         for body, (couple, turns, left), row in zip(np.atleast_1d(saved["body"]), kinds, values):
@@ -149,6 +164,12 @@ class Loads:
         force[b] += vector
         if one.at is not None:
             torque[b] += np.cross(then @ (frame[:3, :3] @ one.at + frame[:3, 3]), vector)
+
+
+def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """(n,) bool, whether vectors (n, k) are so different that they are no smooth function of time."""
+    sizes = (np.linalg.norm(one, axis=1) for one in (before, after))
+    return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
 
 def three_numbers(values, what: str) -> np.ndarray:

@@ -80,6 +80,7 @@ class Bodies:
         group: (n,) int32; bodies of one group >= 0 do not collide; -1 belongs to no group.
         world: (n,) int32; bodies of different worlds never interact.
         radius: (n,) thickness of codimensional surfaces [m], added to the separation of every pair.
+        color: (n, 4) red, green, blue and opacity from 0 to 1, for pictures; NaN where none is given.
     """
 
     names: Sequence[str]
@@ -103,6 +104,7 @@ class Bodies:
     group: np.ndarray
     world: np.ndarray
     radius: np.ndarray
+    color: np.ndarray
 
     def __len__(self) -> int:
         return len(self.names)
@@ -274,6 +276,12 @@ class Materials:
     stiffness: np.ndarray
     """Multiplies the contact stiffness of the solver [-]."""
     enabled: np.ndarray
+    restitution: np.ndarray
+    """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
+    rolling: np.ndarray
+    """Torque about the tangent plane over the normal force, at most [m]."""
+    spinning: np.ndarray
+    """Torque about the normal over the normal force, at most [m]."""
 
 
 @dataclass(frozen=True)
@@ -282,13 +290,16 @@ class Settings:
 
     Attributes:
         dt: time step of one frame [s].
-        integrator: "bdf1" or "bdf2".
+        integrator: "generalized_alpha", "bdf1" or "bdf2"; spectral_radius: of generalized alpha [-].
         gravity: (3,) [m/s^2].
-        d_hat: distance at which contact begins to act [m].
+        d_hat: distance at which contact of every pair begins to act [m]; None = by pair (`abd.contact.pair_law`).
         minimum_separation: added to every pair's separation [m].
         barrier: "log", "log_sq" or "cubic".
-        contact_stiffness: kappa_c [J/m^4], [J/m^2] for cubic; None = automatic.
+        contact_set: "minima" (every local minimum of distance counts once) or "ipc" (all pairs of primitives).
+        limit_reach: distance from a limit of a joint at which its barrier begins to act [m].
+        contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: speed below which friction counts as static [m/s].
+        stick: "elastic" (contacts that stick are held by a spring) or "viscous" (they creep, by at most eps_v).
         friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
         tolerance: largest vertex speed of the last Newton step [m/s].
         friction_tolerance: the same while friction acts [m/s]; well below eps_v, or a block near its threshold sticks.
@@ -296,7 +307,8 @@ class Settings:
         retries: how often a failed step is halved before the run stops.
         linear_solver: "auto", "direct" or "pcg".
         linear_tolerance: relative residual of pcg, in the norm of its preconditioner.
-        joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; linear ones hold to 1e-9.
+        joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; None: 1e-8 rad, and that share of the size
+            of the smaller body. Linear ones hold to 1e-9 of its half length (`abd.joints.sizes`).
         kinematic_block: "fail" or "lag": what a kinematic body does whose target is blocked.
         sleep_speed: islands whose vertices all stay below it for `sleep_time` [s] are left alone until something comes
             near [m/s]; 0 = never.
@@ -305,21 +317,25 @@ class Settings:
     """
 
     dt: float = 0.01
-    integrator: str = "bdf1"
+    integrator: str = "generalized_alpha"
+    spectral_radius: float = 0.7
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
-    d_hat: float = 1e-3
+    d_hat: float | None = 1e-3
+    limit_reach: float = 1e-3
     minimum_separation: float = 0.0
     barrier: str = "log"
+    contact_set: str = "minima"
     contact_stiffness: float | None = None
     eps_v: float = 1e-3
+    stick: str = "elastic"
     friction_iterations: int = 1
     tolerance: float = 1e-3
     friction_tolerance: float = 5e-5
     max_newton: int = 100
-    retries: int = 4
+    retries: int = 8
     linear_solver: str = "auto"
     linear_tolerance: float = 1e-4
-    joint_tolerance: float = 1e-8
+    joint_tolerance: float | None = None
     kinematic_block: str = "fail"
     sleep_speed: float = 0.0
     sleep_time: float = 0.5
@@ -343,6 +359,10 @@ class Model:
     couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+    filtered: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.apart`."""
+    camera: dict[str, object] = field(default_factory=dict)
+    """What the scene says of the camera, by the keys of its table; for pictures."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
 

@@ -13,6 +13,9 @@
     "velocity"           likewise                            [m/s]
     "rotation"           body                                rotation matrix of the mesh frame, row by row
     "angular_velocity"   body                                world axes [rad/s]
+    "contact_force"      body, or (body, other body)         of all contacts, or those with the other, on it [N]
+    "contact_wrench"     likewise                            force, and torque about its centre of mass [N, N m]
+    "touches"            likewise                            number of points of contact
     a function           -                                   whatever f(simulation) returns, a number or an array
 
 A joint alone gives its first coordinate. A run whose simulation has sensors from the start writes their values at every
@@ -29,8 +32,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.joints.readings import rigid_motion
+from abd.pandas_tables import table_of
 
 if TYPE_CHECKING:
+    import pandas
+
     from abd.coordinate_view import CoordinateView
     from abd.simulation import Simulation
 
@@ -87,6 +93,21 @@ class Sensor:
         """(k,) values of the moment, without recording them."""
         return np.array(self._read(), dtype=float).ravel()
 
+    def begin_anew(self) -> None:
+        """Forget all records, and record the present state."""
+        self._times.clear()
+        self._values.clear()
+        self.record()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row per record, by time [s], and one column per value.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        values = self.values
+        return table_of({name: values[:, k] for k, name in enumerate(self.columns)}, self.time, "time")
+
     def write_csv(self, path: str | Path) -> None:
         """A line of names, then one line per record: time and values with all their digits."""
         with Path(path).open("w", newline="", encoding="utf-8") as file:
@@ -111,12 +132,17 @@ def sensor(simulation: Simulation, name: str, what: str | Callable, of, every: i
     if what in _OF_COORDINATE:
         coordinate = _coordinate(simulation, of)
         return Sensor(simulation, name, lambda: _OF_COORDINATE[what](coordinate), (coordinate.name,), every)
+    if what in _OF_CONTACT:
+        body, other = of if isinstance(of, tuple) else (of, None)
+        names = [_named(simulation.bodies, one, "body").name for one in (body, other) if one is not None]
+        view, (read, columns) = simulation.bodies[names[0]], _OF_CONTACT[what]
+        return Sensor(simulation, name, lambda: read(simulation.contacts(*names), view.index), columns, every)
     if what in _OF_BODY:
         body, point = of if isinstance(of, tuple) else (of, np.zeros(3))
         view, at = _named(simulation.bodies, body, "body"), np.append(np.asarray(point, dtype=float), 1.0)
         read, columns = _OF_BODY[what]
         return Sensor(simulation, name, lambda: read(simulation, view, at), columns, every)
-    known = ", ".join([*_OF_COORDINATE, *_OF_JOINT, *_OF_BODY])
+    known = ", ".join([*_OF_COORDINATE, *_OF_JOINT, *_OF_BODY, *_OF_CONTACT])
     raise ValueError(f"sensor '{name}': there is no quantity {what!r}; there are {known}, and functions")
 
 
@@ -156,6 +182,11 @@ _OF_JOINT = {
     "multipliers": (lambda joint: joint.multipliers, ()),
     "displacement": (lambda joint: joint.displacement, _XYZ),
     "relative_velocity": (lambda joint: joint.relative_velocity, _TWIST),
+}
+_OF_CONTACT = {
+    "contact_force": (lambda contacts, body: contacts.on(body)[:3], _XYZ),
+    "contact_wrench": (lambda contacts, body: contacts.on(body), ("fx", "fy", "fz", "tx", "ty", "tz")),
+    "touches": (lambda contacts, _: [len(contacts)], ("points",)),
 }
 _OF_BODY = {
     "position": (lambda _, body, at: (body.transform @ at)[:3], _XYZ),

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from abd import backends
 from abd.backends.exchange import host_rows
 from abd.backends.memory import memory_watched
 from abd.body_view import BodyView
+from abd.contact.forces import ContactForces
+from abd.contact_view import Contacts, read_contacts
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
 from abd.joint_control import JointControl
@@ -22,14 +25,20 @@ from abd.joint_list import JointList
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
 from abd.loads import Loads
+from abd.material_view import MaterialView
 from abd.model import Kind, Model
+from abd.optional import required
+from abd.pandas_tables import row_of
 from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
-from abd.solver.step import Stepper, Work
+from abd.solver.step import Opening, Stepper, Work
 from abd.state import State
 from abd.views import ByName
 
 if TYPE_CHECKING:
+    import pandas
+
+    from abd.reduced import Reduced
     from abd.scene.scene import Scene
 
 _log = logging.getLogger(__name__)
@@ -68,6 +77,19 @@ class StepReport:
     stages: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
 
+    def row(self) -> dict[str, float]:
+        """Its numbers by name, such as "energy.kinetic"; a list of rows makes a table."""
+        return row_of(self)
+
+    def to_pandas(self) -> pandas.Series:
+        """`row` as a pandas series.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        row = self.row()
+        return required("pandas", "pandas", "pandas", "a series").Series(row, name=self.step)
+
 
 class Simulation:
     """A scene on a device.
@@ -82,13 +104,13 @@ class Simulation:
 
     Attributes:
         scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
-        bodies, joints, couplings, sensors: by name; control: changes joints; loads: on bodies.
+        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
     def __init__(self, scene, device: str = "auto"):
         self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
-        self.model = own(model)
+        self._compiled, self.model = model, own(model)
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         bodies = self.model.bodies
@@ -98,11 +120,14 @@ class Simulation:
         self.turns = self.backend.watch_turns(self.reader.table)
         self.coordinates = self.reader.coordinates(bodies.q)
         self._readings: Readings | None = None
+        self._contacts: Contacts | None = None
+        self._definitions: ContactForces | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
         self.bodies = ByName("body", bodies.names, partial(BodyView, self))
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
+        self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
 
@@ -110,6 +135,19 @@ class Simulation:
         m = self.model
         counts = f"{len(m.bodies)} bodies, {len(m.joints)} joints"
         return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        bodies, joints = self.model.bodies, self.model.joints
+        rows = {
+            "device": self.device,
+            "time": f"{self.time:.6g} s, frame {self.frame}, step {self.model.settings.dt:.6g} s",
+            "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
+            "joints": f"{len(joints)}, couplings {len(self.model.couplings)}",
+            "sensors": ", ".join(self.sensors) or "none",
+        }
+        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
+        return f"<table><caption>Simulation of {escape(self.model.name)}</caption>{cells}</table>"
 
     @property
     def time(self) -> float:
@@ -216,6 +254,13 @@ class Simulation:
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.set_gravity(given)
+        self.stepper.jump(np.ones(len(self.model.bodies), dtype=bool))
+        self.stepper.sleep.disturb()
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Other coefficients of friction (m, m) between materials, from the next step on; `materials` sets single ones."""
+        self.model.materials.mu.base[:] = mu
+        self.backend.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
 
     @property
@@ -239,9 +284,35 @@ class Simulation:
             )
         return self._readings
 
+    def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
+        """Points at which bodies touch in the present state, with their forces; see `abd.contact_view`.
+
+        Args:
+            body: only those of this body; other: only those between the two.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        if self._contacts is None:
+            self._definitions = self._definitions or ContactForces(self.model)
+            self._contacts = Contacts(self, *read_contacts(self, self._definitions))
+        if body is None and other is None:
+            return self._contacts
+        one, two = (
+            None if which is None else which.index if isinstance(which, BodyView) else self.bodies[which].index
+            for which in ((body, other) if body is not None else (other, None))
+        )
+        return self._contacts.between(one, two)
+
+    def reduced(self) -> Reduced:
+        """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
+        from abd.reduced import Reduced
+
+        return Reduced(self)
+
     def forget_readings(self) -> None:
-        """Read the joints anew when they are asked for next."""
-        self._readings = None
+        """Read joints and contacts anew when they are asked for next."""
+        self._readings = self._contacts = None
 
     def add_sensor(self, name: str, what: str | Callable, of=None, every: int = 1) -> Sensor:
         """Record a quantity at every `every`-th step from now on; see `abd.sensors` for what there is.
@@ -302,17 +373,40 @@ class Simulation:
 
     def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
         """Go on from q, qd (n, 12), to which no step led."""
-        kept = {name: state.extra[name] for name in ("touching", "pace")}
-        changed = State(q=q, qd=qd, time=state.time, step=state.step, contact_stiffness=state.contact_stiffness)
+        kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
+        if np.array_equal(q, state.q):
+            kept |= {name: state.extra[name] for name in state.extra if name.startswith(("law_", "stick_"))}
+        changed = State(q=q, qd=qd, time=state.time, step=state.step)
         self.stepper.restore(replace(changed, extra=kept))
         self.control.recount()
         self.forget_readings()
+
+    @property
+    def opening(self) -> Opening:
+        """Contacts of the state that the simulation began with."""
+        return self.stepper.opening
 
     def host_state(self) -> State:
         """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""
         state = self.stepper.state()
         state.extra["coordinates"] = self.coordinates.copy()
         return state
+
+    def reset(self) -> None:
+        """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
+
+        Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
+        """
+        bodies, given = self.model.bodies, self._compiled
+        self.control.reset()
+        self.loads.clear()
+        self.gravity = given.settings.gravity
+        self.set_friction(given.materials.mu)
+        self.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        self.coordinates = self.reader.coordinates(bodies.q)
+        self.forget_readings()
+        for one in self.sensors.values():
+            one.begin_anew()
 
     def checkpoint(self) -> dict:
         """Everything a bitwise continuation needs, as arrays and numbers."""
@@ -325,17 +419,24 @@ class Simulation:
             "time": state.time,
             "step": state.step,
             "previous_h": state.previous_h,
-            "contact_stiffness": state.contact_stiffness,
-            "smallest_gap": state.smallest_gap,
             "extra": state.extra,
             "coordinates": self.coordinates.copy(),
             "joints": self.control.saved(),
             "loads": self.loads.saved(),
             "gravity": self.gravity,
+            "friction": self.model.materials.mu.copy(),
             "external_work": self.stepper.work.external,
             "friction_work": self.stepper.work.friction,
             "drive_work": self.stepper.work.drive,
         }
+
+    def __deepcopy__(self, memo) -> Simulation:
+        """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
+        return _again(self.scene, self._compiled, self.device, self.checkpoint())
+
+    def __reduce__(self):
+        """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
+        return _again, (self.scene, self._compiled, self.device, self.checkpoint())
 
     def restore(self, saved: dict) -> None:
         """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
@@ -349,8 +450,11 @@ class Simulation:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
             arrays["q"] = apart
         self.control.restore(saved["joints"])
-        numbers = {name: float(saved[name]) for name in ("time", "previous_h", "contact_stiffness")}
-        numbers["smallest_gap"] = float(saved.get("smallest_gap", np.inf))
+        if "gravity" in saved:
+            self.gravity = saved["gravity"]
+        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
+            self.set_friction(np.asarray(saved["friction"]))
+        numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
         extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
         self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
         self.coordinates = np.asarray(saved["coordinates"]).copy()
@@ -359,7 +463,14 @@ class Simulation:
         self.stepper.work = Work(*(float(saved[name]) for name in works))
         if "loads" in saved:
             self.loads.restore(saved["loads"])
-            self.gravity = saved["gravity"]
+
+
+def _again(scene: Scene | None, model: Model, device: str, saved: dict) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint."""
+    out = Simulation(model, device)
+    out.scene = scene
+    out.restore(saved)
+    return out
 
 
 def _started(scene) -> tuple[Scene, Model]:
@@ -374,11 +485,13 @@ def _started(scene) -> tuple[Scene, Model]:
 
 
 def own(model: Model) -> Model:
-    """The model with joints, loads and gravity of its own, which a simulation changes by its methods alone: the arrays
+    """The model with joints, loads, friction and gravity of its own, which a simulation changes by its methods alone: the arrays
     refuse to be written to."""
     bodies = replace(model.bodies, force=_shown(model.bodies.force), torque=_shown(model.bodies.torque))
     settings = replace(model.settings, gravity=_shown(model.settings.gravity))
-    return replace(model, joints=JointList.of(model.joints).copy(), bodies=bodies, settings=settings)
+    materials = replace(model.materials, mu=_shown(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    return replace(model, joints=joints, bodies=bodies, settings=settings, materials=materials)
 
 
 def _shown(values: np.ndarray) -> np.ndarray:
@@ -386,3 +499,22 @@ def _shown(values: np.ndarray) -> np.ndarray:
     view = np.array(values, dtype=float).view()
     view.flags.writeable = False
     return view
+
+
+def run(
+    scene,
+    duration: float | None = None,
+    steps: int | None = None,
+    device: str = "auto",
+    record: str | Path | None = None,
+    progress: bool = False,
+    on_step: Callable[[StepReport], bool | None] | None = None,
+) -> Simulation:
+    """Make a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for what is given.
+
+    Returns:
+        the simulation after its last step.
+    """
+    simulation = Simulation(scene, device)
+    simulation.run(duration, steps, record, progress, on_step)
+    return simulation

@@ -23,8 +23,6 @@ class State:
     previous_q: np.ndarray | None = None
     previous_qd: np.ndarray | None = None
     previous_h: float = 0.0
-    contact_stiffness: float = 0.0
-    smallest_gap: float = float("inf")
     extra: dict[str, np.ndarray] = field(default_factory=dict)
 
     def copy(self) -> State:

@@ -74,6 +74,16 @@ def rotation(w: wp.vec3d) -> wp.mat33d:
 
 
 @wp.func
+def rate_of(velocity: wp.array2d(dtype=wp.float64), b: wp.int32) -> wp.mat33d:
+    """dA/dt of a body, from velocities (n, 12)."""
+    D = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = velocity[b, 3 + 3 * r + c]
+    return D
+
+
+@wp.func
 def frobenius(m: wp.mat33d) -> wp.float64:
     return wp.sqrt(wp.ddot(m, m))
 

@@ -46,12 +46,13 @@ class BodyData:
 class StepData:
     """What a step holds fixed.
 
-    Inertial target (pt, At); prescribed poses (pk, Ak) with multipliers (lp, lA) and `pull` (1,) [-]; `held` marks bodies
-    that do not move any more in this step; `ch2` = c h^2 [s^2].
+    Inertial target (pt, At) and the weight of a body's inertia, `scale` [-]; prescribed poses (pk, Ak) with multipliers
+    (lp, lA) and `pull` (1,) [-]; `held` marks bodies that do not move any more in this step; `ch2` = c h^2 [s^2].
     """
 
     pt: wp.array(dtype=wp.vec3d)
     At: wp.array(dtype=wp.mat33d)
+    scale: wp.array(dtype=wp.float64)
     pk: wp.array(dtype=wp.vec3d)
     Ak: wp.array(dtype=wp.mat33d)
     lp: wp.array(dtype=wp.vec3d)
@@ -104,6 +105,7 @@ def body_energies(
             e = HALF * m * wp.dot(dp, dp)
             for r in range(3):
                 e = e + HALF * (s[0] * D[r, 0] * D[r, 0] + s[1] * D[r, 1] * D[r, 1] + s[2] * D[r, 2] * D[r, 2])
+            e = step.scale[b] * e
             work = wp.dot(m * step.gravity + body.force[b], pose.p[b] - reference.p[b])
             tau = body.torque[b]
             if wp.dot(tau, tau) > ZERO:
@@ -142,9 +144,9 @@ def linearize_bodies(
     A = pose.A[b]
     G = wp.mat33d()
     if body.kind[b] == DYNAMIC:
-        m = body.mass[b]
-        s = body.moment[b]
-        g = m * (pose.p[b] - step.pt[b]) - step.ch2 * (m * step.gravity + body.force[b])
+        m = step.scale[b] * body.mass[b]
+        s = step.scale[b] * body.moment[b]
+        g = m * (pose.p[b] - step.pt[b]) - step.ch2 * (body.mass[b] * step.gravity + body.force[b])
         D = A - step.At[b]
         tau = body.torque[b]
         T = wp.mat33d()
@@ -208,15 +210,15 @@ def linearize_bodies(
 def subtract_inertia(
     first: wp.int32, body: BodyData, step: StepData, pose: Pose, gradient: wp.array2d(dtype=wp.float64)
 ):
-    """Take ``M (q - qt)`` of the dynamic bodies from a gradient (n, 12): what is left are forces."""
+    """Take ``s_b M (q - q*)`` of the dynamic bodies from a gradient (n, 12): what is left are forces."""
     b = wp.tid() + first
     if step.held[b] != 0 or body.kind[b] != DYNAMIC:
         return
     dp = pose.p[b] - step.pt[b]
     D = pose.A[b] - step.At[b]
-    s = body.moment[b]
+    s = step.scale[b] * body.moment[b]
     for r in range(3):
-        gradient[b, r] = gradient[b, r] - body.mass[b] * dp[r]
+        gradient[b, r] = gradient[b, r] - step.scale[b] * body.mass[b] * dp[r]
         for c in range(3):
             gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] - s[c] * D[r, c]
 

@@ -10,11 +10,15 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Filters:
-    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs."""
+    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs.
+
+    Of the `party` (n,) that bodies belong to, 0 meets all, another only those of other parties, and one below 0 nobody.
+    """
 
     kind: wp.array(dtype=wp.int32)
     group: wp.array(dtype=wp.int32)
     world: wp.array(dtype=wp.int32)
+    party: wp.array(dtype=wp.int32)
     material: wp.array(dtype=wp.int32)
     enabled: wp.array2d(dtype=wp.int32)
     excluded: wp.array(dtype=wp.int64)
@@ -33,6 +37,12 @@ def absolute(m: wp.mat33d) -> wp.mat33d:
     )  # fmt: skip
 
 
+@wp.func
+def half_reach(s: Surfaces, b: wp.int32) -> wp.float64:
+    """Share of a body [m] in the reach of any of its pairs (`cuda_kernels.pair_law`), and a little more."""
+    return wp.float64(0.50005) * s.between.largest * s.between.d_hat[b]
+
+
 @wp.kernel
 def swept_boxes(
     first: wp.int32,
@@ -42,7 +52,7 @@ def swept_boxes(
     lower: wp.array(dtype=wp.vec3),
     upper: wp.array(dtype=wp.vec3),
 ):
-    """Boxes of all bodies over alpha in [0, 1], grown by margin, radius and the arc's departure from its chord."""
+    """Boxes of all bodies over alpha in [0, 1], grown by margin, half reach, radius and the arc's departure from its chord."""
     b = wp.tid() + first
     m = s.mesh[b]
     if m < 0:
@@ -58,7 +68,7 @@ def swept_boxes(
     x1 = path.p[b] + path.dp[b] + A1 * centre
     h0 = absolute(A0) * half
     h1 = absolute(A1) * half
-    grow = margin + s.radius[b] + path.bend[b] / wp.float64(8.0)
+    grow = margin + half_reach(s, b) + s.radius[b] + path.bend[b] / wp.float64(8.0)
     g = wp.vec3d(grow, grow, grow)
     lo = wp.min(x0 - h0, x1 - h1) - g
     hi = wp.max(x0 + h0, x1 + h1) + g
@@ -77,6 +87,10 @@ def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
     if f.kind[b] != 0 and f.kind[c] != 0:
         return False
     if f.world[b] != f.world[c]:
+        return False
+    if f.party[b] < 0 or f.party[c] < 0:
+        return False
+    if f.party[b] > 0 and f.party[b] == f.party[c]:
         return False
     if f.group[b] >= 0 and f.group[b] == f.group[c]:
         return False
@@ -192,7 +206,7 @@ def emit_pairs(
         for k in range(f.plane_count):
             c2 = f.planes[k]
             if may_touch(f, b, c2):
-                if meets_plane(lo, hi, s.plane[c2], grown):
+                if meets_plane(lo, hi, s.plane[c2], grown + half_reach(s, c2)):
                     if write != 0:
                         pairs[offset[b] + found] = wp.vec2i(b, c2)
                     elif found < ROOM:

@@ -10,6 +10,7 @@ all points of the first primitive ahead of it. *Points*: two points alone stay a
 import warp as wp
 
 from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, arc_and_rate
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -36,6 +37,8 @@ ENOUGH = wp.constant(wp.float64(0.2))
 """Share of the initial gap at which the march ends."""
 LEFT = wp.constant(wp.float64(0.19))
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+WITHIN = wp.constant(wp.float64(0.9))
+"""Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
 BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
 """How far beyond an impact that was found others march: no rounding near their end decides which one is first."""
 
@@ -339,8 +342,8 @@ def times_of_impact(
     toi: wp.array(dtype=wp.float64),
 ):
     """Proven-safe alphas of a batch of candidates, up to the limit of their islands; `approach` bounds how much closer
-    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0, or lower bounds of them; where `proven`,
-    the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
+    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0 in activations, or lower bounds of them;
+    where `proven`, the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
 
     Only the smallest alpha of an island means anything. `first_found` (islands,), the limits at first, is the smallest
     that some thread has found so far: nobody has to march far beyond it. It is a hint that threads write without waiting
@@ -356,10 +359,11 @@ def times_of_impact(
             found = first_found[island[i]]
             end = wp.min(alpha, BEYOND * found)
             alpha = end
-            if not is_far(approach[c[0]], known[k], end):
-                alpha = march(
-                    s, path, i, pairs[c[0]][1], c, minimum, end, known[k], approach[c[0]], ANY_GAP, MAX_ADVANCES
-                )
+            j = pairs[c[0]][1]
+            reach = activation(s.between, i, j)
+            gap = known[k] * reach
+            if not is_far(approach[c[0]], gap, end):
+                alpha = march(s, path, i, j, c, minimum, end, gap, approach[c[0]], WITHIN * reach, MAX_ADVANCES)
                 if alpha < found:
                     first_found[island[i]] = alpha
         toi[k] = alpha

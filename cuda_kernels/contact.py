@@ -8,6 +8,8 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.barrier import barrier
 from cuda_kernels.kept_pairs import OldList
+from cuda_kernels.minima import PARTS, TOTAL, Coefficients, coefficients
+from cuda_kernels.pair_law import activation, pair_stiffness
 from cuda_kernels.surfaces import (
     CORNERS,
     EDGE_EDGE,
@@ -30,17 +32,23 @@ TRANSIENT = wp.constant(wp.float64(0.05))
 
 @wp.struct
 class ContactLaw:
-    """Barrier kind, activation d_hat [m], minimum separation [m], stiffness in the incremental potential
-    (kappa_c c h^2), its multiplier per pair of materials, and for every body the smallest moment [kg m^2] and the share
-    of the bound of the curvature that counts (abd/solver/caution.py)."""
+    """Barrier kind, minimum separation [m], factor on the stiffness of all pairs (c h^2), multiplier per pair of
+    materials, and for every body the smallest moment [kg m^2] and the share of the bound of the curvature that counts
+    (abd/solver/caution.py). What depends on the two bodies is in `cuda_kernels.pair_law`."""
 
     kind: wp.int32
-    d_hat: wp.float64
     minimum: wp.float64
     kappa: wp.array(dtype=wp.float64)
     stiffness: wp.array2d(dtype=wp.float64)
     inertia: wp.array(dtype=wp.float64)
     caution: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
+    """kappa_c c h^2 of bodies i and j, whose activation is a [m]."""
+    by_material = law.stiffness[s.material[i], s.material[j]]
+    return law.kappa[0] * by_material * pair_stiffness(s.between, law.kind, i, j, a, xi)
 
 
 @wp.struct
@@ -145,14 +153,26 @@ def turning(
 
 
 @wp.func
-def radial(law: ContactLaw, kappa: wp.float64, m: Mollifier, D: wp.float64, d: wp.float64, xi: wp.float64) -> wp.vec3d:
-    """Along the normal, of a contact with distance d, D = d^2: force, stiffness (no less than 0), and the slope of the
-    energy with the mollifier's c, kappa b dm/dc."""
-    b = barrier(law.kind, D, law.d_hat, xi)
-    g = kappa * m.m * TWO * d * b[1]
-    return wp.vec3d(
-        g, wp.max(ZERO, kappa * m.m * (wp.float64(4.0) * D * b[2] + TWO * b[1])), kappa * b[0] * m.dm
-    )  # fmt: skip
+def radial(
+    law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, kind: wp.int32, m: Mollifier, r: wp.vec3d,
+    a: wp.float64, xi: wp.float64,
+) -> wp.vec3d:  # fmt: skip
+    """Along the normal, of part k of a candidate of some kind, with the vector r between its closest points: force,
+    stiffness, and the slope of the energy with the mollifier's c, which belongs to part 0.
+
+    The stiffness of a part alone is no less than 0. What a part of a vertex takes away from others counts; what the ends
+    of two crossing edges do not, as other points carry those.
+    """
+    D = wp.dot(r, r)
+    b = barrier(law.kind, D, a, xi)
+    share = kappa * counts[k] * m.m
+    stiffness = share * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
+    if kind == EDGE_EDGE:
+        stiffness = wp.max(ZERO, stiffness)
+    slope = ZERO
+    if k == 0:
+        slope = kappa * counts[TOTAL] * m.dm
+    return wp.vec3d(share * TWO * wp.sqrt(D) * b[1], stiffness, slope)
 
 
 @wp.func
@@ -185,20 +205,53 @@ def pair_approaches(
 
 @wp.func
 def energy_and_gap(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i) -> wp.vec2d:
-    """Energy of a candidate of bodies i, j, and its gap beyond the separation [m]."""
+    """Energy of a candidate of bodies i, j, and its gap beyond the separation, in activations of the two."""
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     D = wp.dot(near.r, near.r)
     xi = separation(s, i, j, law.minimum)
     d = near.side * wp.sqrt(D)
-    if d - xi >= law.d_hat:
-        return wp.vec2d(ZERO, d - xi)
+    a = activation(s.between, i, j)
+    gap = (d - xi) / a
+    if gap >= ONE:
+        return wp.vec2d(ZERO, gap)
     if d <= xi:
         # never on an accepted path; an infinite energy makes the line search reject the trial
-        return wp.vec2d(wp.float64(1.0e300), d - xi)
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+        return wp.vec2d(wp.float64(1.0e300), gap)
+    kappa = stiffness(law, s, i, j, a, xi)
     m = mollifier(c[1], prim, pose.A[i], pose.A[j])
-    return wp.vec2d(kappa * m.m * barrier(law.kind, D, law.d_hat, xi)[0], d - xi)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    return wp.vec2d(kappa * m.m * counts[TOTAL], gap)
+
+
+@wp.kernel
+def find_parts(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
+):
+    """Bits of the parts of a batch of candidates that count; none of those that are not active."""
+    t = wp.tid() + first
+    for e in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        parts[e] = 0
+        if gap[e] < ONE and gap[e] > ZERO:
+            c = candidates[e]
+            i = pairs[c[0]][0]
+            j = pairs[c[0]][1]
+            prim = primitives(s, i, j, c[1], c[2], c[3])
+            near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            xi = separation(s, i, j, law.minimum)
+            counts = coefficients(s, law.kind, activation(s.between, i, j), xi, pose, i, j, c, prim, near)
+            for k in range(PARTS):
+                if counts[k] != ZERO:
+                    parts[e] = parts[e] | (1 << k)
 
 
 @wp.kernel
@@ -215,10 +268,10 @@ def contact_energies(
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
 ):
-    """Energies of a batch of candidates and their gaps beyond the separation [m]; gaps below d_hat are active.
+    """Energies of a batch of candidates and their gaps beyond the separation, in activations; gaps below 1 are active.
 
-    A candidate whose gap at the start of the path, less what its bodies may have moved since, still reaches d_hat is
-    settled by that bound, which becomes its gap; one of bodies that are done keeps what it had.
+    A candidate whose gap at the start of the path, less what its bodies may have moved since, still reaches 1 is settled
+    by that bound, which becomes its gap; one of bodies that are done keeps what it had.
     """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
@@ -228,11 +281,12 @@ def contact_energies(
         bound = -ONE
         if reach.known != 0:
             closing = reach.approach[c[0]]
-            bound = reach.gap[k] - reach.alpha[reach.island[i]] * closing
+            closer = reach.alpha[reach.island[i]] * closing
+            bound = reach.gap[k] - closer / activation(s.between, i, pairs[c[0]][1])
         if closing < ZERO:
             energy[k] = reach.energy[k]
             gap[k] = reach.gap[k]
-        elif bound >= law.d_hat:
+        elif bound >= ONE:
             energy[k] = ZERO
             gap[k] = bound
         else:

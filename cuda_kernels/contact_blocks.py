@@ -9,7 +9,19 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose, identity3
 from cuda_kernels.blocks import PairSums, Runs, add_between, add_block, clear_sums, spread
-from cuda_kernels.contact import PARALLEL, ContactLaw, Mollifier, Turning, homogeneous, mollifier, radial, turning
+from cuda_kernels.contact import (
+    PARALLEL,
+    ContactLaw,
+    Mollifier,
+    Turning,
+    homogeneous,
+    mollifier,
+    radial,
+    stiffness,
+    turning,
+)
+from cuda_kernels.minima import PARTS, coefficients, part
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import (
     EDGE_OF_I,
     EDGES,
@@ -73,12 +85,12 @@ def contact_blocks(
     candidates: wp.array(dtype=wp.vec4i),
     gap: wp.array(dtype=wp.float64),
     runs: Runs,
-    counts: wp.array(dtype=wp.int32),
+    listed: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the active candidates of every run, those with a gap in (0, d_hat); counts = [pairs, runs]."""
+    """Sums over the active candidates of every run, those with a gap in (0, 1); listed = [pairs, runs]."""
     t = wp.tid() + first
-    if t >= counts[1]:
+    if t >= listed[1]:
         return
     clear_sums(out, t)
     k = runs.pair[t]
@@ -89,7 +101,8 @@ def contact_blocks(
     pj = pose.p[j]
     Aj = pose.A[j]
     xi = separation(s, i, j, law.minimum)
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
+    a = activation(s.between, i, j)
+    kappa = stiffness(law, s, i, j, a, xi)
     least = wp.min(law.inertia[i], law.inertia[j])
     share = law.caution[i]  # body i is dynamic; of one that does not move the share means nothing
     # Candidates that meet at the same two points, as those around two vertices do, are added as one.
@@ -98,33 +111,37 @@ def contact_blocks(
     Y_i = wp.vec4d()
     Y_j = wp.vec4d()
     for e in range(runs.begin[t], runs.end[t]):
-        if gap[e] < law.d_hat and gap[e] > ZERO:
+        if gap[e] < ONE and gap[e] > ZERO:
             c = candidates[e]
             prim = primitives(s, i, j, c[1], c[2], c[3])
             near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
-            D = wp.dot(near.r, near.r)
-            d = wp.sqrt(D)
             m = mollifier(c[1], prim, Ai, Aj)
-            n = near.r / d
-            along = radial(law, kappa, m, D, d, xi)
-            Z_i = homogeneous(near.Xi, ONE)
-            Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
-            if not (Z_i == Y_i and Z_j == Y_j):
-                if Y_i[0] != ZERO:
-                    add_between(out, t, f, K, Y_i, Y_j)
-                f = wp.vec3d()
-                K = wp.mat33d()
-                Y_i = Z_i
-                Y_j = Z_j
-            f = f + along[0] * n
-            K = K + along[1] * wp.outer(n, n)
-            if m.active == 0:
-                turn = turning(near, -along[0], least, n, Ai, Aj)
-                if turn.count > 0:
-                    K = K + share * turn.tangential
-                    turn.normal = share * turn.normal
-                    add_turning(out, t, near.feature, turn, n)
-            else:
-                add_mollifier(out, t, m, along[2])
+            counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+            for k in range(PARTS):
+                if counts[k] != ZERO:
+                    if k > 0:
+                        one = part(c[1], prim, k)
+                        near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
+                    n = wp.normalize(near.r)
+                    along = radial(law, kappa, counts, k, c[1], m, near.r, a, xi)
+                    Z_i = homogeneous(near.Xi, ONE)
+                    Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
+                    if not (Z_i == Y_i and Z_j == Y_j):
+                        if Y_i[0] != ZERO:
+                            add_between(out, t, f, K, Y_i, Y_j)
+                        f = wp.vec3d()
+                        K = wp.mat33d()
+                        Y_i = Z_i
+                        Y_j = Z_j
+                    f = f + along[0] * n
+                    K = K + along[1] * wp.outer(n, n)
+                    if m.active == 0:
+                        turn = turning(near, -along[0], least, n, Ai, Aj)
+                        if turn.count > 0:
+                            K = K + share * turn.tangential
+                            turn.normal = share * turn.normal
+                            add_turning(out, t, near.feature, turn, n)
+                    elif k == 0:
+                        add_mollifier(out, t, m, along[2])
     if Y_i[0] != ZERO:
         add_between(out, t, f, K, Y_i, Y_j)

@@ -4,8 +4,10 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO, Pose
 from cuda_kernels.blocks import Runs
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, turning
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, stiffness, turning
 from cuda_kernels.elements import MOLLIFIED, PLAIN, TURNING, Elements
+from cuda_kernels.minima import coefficients, part
+from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 from cuda_kernels.vector12 import vec12
 
@@ -23,14 +25,14 @@ def contact_elements(
     candidates: wp.array(dtype=wp.vec4i),
     gap: wp.array(dtype=wp.float64),
     runs: Runs,
-    counts: wp.array(dtype=wp.int32),
+    listed: wp.array(dtype=wp.int32),
     run: wp.int32,
     out: Elements,
 ):
-    """One candidate of a run, in its place; counts = [pairs, runs]."""
+    """One part of a candidate of a run, in its place; listed = [pairs, runs]."""
     place = wp.tid() + first
     t = place // run
-    if t >= counts[1]:
+    if t >= listed[1]:
         return
     if place >= runs.end[t]:
         return
@@ -43,26 +45,30 @@ def contact_elements(
     xi = separation(s, i, j, law.minimum)
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
-    D = wp.dot(near.r, near.r)
-    d = wp.sqrt(D)
     m = mollifier(c[1], prim, Ai, Aj)
     n = wp.vec3d()
     along = wp.vec3d()
+    k = out.part[place]
     if gap[e] > ZERO:
-        n = near.r / d
-        along = radial(law, law.kappa[0] * law.stiffness[s.material[i], s.material[j]], m, D, d, xi)
+        a = activation(s.between, i, j)
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+        if k > 0:
+            one = part(c[1], prim, k)
+            near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        n = wp.normalize(near.r)
+        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, c[1], m, near.r, a, xi)
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
     K = along[1] * wp.outer(n, n)
     kind = wp.vec3i(PLAIN, 0, 0)
-    if m.active != 0:
+    if m.active != 0 and k == 0:
         kind = wp.vec3i(MOLLIFIED, 0, 0)
         out.vectors[place] = vec12(
             m.ea[0], m.ea[1], m.ea[2], m.eb[0], m.eb[1], m.eb[2], m.Ea[0], m.Ea[1], m.Ea[2], m.Eb[0], m.Eb[1], m.Eb[2]
         )  # fmt: skip
         out.numbers[place] = wp.vec2d(along[2], ZERO)
-    else:
+    elif m.active == 0:
         turn = turning(near, -along[0], wp.min(law.inertia[i], law.inertia[j]), n, Ai, Aj)
         if turn.count > 0:
             share = law.caution[i]

@@ -10,6 +10,7 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, identity3
 from cuda_kernels.blocks import PairSums, Runs, spread
 from cuda_kernels.contact import PARALLEL, homogeneous
+from cuda_kernels.minima import bit_at, count_bits
 from cuda_kernels.surfaces import EDGE_OF_I, EDGES, FACE_OF_I
 from cuda_kernels.vector12 import vec12
 
@@ -25,11 +26,12 @@ PLAIN, TURNING, MOLLIFIED = 0, 1, 2
 
 @wp.struct
 class Elements:
-    """Items (s,) by place: its number; force f on body i and stiffness K between the points Y_i, Y_j; what it adds beside
-    that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of `Mollifier`) and numbers
-    (normal and cosine of `Turning`, or the mollifier's slope)."""
+    """Items (s,) by place: its number, and which of its parts; force f on body i and stiffness K between the points Y_i,
+    Y_j; what it adds beside that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of
+    `Mollifier`) and numbers (normal and cosine of `Turning`, or the mollifier's slope)."""
 
     item: wp.array(dtype=wp.int32)
+    part: wp.array(dtype=wp.int32)
     f: wp.array(dtype=wp.vec3d)
     K: wp.array(dtype=wp.mat33d)
     Y_i: wp.array(dtype=wp.vec4d)
@@ -37,6 +39,16 @@ class Elements:
     kind: wp.array(dtype=wp.vec3i)
     vectors: wp.array(dtype=vec12)
     numbers: wp.array(dtype=wp.vec2d)
+
+
+@wp.func
+def parts_of(parts: wp.array(dtype=wp.int32), e: wp.int32, active: bool) -> wp.int32:
+    """Bits of the parts of an item that count; one part where there is no array."""
+    if not active:
+        return 0
+    if parts.shape[0] == 0:
+        return 1
+    return parts[e]
 
 
 @wp.kernel
@@ -48,11 +60,12 @@ def count_short_runs(
     segment: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     within: wp.float64,
+    parts: wp.array(dtype=wp.int32),
     run: wp.int32,
     active: wp.array(dtype=wp.int32),
     further: wp.array(dtype=wp.int32),
 ):
-    """As `active_pairs.count_runs`, with runs of active items alone."""
+    """As `active_pairs.count_runs`, with runs of the parts of active items alone."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -62,8 +75,7 @@ def count_short_runs(
         return
     count = wp.int32(0)
     for e in range(segment[k], segment[k + 1]):
-        if values[e] < within:
-            count = count + 1
+        count = count + count_bits(parts_of(parts, e, values[e] < within))
     if count > 0:
         active[k] = 1
         further[k] = (count - 1) // run
@@ -76,6 +88,7 @@ def list_items(
     segment: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     within: wp.float64,
+    parts: wp.array(dtype=wp.int32),
     slot: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
     run: wp.int32,
@@ -83,8 +96,8 @@ def list_items(
     runs: Runs,
     elements: Elements,
 ):
-    """Put the active items of every listed pair into the places of its runs, after `active_pairs.list_runs`; the runs'
-    beginnings and ends become those of their places."""
+    """Put the parts of the active items of every listed pair into the places of its runs, after `active_pairs.list_runs`;
+    the runs' beginnings and ends become those of their places."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -96,17 +109,19 @@ def list_items(
     place = t * run
     runs.begin[t] = place
     for e in range(segment[k], segment[k + 1]):
-        if values[e] < within:
-            if place == (t + 1) * run:
-                if further == rest[n + 1]:
-                    break
+        bits = parts_of(parts, e, values[e] < within)
+        for m in range(count_bits(bits)):
+            if place == (t + 1) * run and further < rest[n + 1]:
                 runs.end[t] = place
                 t = counts[0] + further
                 further = further + 1
                 place = t * run
                 runs.begin[t] = place
-            elements.item[place] = e
-            place = place + 1
+            # without room for all the last ones are left out
+            if place < (t + 1) * run:
+                elements.item[place] = e
+                elements.part[place] = bit_at(bits, m)
+                place = place + 1
     runs.end[t] = place
 
 

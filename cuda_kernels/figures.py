@@ -7,8 +7,9 @@ per quantity in ``partial[quantity, chunk]``, sums first, then largest values; `
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, ZERO, Pose
+from cuda_kernels.affine import HALF, ONE, ZERO, Pose, rate_of
 from cuda_kernels.bodies import DYNAMIC, BodyData, couple, elastic_energy
+from cuda_kernels.pair_law import PairLaw, activation
 from cuda_kernels.rows import Rows, residual
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -23,7 +24,7 @@ BODY_SUMS = 10
 ROW_SUMS = 1
 """energy times c h^2: then the largest residuals [m], [rad]."""
 CONTACT_SUMS = 2
-"""energy times c h^2; active contacts: then the smallest gap, negative."""
+"""energy times c h^2; active contacts: then the smallest gap, and that of active contacts, both negative."""
 
 TURNED = wp.constant(8)
 """In the code of a linear row: its residual is an angle. 1, 2 and 4 stand for the components that count."""
@@ -41,16 +42,6 @@ def strain_of(A: wp.mat33d) -> wp.float64:
                 e = e - ONE
             s = s + e * e
     return wp.sqrt(s)
-
-
-@wp.func
-def rate_of(velocity: wp.array2d(dtype=wp.float64), b: wp.int32) -> wp.mat33d:
-    """dA/dt of a body."""
-    D = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            D[r, c] = velocity[b, 3 + 3 * r + c]
-    return D
 
 
 @wp.func
@@ -152,27 +143,35 @@ def contact_figures(
     first: wp.int32,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
-    d_hat: wp.float64,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    between: PairLaw,
     count: wp.int32,
     across: wp.int32,
     along: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Energy of the candidates, how many are active, and the smallest gap with a minus."""
+    """Energy of the candidates, how many are active, and the smallest gap [m] of all and of the active ones, with a minus:
+    that of the others may be a lower bound."""
     chunk = wp.tid() + first
     total = ZERO
     active = ZERO
     closest = NOTHING
+    touching = NOTHING
     for k in range(CHUNK):
         e = chunk * across + k * along
         if e < count:
             total = total + energy[e]
-            closest = wp.max(closest, -gap[e])
-            if gap[e] < d_hat:
+            pair = pairs[candidates[e][0]]
+            length = gap[e] * activation(between, pair[0], pair[1])
+            closest = wp.max(closest, -length)
+            if gap[e] < ONE:
                 active = active + ONE
+                touching = wp.max(touching, -length)
     partial[0, chunk] = total
     partial[1, chunk] = active
     partial[2, chunk] = closest
+    partial[3, chunk] = touching
 
 
 @wp.kernel
@@ -192,32 +191,6 @@ def value_figures(
         if e < count:
             total = total + values[e]
     partial[0, chunk] = total
-
-
-@wp.kernel
-def balance_figures(
-    first: wp.int32,
-    forces: wp.array2d(dtype=wp.float64),
-    with_contacts: wp.array2d(dtype=wp.float64),
-    without: wp.array2d(dtype=wp.float64),
-    count: wp.int32,
-    across: wp.int32,
-    along: wp.int32,
-    partial: wp.array2d(dtype=wp.float64),
-):
-    """f . g and g . g, g the difference of two gradients (n, 12)."""
-    chunk = wp.tid() + first
-    product = ZERO
-    square = ZERO
-    for k in range(CHUNK):
-        b = chunk * across + k * along
-        if b < count:
-            for r in range(12):
-                g = with_contacts[b, r] - without[b, r]
-                product = product + forces[b, r] * g
-                square = square + g * g
-    partial[0, chunk] = product
-    partial[1, chunk] = square
 
 
 @wp.kernel
@@ -249,13 +222,12 @@ def mark_touching(
     pairs: wp.array(dtype=wp.vec2i),
     segment: wp.array(dtype=wp.int32),
     gap: wp.array(dtype=wp.float64),
-    d_hat: wp.float64,
     touching: wp.array(dtype=wp.int32),
 ):
     """Set 1 for both bodies of every pair with an active candidate."""
     k = wp.tid() + first
     for e in range(segment[k], segment[k + 1]):
-        if gap[e] < d_hat:
+        if gap[e] < ONE:
             touching[pairs[k][0]] = 1
             touching[pairs[k][1]] = 1
             return

@@ -6,8 +6,12 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Pose, axial, rotation
 from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier
+from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.elements import PLAIN, Elements
+from cuda_kernels.minima import PARTS, coefficients, part
+from cuda_kernels.pair_law import activation
+from cuda_kernels.rolling import RUB, SPIN, Resistances, shares, tangent
+from cuda_kernels.sticking import Anchors, anchored
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -15,16 +19,25 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, normal n, contact points Y_i, Y_j on the surfaces (0 on a half-space), mu times the
-    normal force (times c h^2); counts = [pairs, contacts]."""
+    """Lagged contacts (m,): bodies, kind of what they resist, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on
+    a half-space), load (mu, or the share of an arm, times the normal force, times c h^2), share of eps by which the contact is
+    stretched where the step begins (`sticking`); counts = [pairs, contacts]."""
 
     counts: wp.array(dtype=wp.int32)
 
     pair: wp.array(dtype=wp.vec2i)
+    kind: wp.array(dtype=wp.int32)
     n: wp.array(dtype=wp.vec3d)
     Y_i: wp.array(dtype=wp.vec4d)
     Y_j: wp.array(dtype=wp.vec4d)
     load: wp.array(dtype=wp.float64)
+    share: wp.array(dtype=wp.vec3d)
+
+
+@wp.func
+def pair_key(i: wp.int32, j: wp.int32, bodies: wp.int32) -> wp.int64:
+    """Number of a pair of bodies, rising in the order of candidate lists."""
+    return wp.int64(i) * wp.int64(bodies) + wp.int64(j)
 
 
 @wp.func
@@ -42,17 +55,18 @@ def lag_contacts(
     first: wp.int32,
     s: Surfaces,
     law: ContactLaw,
-    mu: wp.array2d(dtype=wp.float64),
+    resists: Resistances,
     pose: Pose,
     heading: wp.array(dtype=wp.mat33d),
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
+    anchors: Anchors,
     out: Lagged,
 ):
-    """Freeze the active candidates (exclusive sum `offset` of 0 / 1) at the given pose, their points on the surfaces of
-    bodies with a radius; listed = [pairs, candidates]."""
+    """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
+    on the surfaces of bodies with a radius; negative coefficients take load from others. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1] or out.counts[1] == 0:
         return
@@ -64,48 +78,144 @@ def lag_contacts(
     j = pairs[c[0]][1]
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    D = wp.dot(near.r, near.r)
-    d = wp.sqrt(D)
-    kappa = law.kappa[0] * law.stiffness[s.material[i], s.material[j]]
-    b = barrier(law.kind, D, law.d_hat, separation(s, i, j, law.minimum))
-    out.pair[e] = wp.vec2i(i, j)
-    n = near.r / d
-    out.n[e] = n
-    out.Y_i[e] = homogeneous(at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i]), ONE)
-    out.Y_j[e] = homogeneous(at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j]), ONE)
-    if c[1] == VERTEX_PLANE:
-        out.Y_j[e] = wp.vec4d()
-    out.load[e] = -mu[s.material[i], s.material[j]] * kappa * TWO * d * b[1]
+    a = activation(s.between, i, j)
+    xi = separation(s, i, j, law.minimum)
+    kappa = stiffness(law, s, i, j, a, xi)
+    length = wp.min(resists.arm[i], resists.arm[j])
+    share = shares(resists, s.material[i], s.material[j], length)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    for m in range(PARTS):
+        if counts[m] != ZERO:
+            if m > 0:
+                one = part(c[1], prim, m)
+                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(near.r, near.r)
+            d = wp.sqrt(D)
+            b = barrier(law.kind, D, a, xi)
+            n = near.r / d
+            normal = -kappa * counts[m] * TWO * d * b[1]
+            key = pair_key(i, j, s.mesh.shape[0])
+            for kind in range(3):
+                if share[kind] != ZERO:
+                    X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
+                    X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
+                    weight = ONE
+                    if kind != RUB:
+                        along = length * n
+                        if kind == SPIN:
+                            along = length * tangent(n)
+                        X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
+                        X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
+                        weight = ZERO
+                    out.pair[e] = wp.vec2i(i, j)
+                    out.kind[e] = kind
+                    out.n[e] = n
+                    out.Y_i[e] = homogeneous(X_i, weight)
+                    out.Y_j[e] = homogeneous(X_j, weight)
+                    if c[1] == VERTEX_PLANE:
+                        out.Y_j[e] = wp.vec4d()
+                    out.load[e] = share[kind] * normal
+                    out.share[e] = anchored(anchors, key, kind, X_i, n)
+                    e = e + 1
 
 
 @wp.kernel
 def rubbing(
     first: wp.int32,
-    mu: wp.array2d(dtype=wp.float64),
+    resists: Resistances,
     material: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     surfaces: Surfaces,
+    law: ContactLaw,
     pose: Pose,
     gap: wp.array(dtype=wp.float64),
-    d_hat: wp.float64,
     count: wp.array(dtype=wp.int32),
 ):
-    """1 for candidates that carry friction: active, mu > 0, and no nearly parallel edges, as in ipctk.
+    """How many contacts are frozen of a candidate: for every part that is active, and no nearly parallel edges, as in ipctk,
+    one of each kind that resists.
     listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1]:
         return
     count[k] = 0
-    if gap[k] >= d_hat:
+    if gap[k] >= ONE or gap[k] <= ZERO:
         return
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
-    if mu[material[i], material[j]] > ZERO:
+    share = shares(resists, material[i], material[j], wp.min(resists.arm[i], resists.arm[j]))
+    rows = wp.int32(0)
+    for kind in range(3):
+        if share[kind] > ZERO:
+            rows = rows + 1
+    if rows > 0:
         prim = primitives(surfaces, i, j, c[1], c[2], c[3])
-        count[k] = 1 - mollifier(c[1], prim, pose.A[i], pose.A[j]).active
+        if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
+            near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], surfaces.plane[j])
+            xi = separation(surfaces, i, j, law.minimum)
+            counts = coefficients(surfaces, law.kind, activation(surfaces.between, i, j), xi, pose, i, j, c, prim, near)
+            for m in range(PARTS):
+                if counts[m] != ZERO:
+                    count[k] = count[k] + rows
+
+
+@wp.kernel
+def pair_loads(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    resists: Resistances,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    gap: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Sum of the loads over the parts of the candidates of every pair that carry friction (`rubbing`).
+    listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    i = pairs[k][0]
+    j = pairs[k][1]
+    total = wp.float64(0.0)
+    share = shares(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
+    rubs = share[0] + share[1] + share[2]
+    if rubs > ZERO:
+        a = activation(s.between, i, j)
+        xi = separation(s, i, j, law.minimum)
+        kappa = stiffness(law, s, i, j, a, xi)
+        for e in range(segment[k], segment[k + 1]):
+            if gap[e] < ONE and gap[e] > ZERO:
+                c = candidates[e]
+                prim = primitives(s, i, j, c[1], c[2], c[3])
+                if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
+                    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+                    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+                    for m in range(PARTS):
+                        if counts[m] != ZERO:
+                            if m > 0:
+                                one = part(c[1], prim, m)
+                                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+                            D = wp.dot(near.r, near.r)
+                            total = total - rubs * kappa * counts[m] * TWO * wp.sqrt(D) * barrier(law.kind, D, a, xi)[1]
+    out[k] = total
+
+
+@wp.kernel
+def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
+    """Sum of the loads over the lagged contacts of every body pair."""
+    k = wp.tid() + first
+    if k >= l.counts[0]:
+        return
+    total = wp.float64(0.0)
+    for e in range(segment[k], segment[k + 1]):
+        total = total + l.load[e]
+    out[k] = total
 
 
 @wp.func
@@ -123,15 +233,21 @@ def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     return u - wp.dot(u, n) * n
 
 
+@wp.func
+def stretch(l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose) -> wp.vec3d:
+    """Of the contact's spring: what it had and the slip of the step [m], a world vector."""
+    return slip(l, e, pose, rest) + eps * l.share[e]
+
+
 @wp.kernel
 def friction_energies(
     first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)
 ):
-    """load f0(|u|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
+    """load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    u = slip(l, e, pose, rest)
+    u = stretch(l, e, eps, pose, rest)
     y = wp.length(u)
     f = y
     if y < eps:
@@ -151,9 +267,9 @@ class Rub:
 def rubbing_term(
     l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
 ) -> Rub:
-    """The force along the slip, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
+    """The force along the stretch, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
     `caution` of its second term, which is negative."""
-    u = slip(l, e, pose, rest)
+    u = stretch(l, e, eps, pose, rest)
     y = wp.length(u)
     n = l.n[e]
     w = l.load[e]
@@ -270,7 +386,7 @@ def friction_works(
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
-    u = slip(l, e, pose, rest)
+    u = stretch(l, e, eps, pose, rest)
     y = wp.length(u)
     f1 = TWO / eps
     if y >= eps:
@@ -278,3 +394,25 @@ def friction_works(
     else:
         f1 = (TWO - y / eps) / eps
     out[e] = -l.load[e] * f1 * wp.dot(u, slip(l, e, pose, now))
+
+
+@wp.kernel
+def keep_anchors(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: Anchors):
+    """What the contacts remember of a step from `now` to `pose` (`sticking`)."""
+    e = wp.tid() + first
+    if e == 0:
+        out.count[0] = l.counts[1]
+    if e >= l.counts[1]:
+        return
+    i = l.pair[e][0]
+    j = l.pair[e][1]
+    n = l.n[e]
+    share = stretch(l, e, eps, pose, rest) / eps
+    share = share / wp.max(wp.length(share), ONE)
+    turned = axial(pose.A[i] * wp.inverse(now.A[i])) + axial(pose.A[j] * wp.inverse(now.A[j]))
+    spin = wp.float64(0.5) * wp.dot(turned, n)
+    Y = l.Y_i[e]
+    out.key[e] = pair_key(i, j, pose.p.shape[0])
+    out.kind[e] = l.kind[e]
+    out.point[e] = wp.vec3d(Y[1], Y[2], Y[3])
+    out.share[e] = wp.cos(spin) * share + wp.sin(spin) * wp.cross(n, share)

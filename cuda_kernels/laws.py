@@ -41,9 +41,29 @@ def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
 
 
 @wp.func
+def leaving(p: Parameters, g: wp.float64) -> wp.vec3d:
+    """What holds a gap that opens."""
+    y = g - p[5]
+    if y <= ZERO or p[6] <= ZERO:
+        return wp.vec3d()
+    if y < p[7]:
+        return p[6] / p[7] * wp.vec3d(HALF * y * y, y, ONE)
+    return p[6] * wp.vec3d(y - HALF * p[7], ONE, ZERO)
+
+
+@wp.func
+def push(kappa: wp.float64, width: wp.float64, gap: wp.float64) -> wp.float64:
+    """Size of a barrier's slope at a gap > 0."""
+    s = gap / width
+    if s >= ONE or s <= ZERO:
+        return ZERO
+    return kappa * width * (s - ONE) * (TWO * wp.log(s) + (s - ONE) / s)
+
+
+@wp.func
 def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
-    """Barrier of a gap, and its damping."""
-    out = entering(p, g, p[3])
+    """Barrier of a gap, its damping, and what holds it back."""
+    out = entering(p, g, p[3]) + leaving(p, g)
     s = g / p[3]
     if g <= ZERO:
         out[0] = FORBIDDEN

@@ -1,4 +1,4 @@
-"""Closest rotation and positive part of 3x3 matrices."""
+"""Closest rotation, principal axes and positive part of 3x3 matrices."""
 
 import warp as wp
 
@@ -31,8 +31,8 @@ def jacobi(p: wp.float64, q: wp.float64, off: wp.float64) -> wp.vec3d:
 
 
 @wp.func
-def positive_part(E: wp.mat33d) -> wp.mat33d:
-    """Symmetric positive semi-definite part of a symmetric matrix, by Jacobi's cyclic rotations."""
+def eigen(E: wp.mat33d):
+    """Eigenvalues (no order) and, as columns, eigenvectors of a symmetric matrix, by Jacobi's cyclic rotations."""
     d = wp.vec3d(E[0, 0], E[1, 1], E[2, 2])
     xy = E[0, 1]
     xz = E[0, 2]
@@ -71,5 +71,15 @@ def positive_part(E: wp.mat33d) -> wp.mat33d:
         axis = v
         v = r[0] * axis - r[1] * w
         w = r[1] * axis + r[0] * w
+    return d, wp.mat33d(u[0], v[0], w[0], u[1], v[1], w[1], u[2], v[2], w[2])
+
+
+@wp.func
+def positive_part(E: wp.mat33d) -> wp.mat33d:
+    """Symmetric positive semi-definite part of a symmetric matrix."""
+    d, V = eigen(E)
+    u = wp.vec3d(V[0, 0], V[1, 0], V[2, 0])
+    v = wp.vec3d(V[0, 1], V[1, 1], V[2, 1])
+    w = wp.vec3d(V[0, 2], V[1, 2], V[2, 2])
     out = wp.max(d[0], ZERO) * wp.outer(u, u) + wp.max(d[1], ZERO) * wp.outer(v, v)
     return out + wp.max(d[2], ZERO) * wp.outer(w, w)

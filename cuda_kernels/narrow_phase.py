@@ -11,6 +11,7 @@ import warp as wp
 from cuda_kernels.affine import ZERO, Path
 from cuda_kernels.broad_phase import absolute
 from cuda_kernels.ccd import corners, relative_speed
+from cuda_kernels.pair_law import reach
 from cuda_kernels.relative_frames import Frames
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
@@ -257,13 +258,13 @@ def near_enough(
     kind: wp.int32,
     a: wp.int32,
     b: wp.int32,
-    reach: wp.float64,
+    slack: wp.float64,
     minimum: wp.float64,
 ) -> bool:
-    """Whether a candidate can come within `reach` (beyond its separation) during the step."""
+    """Whether a candidate can come within the reach of its bodies and `slack` [m] (beyond its separation) during the step."""
     prim = primitives(s, i, j, kind, a, b)
     near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
-    gap = wp.length(near.r) - separation(s, i, j, minimum) - reach
+    gap = wp.length(near.r) - separation(s, i, j, minimum) - reach(s.between, i, j) - slack
     if gap <= ZERO:
         return True
     v = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])
@@ -278,7 +279,7 @@ def visit(
     j: wp.int32,
     pair: wp.int32,
     item: Item,
-    reach: wp.float64,
+    slack: wp.float64,
     minimum: wp.float64,
     base: wp.int32,
     capacity: wp.int32,
@@ -287,7 +288,7 @@ def visit(
     """Candidates of one item, in the order of the tree; those beyond `capacity` are counted, not written."""
     found = wp.int32(0)
     if item.kind == VERTEX_PLANE:
-        if near_enough(s, path, i, j, item.kind, item.a, 0, reach, minimum):
+        if near_enough(s, path, i, j, item.kind, item.a, 0, slack, minimum):
             if capacity > 0:
                 out[base] = wp.vec4i(pair, item.kind, item.a, 0)
             found = 1
@@ -307,7 +308,7 @@ def visit(
         if item.kind != EDGE_EDGE:
             keep = wanted(s, item.kind, swapped, mv, item.a, item.mesh, b)
         if keep:
-            if near_enough(s, path, i, j, item.kind, item.a, b, reach, minimum):
+            if near_enough(s, path, i, j, item.kind, item.a, b, slack, minimum):
                 if found < capacity:
                     out[base + found] = wp.vec4i(pair, item.kind, item.a, b)
                 found = found + 1
@@ -323,7 +324,7 @@ def find_candidates(
     pairs: wp.array(dtype=wp.vec2i),
     frames: Frames,
     items: wp.array(dtype=wp.vec3i),
-    reach: wp.float64,
+    slack: wp.float64,
     minimum: wp.float64,
     slots: wp.array(dtype=wp.vec4i),
     count: wp.array(dtype=wp.int32),
@@ -336,7 +337,7 @@ def find_candidates(
     i = pairs[k][0]
     j = pairs[k][1]
     item = carry(s, frames, i, j, k, items[t][1], items[t][2])
-    count[t] = visit(s, path, i, j, k, item, reach, minimum, SLOTS * t, SLOTS, slots)
+    count[t] = visit(s, path, i, j, k, item, slack, minimum, SLOTS * t, SLOTS, slots)
 
 
 @wp.kernel
@@ -348,7 +349,7 @@ def gather_candidates(
     pairs: wp.array(dtype=wp.vec2i),
     frames: Frames,
     items: wp.array(dtype=wp.vec3i),
-    reach: wp.float64,
+    slack: wp.float64,
     minimum: wp.float64,
     slots: wp.array(dtype=wp.vec4i),
     start: wp.array(dtype=wp.int32),
@@ -372,4 +373,4 @@ def gather_candidates(
         i = pairs[k][0]
         j = pairs[k][1]
         item = carry(s, frames, i, j, k, items[t][1], items[t][2])
-        visit(s, path, i, j, k, item, reach, minimum, base, n, candidates)
+        visit(s, path, i, j, k, item, slack, minimum, base, n, candidates)

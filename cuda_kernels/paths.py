@@ -17,6 +17,7 @@ from cuda_kernels.affine import (
     spectral_bound,
 )
 from cuda_kernels.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
+from cuda_kernels.integrators import Lead
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -132,12 +133,11 @@ def start_paths(
     box_lower: wp.array(dtype=wp.vec3d),
     box_upper: wp.array(dtype=wp.vec3d),
     pose: Pose,
-    velocity: wp.array2d(dtype=wp.float64),
-    h: wp.float64,
+    lead: Lead,
     moving: wp.array(dtype=wp.int32),
     path: Path,
 ):
-    """The arc from q_n to where the rotation leads: p = pt + ch2 f/m, A = exp(h [w]) A_n; prescribed bodies to their pose.
+    """The arc from q_n to where the motion leads (`Lead`); prescribed bodies to their pose.
 
     A prescribed body ends exactly on its pose: what rotation leaves of the way from A, which contact may have strained,
     is S. Bodies with `moving` = 0 stay, those with 2 leave out the force term.
@@ -149,20 +149,11 @@ def start_paths(
     S = wp.mat33d()
     if moving[b] != 0 and step.held[b] == 0:
         if body.kind[b] == DYNAMIC:
-            target = step.pt[b]
+            dp = lead.dp[b]
             if body.mass[b] > ZERO and moving[b] == 1:
-                target = target + step.ch2 * (step.gravity + body.force[b] / body.mass[b])
-            dp = wp.cw_mul(target - pose.p[b], body.translation[b])
-            D = wp.mat33d()
-            for r in range(3):
-                for c in range(3):
-                    D[r, c] = velocity[b, 3 + 3 * r + c]
-            turn = axial(D * wp.inverse(A))
-            if body.rotation[b] == FREE:
-                w = h * turn
-            if body.rotation[b] == AXIS:
-                e = body.axis[b]
-                w = h * wp.dot(turn, e) * e
+                dp = dp + lead.load[b] * (step.gravity + body.force[b] / body.mass[b])
+            dp = wp.cw_mul(dp, body.translation[b])
+            w = lead.w[b]
         else:
             dp = step.pk[b] - pose.p[b]
             turn_to_goal = step.Ak[b] * wp.inverse(A)

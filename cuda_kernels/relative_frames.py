@@ -5,6 +5,7 @@ the chord between.
 import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
+from cuda_kernels.pair_law import reach
 from cuda_kernels.surfaces import Surfaces, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -43,7 +44,7 @@ def relative_frames(
     path: Path,
     pairs: wp.array(dtype=wp.vec2i),
     kept: wp.array(dtype=wp.int32),
-    reach: wp.float64,
+    slack: wp.float64,
     minimum: wp.float64,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
@@ -97,4 +98,4 @@ def relative_frames(
     second = inverse * (bend_i + curve * distance + TWO * rate * slope)
     if W == ZERO and S == ZERO:
         second = inverse * bend_i
-    frames.grow[e] = inverse * (reach + xi) + second / wp.float64(8.0)
+    frames.grow[e] = inverse * (reach(s.between, i, j) + slack + xi) + second / wp.float64(8.0)

@@ -8,7 +8,8 @@ import warp as wp
 
 from cuda_kernels.affine import HALF, ZERO
 from cuda_kernels.figures import CHUNK
-from cuda_kernels.laws import BARRIER, CUBIC, FRICTION, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
+from cuda_kernels.integrators import SMOOTH
+from cuda_kernels.laws import BARRIER, CUBIC, FRICTION, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, push
 from cuda_kernels.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.rows import Rows
 
@@ -33,7 +34,7 @@ ROW_SUMS = 3
 
 @wp.struct
 class Acting:
-    """What acts in the rows (R,), as in `abd.joints.system.Acting`, SI.
+    """What acts in the rows (R,), as in `abd.joints.system.Acting`, SI; parent, child: bodies of a row, -1 for the world.
 
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
@@ -52,6 +53,8 @@ class Acting:
     tolerance: wp.array(dtype=wp.float64)
     target: wp.array(dtype=wp.float64)
     rate: wp.array(dtype=wp.float64)
+    parent: wp.array(dtype=wp.int32)
+    child: wp.array(dtype=wp.int32)
 
 
 @wp.struct
@@ -99,19 +102,33 @@ def row_values(
     history[0, e] = row_value(rows, e, values)
 
 
+@wp.func
+def steps_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
+    """Row of the integrator's weights (2, 9) by which a row measures rates (`abd.solver.integrators.row_weights`)."""
+    parent = acting.parent[e]
+    if mode[acting.child[e]] != SMOOTH:
+        return 0
+    if parent >= 0:
+        if mode[parent] != SMOOTH:
+            return 0
+    return 1
+
+
 @wp.kernel
 def set_laws(
     first: wp.int32,
     acting: Acting,
     memory: Memory,
-    w: wp.array(dtype=wp.float64),
+    weights: wp.array2d(dtype=wp.float64),
+    mode: wp.array(dtype=wp.int32),
     ch2: wp.float64,
     slow: wp.float64,
     rows: MeasuredRows,
 ):
-    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights w (9,); `slow`: speed below which friction
-    counts as static."""
+    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (2, 9) and the bodies' modes; `slow`: speed
+    below which friction counts as static."""
     e = wp.tid() + first
+    w = weights[steps_of(acting, mode, e)]
     law = acting.law[e]
     now = memory.history[0, e]
     before = memory.history[1, e]
@@ -150,8 +167,8 @@ def set_laws(
         p1 = bound
         p2 = sign
         p3 = acting.distance[e]
-        # the way since the last state, in whose units 1 / h = w6 - w8 in both integrators
-        p4 = ch2 * acting.damping[e] * (w[6] - w[8])
+        # damped is the way since the last state, in whose units the rate is 1 / h
+        p4 = ch2 * acting.damping[e] * w[7]
         p5 = sign * (now - bound)
         p7 = bound
         if held:
@@ -163,10 +180,15 @@ def set_laws(
     if law == LINEAR:
         p0 = ch2 * wp.clamp(target, -acting.effort[e], acting.effort[e])
     if has(acting, e, ARMATURE):
-        p1 = w[0] * now + w[1] * before + w[2] * memory.history[2, e] + w[3] * memory.history[3, e]
+        # J times the rate of the rate, by the same differences
+        p1 = last + (w[4] * memory.history[2, e] + w[5] * memory.history[3, e]) / per_step
         p2 = p1
+        p0 = p0 * ch2 * per_step * per_step
     if has(acting, e, EXACT):
         p6 = acting.tolerance[e]
+    if law == BARRIER:
+        p6 = push(p0, p3, p5)
+        p7 = slow / w[7]
     if not has(acting, e, ACTIVE):
         law = OFF
     rows.law[e] = law
@@ -178,6 +200,23 @@ def set_laws(
     rows.p[e, 5] = p5
     rows.p[e, 6] = p6
     rows.p[e, 7] = p7
+
+
+@wp.kernel
+def mark_limited(
+    first: wp.int32,
+    acting: Acting,
+    rows: MeasuredRows,
+    values: wp.array(dtype=wp.float64),
+    flags: wp.array(dtype=wp.int32),
+):
+    """Set 1 for both bodies of every limit that pushes at measured values (m,)."""
+    e = wp.tid() + first
+    if is_limit(rows.law[e]):
+        if evaluate(rows.law[e], parameters(rows, e), row_value(rows, e, values))[1] != ZERO:
+            flags[acting.child[e]] = 1
+            if acting.parent[e] >= 0:
+                flags[acting.parent[e]] = 1
 
 
 @wp.kernel
@@ -196,7 +235,8 @@ def remember(
     acting: Acting,
     rows: MeasuredRows,
     values: wp.array(dtype=wp.float64),
-    w: wp.array(dtype=wp.float64),
+    weights: wp.array2d(dtype=wp.float64),
+    mode: wp.array(dtype=wp.int32),
     ch2: wp.float64,
     memory: Memory,
     count: wp.int32,
@@ -222,6 +262,7 @@ def remember(
             p = parameters(rows, e)
             now = memory.history[0, e]
             before = memory.history[1, e]
+            w = weights[steps_of(acting, mode, e)]
             rate = w[6] * (x - now) + w[8] * (before - now)
 
             carried = p[2] - p[1]
@@ -249,6 +290,8 @@ def remember(
             if has(acting, e, LIMIT) and law != OFF:
                 undamped = p
                 undamped[4] = ZERO
+                if law == BARRIER:
+                    undamped[6] = ZERO
                 pushed = evaluate(law, undamped, x)
                 energy = energy + pushed[0] / ch2
                 kept = kept - pushed[1] / ch2

@@ -13,7 +13,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Rows:
-    """All rows (m,): bodies (parent -1 = world), 4-vectors, stiffness K [kg] and shift a by components, exact (0, 1)."""
+    """All rows (m,): bodies (parent -1 = world), 4-vectors, stiffness K [kg] and shift a by components, exact (0, 1),
+    and the residual [m] to which exact ones are held."""
 
     parent: wp.array(dtype=wp.int32)
     child: wp.array(dtype=wp.int32)
@@ -22,6 +23,7 @@ class Rows:
     K: wp.array(dtype=wp.vec3d)
     shift: wp.array(dtype=wp.vec3d)
     exact: wp.array(dtype=wp.int32)
+    tolerance: wp.array(dtype=wp.float64)
 
 
 @wp.func
@@ -85,12 +87,12 @@ def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
 
 
 @wp.kernel
-def row_errors(first: wp.int32, rows: Rows, pose: Pose, tolerance: wp.float64, out: wp.array(dtype=wp.float64)):
-    """Sizes of the residuals of the exact rows over the tolerance; 0 for all others."""
+def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
+    """Sizes of the residuals of the exact rows over their tolerances; 0 for all others."""
     e = wp.tid() + first
     v = ZERO
     if rows.exact[e] == 1:
-        v = wp.length(counted(rows.K[e], residual(rows, e, pose))) / tolerance
+        v = wp.length(counted(rows.K[e], residual(rows, e, pose))) / rows.tolerance[e]
     out[e] = v
 
 

@@ -11,7 +11,7 @@ WITHOUT_FORCES = wp.constant(2)
 """How a body starts that is in contact, or joined to one that is (`cuda_kernels.paths.start_paths`)."""
 ROUNDING = wp.constant(wp.float64(1.0e-15))
 
-STATUS = 5
+STATUS = 3
 """Entries of the status of a start."""
 
 
@@ -48,16 +48,13 @@ def gather_start(
     first: wp.int32,
     c: Control,
     frozen: wp.array(dtype=wp.int32),
-    balance: wp.array2d(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """All that the host asks of a start: failure, whether the list covers the path, contacts to be frozen,
-    and the two numbers of the balance of contact stiffness; one item."""
+    """All that the host asks of a start: failure, whether the list covers the path, contacts to be
+    frozen; one item."""
     out[0] = wp.float64(c.flags[FAILURE])
     out[1] = wp.float64(c.flags[COVERED])
     out[2] = wp.float64(frozen[0])
-    out[3] = balance[0, 0]
-    out[4] = balance[1, 0]
 
 
 @wp.kernel

@@ -13,6 +13,8 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO
 from cuda_kernels.distance import PARALLEL, edge_edge, point_triangle
+from cuda_kernels.pair_law import PairLaw
+from cuda_kernels.topology import Topology
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -31,8 +33,8 @@ FACE_OF_J = 5
 
 @wp.struct
 class Surfaces:
-    """Meshes of all bodies; offsets `*_start` (meshes + 1,) index the concatenated arrays. `least` is the smallest
-    dimension of the targets that a vertex meets (abd/contact/surfaces.py)."""
+    """Meshes of all bodies, and the law between two; offsets `*_start` (meshes + 1,) index the concatenated arrays.
+    `least` is the smallest dimension of the targets that a vertex meets (abd/contact/surfaces.py)."""
 
     mesh: wp.array(dtype=wp.int32)
     vertex_start: wp.array(dtype=wp.int32)
@@ -50,6 +52,8 @@ class Surfaces:
     plane: wp.array(dtype=wp.vec4d)
     radius: wp.array(dtype=wp.float64)
     material: wp.array(dtype=wp.int32)
+    topology: Topology
+    between: PairLaw
 
 
 @wp.struct

@@ -7,6 +7,7 @@ import warp as wp
 from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, arc, axial, identity3, rotation
 from cuda_kernels.ccd import ANY_GAP, ENOUGH, MAX_ADVANCES, is_far, march
 from cuda_kernels.matrices import polar
+from cuda_kernels.pair_law import activation
 from cuda_kernels.paths import bound_arc, deformed_radius
 from cuda_kernels.surfaces import Surfaces, primitives, proximity, separation
 
@@ -118,14 +119,13 @@ def way_shares(
     approach: wp.array(dtype=wp.float64),
     known: wp.array(dtype=wp.float64),
     back: wp.int32,
-    least: wp.float64,
     share: wp.array(dtype=wp.float64),
 ):
     """How far the way of a batch of candidates is proven free, 1 where it is free as a whole; listed = [pairs, candidates].
 
-    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, or lower
-    bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value at the
-    other end, and a fifth of it is kept; no less than `least` [m] if that is smaller.
+    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, in activations,
+    or lower bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value
+    at the other end, and a fifth of it is kept; no less than the activation if that is smaller.
     """
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
@@ -133,7 +133,8 @@ def way_shares(
         i = pairs[c[0]][0]
         j = pairs[c[0]][1]
         closer = approach[c[0]]
-        gap = known[k]
+        least = activation(s.between, i, j)
+        gap = known[k] * least
         if back == 0:
             gap = wp.max(gap - closer, ZERO)
         alpha = ONE

@@ -59,3 +59,11 @@ def _asked_device(item: pytest.Item) -> str | None:
 def device(request: pytest.FixtureRequest) -> str:
     """Name of the device under test."""
     return request.config.getoption("--device")
+
+
+@pytest.fixture(scope="session")
+def exported_run(tmp_path_factory: pytest.TempPathFactory):
+    """Directory of a run with one of everything that is drawn, which the tests of `abd export` share."""
+    from exported_run import make
+
+    return make(tmp_path_factory.mktemp("exported"))

@@ -58,14 +58,18 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         group=np.full(n, -1, np.int32),
         world=zeros,
         radius=np.zeros(n),
+        color=np.full((n, 4), np.nan),
     )
     materials = Materials(
         ["soft", "slick"],
         mu=np.array([[0.5, 0.2], [0.2, 0.0]]),
         stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
         enabled=np.array([[True, True], [True, False]]),
+        restitution=np.full((2, 2), np.nan),
+        rolling=np.array([[0.01, 0.0], [0.0, 0.02]]),
+        spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
     )
-    return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT), {})
+    return Model("scene", replace(bodies, **changes), MESHES, [], materials, Settings(d_hat=D_HAT, contact_set="ipc"), {})
 
 
 def states(count: int, seed: int, spread: float) -> np.ndarray:

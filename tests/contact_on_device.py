@@ -20,8 +20,9 @@ from abd.contact.surfaces import Surfaces
 from abd.model import Kind, Model
 from abd.potentials import contact
 from cuda_kernels import affine, surfaces
-from cuda_kernels.ccd import ANY_GAP, MAX_ADVANCES, is_far, march
+from cuda_kernels.ccd import MAX_ADVANCES, WITHIN, is_far, march
 from cuda_kernels.contact import pair_approaches
+from cuda_kernels.pair_law import activation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -46,9 +47,10 @@ def march_alone(
     c = candidates[k]
     alpha[k] = limit
     if not is_far(approach[c[0]], gap[k], limit):
-        alpha[k] = march(
-            s, path, pairs[c[0]][0], pairs[c[0]][1], c, minimum, limit, gap[k], approach[c[0]], ANY_GAP, MAX_ADVANCES
-        )
+        i = pairs[c[0]][0]
+        j = pairs[c[0]][1]
+        least = WITHIN * activation(s.between, i, j)
+        alpha[k] = march(s, path, i, j, c, minimum, limit, gap[k], approach[c[0]], least, MAX_ADVANCES)
 
 
 def upload_path(path: Path):
@@ -61,6 +63,11 @@ def upload_path(path: Path):
     return uploaded
 
 
+def with_stiffness(model: Model) -> Model:
+    """The model with the contact stiffness `KAPPA` for all pairs."""
+    return replace(model, settings=replace(model.settings, contact_stiffness=KAPPA))
+
+
 class Kernels:
     """The contact kernels of one model, with its candidates for one path.
 
@@ -68,9 +75,10 @@ class Kernels:
     """
 
     def __init__(self, model: Model, path: Path, device: Device = DEVICE, one_by_one: bool | None = None):
+        model = with_stiffness(model)
         self.model, self.n = model, len(model.bodies)
         self.contacts = Contacts(model, device)
-        self.contacts.set_stiffness(KAPPA)
+        self.contacts.set_scale(1.0)
         self.friction = Friction(model, device, self.contacts)
         for part in (self.contacts, self.friction):
             part.reduction = Reduction(device, model.bodies.kind == Kind.STATIC, one_by_one)
@@ -92,11 +100,11 @@ class Kernels:
         return contacts(self.model, Surfaces.of(self.model), body_pairs(self.model), self.candidates())
 
     def energies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Energies and gaps of the candidates."""
+        """Energies of the candidates, and gaps [m]."""
         self.contacts.evaluate(pose_of(q), "current")
         energy, gap = self.contacts.arrays("current")
         count = self.contacts.candidates.count
-        return DEVICE.read(energy, count), DEVICE.read(gap, count)
+        return DEVICE.read(energy, count), DEVICE.read(gap, count) * self.model.settings.d_hat
 
     def assembled(self, reduction) -> tuple[np.ndarray, np.ndarray]:
         """Gradient (n, 12) and blocks (n, n, 12, 12) of a reduction that was given its elements."""
@@ -119,8 +127,8 @@ class Kernels:
 
     def times_of_impact(self, limit: float = 1.0) -> np.ndarray:
         """Safe alphas of the candidates, each by itself, from the state at the start of the path."""
-        self.energies(self.model.bodies.q)
-        c, law, gap = self.contacts.candidates, self.contacts.law, self.contacts.arrays("current")[1]
+        gap = DEVICE.upload(self.energies(self.model.bodies.q)[1], wp.float64)
+        c, law = self.contacts.candidates, self.contacts.law
         out, approach = DEVICE.zeros(max(c.count, 1), wp.float64), DEVICE.zeros(max(c.pair_count, 1), wp.float64)
         DEVICE.launch(pair_approaches, c.pair_count, c.pairs, c.counts, self.contacts.done, self.path, approach)
         query = self.contacts.surfaces, self.path, c.pairs, c.items, law.minimum, limit, gap, approach

@@ -10,6 +10,7 @@ from abd.device_state import OnHost
 from abd.errors import StepFailure
 from abd.joints.readings import Readings, opening_readings
 from abd.model import Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_state
+from abd.solver.step import Opening
 from abd.state import State
 
 BOX = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
@@ -89,8 +90,10 @@ def model_of(
         group=np.array(group or [-1] * n, dtype=np.int32),
         world=np.array(world or [0] * n, dtype=np.int32),
         radius=np.array(radius or [0.0] * n),
+        color=np.full((n, 4), np.nan),
     )
-    materials = Materials(["default"], np.zeros((1, 1)), np.ones((1, 1)), np.ones((1, 1), dtype=bool))
+    zero, one = np.zeros((1, 1)), np.ones((1, 1))
+    materials = Materials(["default"], zero, one, one > 0.0, restitution=np.nan * one, rolling=zero, spinning=zero)
     return Model(name, bodies, meshes, joints or [], materials, Settings(**settings), {})
 
 
@@ -139,6 +142,7 @@ class FakeSimulation:
     """
 
     device = "fake"
+    opening = Opening()
 
     def __init__(self, model: Model, device: str = "auto", fail_at: int | None = None):
         self.model, self.fail_at = model, fail_at

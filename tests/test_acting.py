@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from on_device import NAME
@@ -14,7 +17,7 @@ DEVICES = ["numpy", NAME]
 
 
 def free_box(device=NAME, gravity=(0, 0, 0), **keys):
-    scene = abd.Scene(gravity=gravity, solver={"dt": 0.01})
+    scene = abd.Scene(gravity=gravity, solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_body("box", box=(0.3, 0.2, 0.1), mass=2.0, **keys)
     scene.add_body("wall", box=(0.1, 1, 1), kind="static", position=(5, 0, 0))
     return abd.Simulation(scene, device=device)
@@ -156,3 +159,54 @@ def test_a_recorded_run_goes_on_from_where_the_simulation_is(tmp_path):
     assert (tmp_path / "run" / "report.json").is_file() and (tmp_path / "run" / "scene.toml").is_file()
     with pytest.raises(ValueError, match="no scene"):
         abd.Simulation(sim.model, device=NAME).run(steps=1, record=tmp_path / "other")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_friction_can_be_set_and_is_kept_by_checkpoints(device):
+    """A box slides freely, then slower by mu g; a copy from the checkpoint goes on bit for bit."""
+    scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
+    scene.add_material("ice", mu=0.0)
+    scene.add_material("steel", mu=0.0)
+    scene.add_body("floor", half_space={}, material="steel")
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), velocity=(2, 0, 0), material="ice", mass=1.0)
+    sim = abd.Simulation(scene, device=device)
+    sim.run(steps=5)
+    assert sim.bodies["box"].linear_velocity[0] == pytest.approx(2.0, abs=1e-9)
+    sim.materials["ice"].against("steel").mu = 0.4
+    assert sim.materials["steel"].against("ice").mu == 0.4 and sim.materials["ice"].mu == 0.0
+    sim.run(steps=10)
+    assert sim.bodies["box"].linear_velocity[0] == pytest.approx(2.0 - 0.4 * 9.81 * 0.1, abs=2e-3)
+    other = abd.Simulation(scene, device=device)
+    other.restore(sim.checkpoint())
+    for one in (sim, other):
+        one.run(steps=3)
+    np.testing.assert_array_equal(other.stepper.q, sim.stepper.q)
+    sim.materials["steel"].mu = 0.0
+    before = sim.bodies["box"].linear_velocity[0]
+    sim.run(steps=5)
+    assert sim.bodies["box"].linear_velocity[0] == pytest.approx(before, abs=1e-6)
+    assert "steel', 'ice': mu = 0>" in repr(sim.materials["steel"].against("ice"))
+    with pytest.raises(ValueError, match="not negative"):
+        sim.materials["ice"].mu = -1.0
+    with pytest.raises(KeyError, match="did you mean 'steel'"):
+        sim.materials["ice"].against("stel")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))], ids=["copy", "pickle"])
+def test_simulations_are_copied_by_their_checkpoints(copied):
+    """A copy goes on bit for bit, and by itself."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("floor", half_space={})
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.11), velocity=(1, 0, 0), mass=1.0)
+    scene.add_body("arm", box=(0.4, 0.05, 0.05), position=(2, 0, 1))
+    scene.add_hinge("pivot", "world", "arm", anchor=(1.8, 0, 1), axis=(0, 1, 0))
+    sim = abd.Simulation(scene, device=NAME)
+    sim.bodies["box"].apply_force((0, 1, 0))
+    sim.run(steps=4)
+    other = copied(sim)
+    assert other.time == sim.time and other.scene is not None and other.device == sim.device
+    kept = sim.stepper.q.copy()
+    other.run(steps=3)
+    np.testing.assert_array_equal(sim.stepper.q, kept)
+    sim.run(steps=3)
+    np.testing.assert_array_equal(other.stepper.q, sim.stepper.q)

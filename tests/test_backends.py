@@ -95,11 +95,12 @@ def started(backend, model: Model, simulation: abd.Simulation):
     state, n = simulation.stepper.state(), len(model.bodies)
     backend.islands.join(np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2))
     rule = scheme(model.settings.integrator, DT, state.previous_h)
-    backend.load_state(state.q, state.qd, state.previous_q, state.previous_qd)
+    forces = state.extra["forces"].reshape(n, 12)
+    backend.load_state(state.q, state.qd, state.previous_q, state.previous_qd, forces)
     goals = simulation.stepper.prescribed.goals(state.time + DT)
-    ch2 = rule.c * DT * DT
-    backend.begin(rule.weights, ch2, model.settings.eps_v * rule.beta * DT, goals, state.contact_stiffness)
-    backend.follow_velocity(DT, np.ones(n, int))
+    mode = simulation.stepper.modes(rule, simulation.stepper.acting)
+    backend.begin(rule, mode, model.settings.eps_v * rule.beta * DT, goals)
+    backend.follow_velocity(np.ones(n, int))
     backend.evaluate()
     backend.lag_friction()
     backend.linearize()
@@ -128,7 +129,7 @@ def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
 @pytest.mark.parametrize("make", [landing_box, workshop])
 def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     simulation = abd.Simulation(make(integrator=integrator), device=NAME)
-    for _ in range(14 if make is landing_box else 10):
+    for _ in range(14 if make is landing_box else 2):
         simulation.step()
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)
@@ -147,7 +148,6 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     np.testing.assert_allclose(size, expected_size, rtol=1e-9)
     assert kernels.contact_count() == definition.contact_count()
     np.testing.assert_array_equal(kernels.touching(), definition.touching())
-    np.testing.assert_allclose(kernels.stiffness_balance(), definition.stiffness_balance(), rtol=1e-8)
 
 
 @pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
@@ -161,23 +161,11 @@ def test_the_start_leads_prescribed_bodies_exactly_to_their_goals(backend):
     goal = affine_state(model.motions[pusher](2 * DT))
     sides = backend(model)
     sides.load_state(q, qd, q, qd)
-    sides.begin(scheme("bdf1", DT, 0.0).weights, DT**2, 1e-5, goal[None], 1e9)
-    sides.follow_velocity(DT, np.where(np.arange(n) == pusher, 1, 0))
+    sides.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, goal[None])
+    sides.follow_velocity(np.where(np.arange(n) == pusher, 1, 0))
     sides.try_step(np.ones(sides.islands.count))
     sides.accept()
     np.testing.assert_allclose(sides.read_positions()[pusher], goal, rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
-def test_without_contact_nothing_balances_the_stiffness(backend):
-    """Exactly nothing, though the projection of fixed degrees of freedom rounds."""
-    scene = abd.Scene()
-    turn = {"axis": [1, 2, 3], "degrees": 40}
-    fixed = ["x", "y", "z", "rx", "rz"]
-    scene.add_body("wheel", box=[1, 2, 3], axis_angle=turn, fix=fixed, torque=[1, 2, 3], angular_velocity=[0, 1, 0])
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.step()
-    assert started(backend(simulation.model), simulation.model, simulation).stiffness_balance() == (0.0, 0.0)
 
 
 def test_two_runs_give_the_same_bits():

@@ -15,7 +15,7 @@ from abd.backends.body_data import smallest_moments
 from abd.backends.numpy_contacts import NumpyContacts, body_pair
 from abd.backends.upload import new_path
 from abd.contact.candidates import contacts, find_candidates
-from abd.contact.ccd import time_of_impact
+from abd.contact.ccd import WITHIN, time_of_impact
 from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
 from abd.contact.surfaces import Surfaces
@@ -23,6 +23,7 @@ from abd.model import Model
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.elements import Elements
+from abd.potentials.rolling import Resistances
 
 pytestmark = pytest.mark.device
 
@@ -173,7 +174,8 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     kernels.energies(q)
     heading = q + 0.3 * np.random.default_rng(3).normal(size=q.shape)
     kernels.friction.lag(pose_of(q), pose_of(heading).A)
-    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, heading[:, 3:].reshape(-1, 3, 3))
+    turned = heading[:, 3:].reshape(-1, 3, 3)
+    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, turned, Resistances.of(model))
     assert kernels.friction.count == len(lagged) > 0
     rest = q + slide * np.random.default_rng(1).normal(size=q.shape)
     now = q + slide * np.random.default_rng(2).normal(size=q.shape)
@@ -200,11 +202,12 @@ def test_near_pairs_are_those_with_a_small_gap(name):
     model, q = SCENES[name], SCENES[name].bodies.q
     kernels = Kernels(model, standing(q))
     _, gap = kernels.energies(q)
-    pairs, listed = body_pairs(model), kernels.candidates()
-    for distance in (0.5 * D_HAT, np.median(gap), np.inf):
+    pairs, listed, d_hat = body_pairs(model), kernels.candidates(), model.settings.d_hat
+    # beside the median itself: gaps in activations round
+    for distance in (0.1 * d_hat, (1.0 + 1e-9) * np.median(gap), np.inf):
         near = np.unique(listed.pair[gap < distance])
         np.testing.assert_array_equal(
-            kernels.contacts.near_pairs(distance), np.column_stack([pairs.i[near], pairs.j[near]])
+            kernels.contacts.near_pairs(distance / d_hat), np.column_stack([pairs.i[near], pairs.j[near]])
         )
     assert len(near) > 0
 
@@ -234,7 +237,8 @@ def test_times_of_impact_equal_the_definition(motion):
         path = random_path(model, seed, *MOTIONS[motion])
         kernels = Kernels(model, path)
         for limit in (1.0, 0.4):
-            expected = time_of_impact(path, kernels.listed(), limit, iterations=256)
+            least = WITHIN * model.settings.d_hat
+            expected = time_of_impact(path, kernels.listed(), limit, iterations=256, least=least)
             np.testing.assert_allclose(kernels.times_of_impact(limit), expected, rtol=0, atol=1e-9)
         stopped.append(np.mean(expected < limit))
     assert 0.0 < np.mean(stopped) < 1.0

@@ -1,106 +1,124 @@
-"""The contact stiffness that the program chooses: where it follows the gaps, and where it balances the forces."""
+"""The law of contact by pairs of bodies: activation, force, and what a pair's own law does with time."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
-from abd.solver.stiffness import NARROW, ROOMY, ContactStiffness
+from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, OwnLaws, PairLaw
+from abd.potentials.barrier import barrier
+from abd.solver.stiffness import FADING, TIGHT_GAP, ContactStiffness
+
+G = 9.81
 
 
-def box_on_ground(d_hat: float, height: float, mu: float = 0.0, speed: float = 0.0) -> abd.Scene:
-    scene = abd.Scene()
-    scene.add_material("rough", mu=mu)
-    scene.add_body("ground", half_space={}, material="rough")
-    size, place, velocity = (1.0, 1.0, 0.2), (0.0, 0.0, 0.1 + height), (speed, 0.0, 0.0)
-    scene.add_body("box", box=size, density=1000.0, position=place, velocity=velocity, material="rough")
-    scene.solver.dt, scene.solver.d_hat = 0.01, d_hat
+def boxes(solver: dict | None = None) -> abd.Scene:
+    """A box of 0.1 x 0.2 x 0.3 m, a plate of 5 mm a hundred times as heavy, a huge wall far away, a half-space."""
+    scene = abd.Scene(solver=solver or {})
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=(0.1, 0.2, 0.3), density=1000.0, position=(0, 0, 1))
+    scene.add_body("plate", box=(2.0, 1.2, 0.005), density=50000.0, position=(0, 0, 2))
+    scene.add_body("wall", box=(1.0, 30.0, 30.0), kind="static", position=(50, 0, 0))
     return scene
 
 
-def stiffness_of(d_hat: float) -> ContactStiffness:
-    return ContactStiffness(box_on_ground(d_hat, 0.1).compile())
+def law_of(scene: abd.Scene) -> PairLaw:
+    return PairLaw(scene.compile())
 
 
-def test_the_bounds_differ_where_d_hat_is_small():
-    coarse, fine = stiffness_of(1e-2), stiffness_of(1e-5)
-    assert coarse.softest == coarse.lowest
-    assert 0.0 < fine.softest < 0.1 * fine.lowest
+def pair(law: PairLaw, i: int, j: int) -> tuple[float, float]:
+    """Activation [m] and force [N]."""
+    bodies, xi = (np.array([i]), np.array([j])), np.zeros(1)
+    return float(law.activation(*bodies)[0]), float(law.force(*bodies, xi)[0])
 
 
-def test_the_softest_contact_stops_the_mean_mass_from_a_hundred_d_hat_per_step():
-    """Force ``-kappa db/dD 2 d`` at half of d_hat against ``m 100 d_hat / h^2``."""
-    stiffness = stiffness_of(1e-5)
-    d_hat, d = 1e-5, 0.5e-5
-    slope = -2.0 * (d**2 - d_hat**2) * np.log(d**2 / d_hat**2) - (d**2 - d_hat**2) ** 2 / d**2
-    force = -stiffness.softest * slope * 2.0 * d
-    assert force == pytest.approx(200.0 * 100.0 * d_hat / 0.01**2, rel=1e-9)
+def test_the_thinner_of_two_bodies_sets_the_activation_and_the_lighter_one_the_force():
+    law = law_of(boxes())
+    assert pair(law, 1, 0) == pytest.approx((D_HAT_SHARE * 0.1, FORCE_SHARE * 6.0 * G))
+    assert pair(law, 1, 2) == pytest.approx((D_HAT_SHARE * 0.005, FORCE_SHARE * G * 600.0 * 6.0 / 606.0))
+    assert pair(law, 1, 3) == pair(law, 1, 0), "what stands still, and is large, does not count"
 
 
-def begun(d_hat: float, value: float) -> ContactStiffness:
-    stiffness = stiffness_of(d_hat)
-    stiffness.begin(None, value, 1.0)
-    return stiffness
+def test_neither_the_step_nor_the_rest_of_the_scene_matters():
+    scene = boxes({"dt": 1e-4})
+    scene.add_body("crumb", box=(1e-3,) * 3, position=(0, 0, 3))
+    law = law_of(scene)
+    assert pair(law, 1, 2) == pair(law_of(boxes()), 1, 2)
+    assert pair(law, 1, 4)[0] == pytest.approx(D_HAT_SHARE * 1e-3)
 
 
-@pytest.mark.parametrize("share, factor", [(0.9, 0.5), (0.5, 1.0), (0.1, 4.0), (1.5, 1.0), (np.inf, 1.0)])
-def test_it_follows_the_smallest_gap_of_the_last_step(share, factor):
-    value = 3.0 * stiffness_of(1e-5).softest
-    assert begun(1e-5, value).following(share * 1e-5) == pytest.approx(factor * value, rel=1e-12)
+def test_what_is_given_holds_for_all_pairs():
+    law = law_of(boxes({"d_hat": 2e-3, "contact_stiffness": 1e7}))
+    i, j, xi = np.array([1, 1, 2]), np.array([0, 2, 3]), np.array([0.0, 1e-3, 0.0])
+    a = law.activation(i, j)
+    assert (a == 2e-3).all() and law.reach(i, j).max() == 2e-3
+    np.testing.assert_allclose(law.stiffness(i, j, a, xi), 1e7, rtol=1e-14)
 
 
-def test_it_stays_within_its_bounds():
-    bounds = stiffness_of(1e-5)
-    assert begun(1e-5, 0.0).value == begun(1e-5, 1.5 * bounds.softest).following(0.9e-5) == bounds.softest
-    stiffest = 100.0 * bounds.lowest
-    assert begun(1e-5, 1e300).value == begun(1e-5, 0.5 * stiffest).following(1e-8) == stiffest
+@pytest.mark.parametrize("kind", ["log", "log_sq", "cubic"])
+@pytest.mark.parametrize("xi", [0.0, 0.05])
+def test_the_force_is_one_function_of_the_gap_in_activations(kind, xi):
+    """Also for an activation of its own; within what the curvature of d^2 makes of it where radii are as small as gaps."""
+    law = law_of(boxes({"barrier": kind}))
+    forces = []
+    for a in (1e-4, 1e-6):
+        law.own = OwnLaws(law.keys(np.array([0]), np.array([1])), np.array([a]), np.array([3.0]))
+        kappa = law.stiffness(np.array([1]), np.array([0]), np.array([a]), np.array([xi]))
+        d = xi + a * np.array([0.1, 0.5, 0.9])
+        forces.append(-kappa * 2.0 * d * barrier(kind, d**2, a, xi)[1])
+    np.testing.assert_allclose(forces[0], forces[1], rtol=1e-2)
+    assert (forces[0] > 0.0).all()
 
 
-def test_where_bodies_may_sleep_it_does_not_follow_gaps():
-    scene = box_on_ground(1e-5, 0.1)
-    scene.solver.sleep_speed = 1e-3
-    stiffness = ContactStiffness(scene.compile())
-    assert stiffness.softest == stiffness.lowest
+def backend_with(law: PairLaw, pairs: list[tuple[int, int]], gaps: list[float]) -> Mock:
+    """A backend that lists these pairs with these gaps in activations."""
+    backend = Mock(pair_law=law)
+    backend.set_own_laws = lambda own: setattr(law, "own", own)
+    backend.pair_gaps = lambda exact=False: (np.array(pairs), np.array(gaps))
+    return backend
 
 
-def test_sliding_friction_does_not_feel_that_the_stiffness_changes():
-    """The load of friction is that of the last step, with its stiffness: a box slows down by mu g all the while."""
-    mu, speed = 0.3, 5.0
-    simulation = abd.Simulation(box_on_ground(1e-5, 1e-5, mu, speed), device="cpu")
-    chosen = simulation.stepper.stiffness
-    softest = chosen.softest
-    chosen.softest = 64.0 * softest
-    stiffness, velocity = [], []
-    for step in range(25):
-        if step == 12:
-            chosen.softest = softest
-        simulation.step()
-        stiffness.append(simulation.host_state().contact_stiffness)
-        velocity.append(simulation.host_state().qd[1, 0])
-    assert len(set(stiffness[11:])) > 5
-    lost = -np.diff(velocity)[8:] / (mu * 9.81 * 0.01)
-    assert np.abs(lost - 1.0).max() < 0.01
+def test_only_tight_pairs_get_stiffer():
+    model = boxes().compile()
+    law, stiffness = PairLaw(model), ContactStiffness(model)
+    backend = backend_with(law, [(1, 0), (1, 2)], [0.5 * TIGHT_GAP, 0.5])
+    stiffness.begin()
+    assert stiffness.adapt(backend, 0.5 * TIGHT_GAP, 1.0) and stiffness.adapt(backend, 0.4 * TIGHT_GAP, 1.0)
+    assert not stiffness.adapt(backend, 0.6 * TIGHT_GAP, 1.0), "it opens"
+    assert law.own.key.tolist() == law.keys(np.array([0]), np.array([1])).tolist()
+    assert law.own.factor.tolist() == [2.0 * 4.0] and law.own.activation.tolist() == [D_HAT_SHARE * 0.1]
+    given = ContactStiffness(replace(model, settings=replace(model.settings, contact_stiffness=1e6)))
+    assert not given.adapt(backend, 1e-6, 0.0)
 
 
-def test_a_box_comes_to_rest_between_the_rims_and_a_resumed_run_repeats_it():
-    d_hat = 1e-5
-    simulation = abd.Simulation(box_on_ground(d_hat, 2.0 * d_hat), device="cpu")
-    assert simulation.stepper.stiffness.softest < simulation.stepper.stiffness.lowest
-    for _ in range(25):
-        simulation.step()
-    saved = simulation.checkpoint()
-    gap = [simulation.step().min_gap for _ in range(25)][-1]
-    assert NARROW * d_hat <= gap <= ROOMY * d_hat
-    again = abd.Simulation(box_on_ground(d_hat, 2.0 * d_hat), device="cpu")
-    again.restore(saved)
-    for _ in range(25):
-        again.step()
-    np.testing.assert_array_equal(again.host_state().q, simulation.host_state().q)
-    assert again.host_state().contact_stiffness == simulation.host_state().contact_stiffness
-    # one that was written before the gap was kept
-    del saved["smallest_gap"]
-    again.restore(saved)
-    stiffness = again.host_state().contact_stiffness
-    again.step()
-    assert again.host_state().contact_stiffness == stiffness
+def test_factors_fade_in_time_and_pairs_that_part_are_let_go():
+    model = boxes().compile()
+    law, stiffness = PairLaw(model), ContactStiffness(model)
+    i, j = np.array([0, 1, 2]), np.array([1, 2, 3])
+    a = law.regular(i, j)
+    law.own = OwnLaws(law.keys(i, j), np.array([a[0], 0.1 * a[1], 0.1 * a[2]]), np.array([8.0, 1.0, 1.0]))
+    backend = backend_with(law, [(1, 0), (1, 2), (2, 3)], [0.9, 9.0, 11.0])
+    for _ in range(4):
+        stiffness.end(backend, 0.25 * FADING)
+    assert law.own.factor.tolist() == pytest.approx([4.0, 1.0]), "the last one is beyond its common activation"
+    stiffness.end(backend, 3.0 * FADING)
+    assert law.own.key.tolist() == law.keys(i[1:2], j[1:2]).tolist()
+
+
+@pytest.mark.parametrize("ratio", [1e3, 1e6])
+def test_heavy_bodies_rest_on_light_ones(ratio):
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ground", half_space={})
+    scene.add_body("light", box=(0.1,) * 3, density=100.0, position=(0, 0, 0.05 + 1e-4), kappa=1e12)
+    scene.add_body("heavy", box=(0.1,) * 3, density=100.0 * ratio, position=(0, 0, 0.15 + 2e-4), kappa=1e12)
+    simulation = abd.Simulation(scene, device=NAME)
+    start = simulation.stepper.q[2, 2]
+    for _ in range(20):
+        report = simulation.step()
+    assert report.min_gap > 1e-3 * D_HAT_SHARE * 0.1
+    assert abs(simulation.stepper.q[2, 2] - start) < 2e-4

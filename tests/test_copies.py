@@ -259,11 +259,11 @@ def test_a_long_chain_is_made_without_a_loop_over_its_links():
     assert system.linear.joint.tolist() == np.repeat(np.arange(2000), 2).tolist()
 
 
-def test_contact_does_not_reach_farther_than_bodies_are_large():
+def test_limits_do_not_reach_farther_than_bodies_are_large():
     """In a long chain a thousandth of the scene's size would be many links."""
     scene = abd.Scene()
     scene.add_body("box", box=(0.4, 0.2, 0.4), repeat={"count": (10000, 1, 1), "step": (1, 0, 0)})
-    assert scene.compile().settings.d_hat == pytest.approx(0.05 * 0.6)
+    assert scene.compile().settings.limit_reach == pytest.approx(0.05 * 0.6)
     scene.body("box").repeat = {"count": (3, 1, 1), "step": (1, 0, 0)}
     model = scene.compile()
-    assert model.settings.d_hat == 1e-3 * model.settings.diagonal
+    assert model.settings.limit_reach == 1e-3 * model.settings.diagonal

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.device
 
 def falling(device: str = NAME) -> abd.Simulation:
     """Two boxes in the air and a fixed one."""
-    scene = abd.Scene(solver={"dt": 0.01})
+    scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
     for k, name in enumerate(("one", "other")):
         scene.add_body(name, box=(0.1, 0.1, 0.1), position=(k, 0, 1), velocity=(0, 0, 0.5))
     scene.add_body("post", box=(0.1, 0.1, 0.1), position=(0, 3, 0), kind="static")

@@ -59,7 +59,8 @@ CASES = {
     "no driver": (
         {"driver": None, "said": "Could not find or load the NVIDIA CUDA driver"},
         "there is no NVIDIA driver (Could not find or load the NVIDIA CUDA driver)",
-        "install NVIDIA's driver (its `nvidia-smi` must list the GPU), then pip install 'abd[gpu]', or pip install -e '.[gpu]'",
+        "install NVIDIA's driver (its `nvidia-smi` must list the GPU), then pip install 'abd-solver[gpu]', "
+        "or pip install -e '.[gpu]'",
     ),
     "no device": ({"driver": (13, 0)}, "the driver, for CUDA 13.0, lists none", "see what `nvidia-smi` lists"),
     "old driver": (
@@ -70,7 +71,7 @@ CASES = {
     "Warp without CUDA": (
         {"driver": None, "toolkit": None},
         "this build of it knows no CUDA",
-        "install a build of Warp with CUDA: pip install 'abd[gpu]'",
+        "install a build of Warp with CUDA: pip install 'abd-solver[gpu]'",
     ),
 }
 

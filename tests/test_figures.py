@@ -10,11 +10,13 @@ from on_device import DEVICE, NAME, assert_close
 import abd
 from abd.backends.on_numpy import NumpyBackend
 from abd.backends.totals import Section, Totals
+from abd.backends.upload import upload_law
+from abd.contact.pair_law import PairLaw
 from abd.energies import external_work, kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.forces import row_work
 from abd.joints.readings import Readings
 from abd.joints.table import values
-from abd.solver.integrators import scheme
+from abd.solver.integrators import row_weights, scheme
 from cuda_kernels import figures
 
 pytestmark = pytest.mark.device
@@ -107,8 +109,8 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
         slide.apply_force(force)
         before, start = stepper.memory.copy(), stepper.time
         rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
-        ch2 = rule.c * DT * DT
-        law, p = system.laws(before, rule.weights, ch2, start + DT, simulation.model.settings.eps_v)
+        ch2, weights = rule.c * DT * DT, row_weights(rule, stepper.modes(rule, stepper.acting), *system.row_bodies)
+        law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)
         expected_shift = system.shifts(before, ch2)
         with pytest.MonkeyPatch.context() as patch:
             seen = begun(backend, patch)
@@ -116,7 +118,7 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
         for one, other in zip(seen, (law, p, expected_shift), strict=True):
             assert_close(one, other, CLOSE)
         applied, after = stepper.applied, stepper.memory
-        expected = system.remember(before, stepper.q, rule.weights, applied.p, applied.shift, ch2)
+        expected = system.remember(before, stepper.q, weights, applied.p, applied.shift, ch2)
         for name in ("reference", "multiplier", "linear"):
             assert_close(getattr(after, name), getattr(expected, name), 1e-11)
         for row, other in zip(after.history, expected.history, strict=True):
@@ -136,10 +138,11 @@ def test_figures_of_contacts_are_those_of_the_definitions():
     stepper = simulation.stepper
     found, q = stepper.figures, stepper.q
     definition = NumpyBackend(simulation.model)
+    # the boxes start within their activation
+    definition.set_own_laws(simulation.backend.pair_law.own)
     definition.load_state(q, stepper.qd, q, stepper.qd)
-    rule = scheme("bdf1", DT, 0.0)
-    definition.begin(rule.weights, DT * DT, 1e-5, None, stepper.contact_stiffness)
-    definition.follow_velocity(DT, np.zeros(simulation.backend.n, int))
+    definition.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
+    definition.follow_velocity(np.zeros(simulation.backend.n, int))
     assert found.contacts == definition.contact_count() > 0
     assert found.smallest_gap == pytest.approx(definition.smallest_gap(), rel=1e-10)
     assert found.contact == pytest.approx(definition.contacts.energy(q).sum() / DT**2, rel=1e-9)
@@ -153,15 +156,23 @@ def test_figures_of_contacts_are_those_of_the_definitions():
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 5000])
 def test_totals_do_not_depend_on_threads(count):
     """Folded in chunks of 64: three levels for 5000 items; nothing is left over from larger counts."""
-    totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(3, figures.CONTACT_SUMS)})
+    totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(4, figures.CONTACT_SUMS)})
     rng = np.random.default_rng(count)
+    scene = abd.Scene()
+    for name, x in (("a", 0.0), ("b", 1.0)):
+        scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0, 0))
+    model = scene.compile()
+    law, pairs = PairLaw(model), DEVICE.upload([[0, 1]], wp.vec2i)
+    between, activation = upload_law(law, DEVICE), law.d_hat.min()
     for size in (6000, count):
-        energy, gap = rng.normal(size=size), rng.uniform(size=size)
+        energy, gap = rng.normal(size=size), 4.0 * rng.uniform(size=size)
         arrays = [DEVICE.upload(one, wp.float64) for one in (energy, gap)]
-        totals.launch("contact", figures.contact_figures, size, *arrays, 0.25, grain=1)
-    total, active, closest = totals.read()["contact"]
+        listed = pairs, DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
+        totals.launch("contact", figures.contact_figures, size, *arrays, *listed, between, grain=1)
+    total, active, closest, _ = totals.read()["contact"]
     assert total == pytest.approx(energy.sum(), abs=1e-12 * np.abs(energy).sum())
-    assert active == np.count_nonzero(gap < 0.25) and -closest == gap.min(initial=np.inf)
+    assert active == np.count_nonzero(gap < 1.0)
+    assert -closest == pytest.approx(activation * gap.min(initial=np.inf), rel=1e-14)
     assert totals.read()["other"] == 0.0
 
 

@@ -231,7 +231,7 @@ def beside(request, monkeypatch):
 def played(path, steps, simulate, **options):
     """Outcome of a run and the frames in its file, as they were made."""
     scene = SimpleNamespace(
-        output=SimpleNamespace(every=1), resolved=lambda _: SimpleNamespace(save=lambda *_, **__: 0)
+        output=SimpleNamespace(every=1, contacts=False), resolved=lambda _: SimpleNamespace(save=lambda *_, **__: 0)
     )
     model = two_boxes_over_a_plane()
     outcome = runs.run(scene, model, path, steps=steps, simulate=simulate, **options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ipctk_scene import scatter_gradient, scatter_hessian, scenes
@@ -94,14 +96,17 @@ def test_normal_force_is_the_derivative_of_the_contact_energy():
     np.testing.assert_allclose(lagged.n, contacts.plane[:, :3], atol=1e-12)
 
 
+@pytest.mark.parametrize("stretched", [0.0, 0.6])
 @pytest.mark.parametrize("size", [0.3 * EPS, 3.0 * EPS])
 @pytest.mark.parametrize("name", ["boxes shifted both ways", "tetrahedra 1", "half-spaces"])
-def test_elements_are_the_derivatives_by_the_bodies(name, size):
+def test_elements_are_the_derivatives_by_the_bodies(name, size, stretched):
     if name == "half-spaces":
         contacts, x = half_space_contacts(2, 5)
         lagged = friction.lag(x, contacts, PARAMETERS)
     else:
         _, contacts, lagged, _ = lagged_scene(name)
+    aside = np.cross(lagged.n, np.random.default_rng(4).normal(size=lagged.n.shape))
+    lagged = replace(lagged, share=stretched * aside / np.linalg.norm(aside, axis=1)[:, None])
     rest = np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1))
     q = rest + size * np.random.default_rng(3).normal(size=(2, 12))
     points = contacts.positions(rest)[lagged.source]

@@ -55,39 +55,55 @@ def test_a_box_slides_below_the_threshold(below):
 
 
 @pytest.mark.parametrize("off", [-0.01, 0.01])
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
-def test_a_slope_made_of_triangles_is_no_different(integrator, off):
-    """A box on a plate: the edges of both meshes, nearly parallel pairs among them, neither brake nor steer it."""
+@pytest.mark.parametrize("drop", [2e-4, 4e-3])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
+    """A box on a plate: the edges of both meshes, nearly parallel pairs among them, neither brake nor steer it.
+
+    What sticks comes to rest. bdf2 throws a dropped box back, which lands at up to 0.1 m/s: such a box may still slide,
+    and then slows down by what friction takes beyond the slope.
+    """
     mu = tan(SLOPE) + off
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_material("rough", mu=mu)
     normal, downhill = np.array([sin(SLOPE), 0.0, cos(SLOPE)]), np.array([cos(SLOPE), 0.0, -sin(SLOPE)])
     common = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": np.degrees(SLOPE)}, "material": "rough"}
     scene.add_body("plate", kind="static", box=(4.0, 1.0, 0.2), position=tuple(-0.1 * normal), **common)
-    above = 0.1 * normal + 4e-3 * normal - 1.5 * downhill + (0.0, 0.03, 0.0)
+    above = (0.1 + drop) * normal - 1.5 * downhill + (0.0, 0.03, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=tuple(above), **common)
     simulation = abd.Simulation(scene, device=NAME)
     speeds = []
     for _ in range(80):
         simulation.step()
         speeds.append(simulation.bodies["box"].velocity[:3, 3] @ downhill)
-    if off > 0.0:
+    rests = off > 0.0 and (integrator != "bdf2" or speeds[-1] < 1e-3)
+    if rests:
         assert abs(speeds[-1]) < 1e-3
     else:
-        measured = (speeds[-1] - speeds[30]) / ((len(speeds) - 31) * H)
+        measured = (speeds[-1] - speeds[40]) / ((len(speeds) - 41) * H)
         assert measured == pytest.approx(G * (sin(SLOPE) - mu * cos(SLOPE)), rel=0.01)
     assert abs(simulation.bodies["box"].velocity[1, 3]) < 1e-4
 
 
 @pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
-def test_a_box_sticks_above_the_threshold(above, record_property):
-    """What is left is the creep of smoothed friction: f1(y) = tan/mu, y = eps_v (1 - sqrt(1 - tan/mu)) < 1 mm/s."""
+def test_what_sticks_by_a_viscous_force_creeps(above, record_property):
+    """By f1(y) = tan/mu of smoothed friction: y = eps_v (1 - sqrt(1 - tan/mu)) < 1 mm/s."""
     mu = tan(SLOPE) + above
-    speeds, simulation, _ = slide(mu)
+    speeds, simulation, _ = slide(mu, stick="viscous")
     creep = simulation.model.settings.eps_v * (1.0 - sqrt(1.0 - tan(SLOPE) / mu))
     record_property("creep [mm/s]", 1e3 * float(speeds[-1]))
     assert speeds[-1] == pytest.approx(creep, rel=0.02)
     assert np.abs(speeds[-50:]).max() < 1e-3
+
+
+@pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_a_box_sticks_above_the_threshold(integrator, above):
+    """Its springs give way by eps_v dt at most, and then nothing moves."""
+    speeds, _, reports = slide(tan(SLOPE) + above, integrator=integrator)
+    assert abs(H * speeds[10:].sum()) < 1e-3 * H
+    assert np.abs(speeds[-20:]).max() < 1e-12
+    assert np.mean([report.newton_iterations for report in reports]) < 4.0
 
 
 def test_the_work_of_friction_is_its_force_times_the_path():
@@ -106,7 +122,7 @@ def test_the_work_of_friction_is_its_force_times_the_path():
 
 
 @pytest.mark.parametrize("kind", ["log", "log_sq", "cubic"])
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_the_resting_gap_balances_the_weight(integrator, kind):
     """Four corners on a half-space: ``-4 kappa_c dE/dd = m g`` at the reported gap, with E = b(d^2)."""
     scene = abd.Scene(solver={"integrator": integrator, "barrier": kind})
@@ -115,11 +131,12 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
     simulation = abd.Simulation(scene, device=NAME)
     for _ in range(100):
         report = simulation.step()
-    settings = simulation.model.settings
     gap = report.min_gap
-    slope = barrier(kind, np.array([gap**2]), settings.d_hat, 0.0)[1][0]
-    force = -4.0 * simulation.host_state().contact_stiffness * slope * 2.0 * gap
-    assert 0.0 < gap < settings.d_hat
+    law, pair = simulation.backend.pair_law, (np.array([0]), np.array([1]))
+    a = law.activation(*pair)
+    slope = barrier(kind, np.array([gap**2]), a, 0.0)[1][0]
+    force = -4.0 * law.stiffness(*pair, a, np.zeros(1))[0] * slope * 2.0 * gap
+    assert 0.0 < gap < a[0]
     assert force == pytest.approx(simulation.bodies["box"].mass * G, rel=1e-6)
 
 
@@ -142,3 +159,26 @@ def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
     measured = (speeds[-1] - speeds[10]) / ((len(speeds) - 11) * H)
     assert measured == pytest.approx(5.0 / 7.0 * G * sin(angle), rel=within)
     assert spin * radius / speeds[-1] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("speed", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_friction_acts_in_the_step_of_an_impact(device, speed):
+    """Its impulse is mu times the normal one in that very step, and the whole of it once the box rests."""
+    mu = 0.3
+    scene = abd.Scene(solver={"dt": H})
+    scene.add_material("rough", mu=mu)
+    scene.add_body("ground", half_space={}, material="rough")
+    axes = {"fix": ["rx", "ry", "rz"], "material": "rough"}
+    start = (0.0, 0.0, 0.1 + 0.6 * H * speed)
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=start, velocity=(4.0, 0.0, -speed), **axes)
+    simulation = abd.Simulation(scene, device=device)
+    simulation.step()
+    velocity = simulation.bodies["box"].velocity[:3, 3]
+    normal = velocity[2] + speed + G * H
+    assert normal > 0.3 * speed, "it strikes in the first step"
+    assert 4.0 - velocity[0] == pytest.approx(mu * normal, rel=0.02)
+    for _ in range(7):
+        simulation.step()
+    taken = 4.0 - simulation.bodies["box"].velocity[0, 3]
+    assert taken == pytest.approx(mu * (speed + 8 * G * H), rel=0.05)

@@ -18,7 +18,7 @@ DEVICES = ("numpy", NAME)
 
 def pendulum(links: int = 1, device: str = NAME, enforcement: str = "exact", **keys) -> Simulation:
     """Bars of 1 m and 1 kg on hinges about y, hanging from the world, horizontal at the start; keys of the first one."""
-    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-6})
+    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-6, "integrator": "bdf1"})
     before = "world"
     compliance = {"linear_compliance": 1e-6, "rotary_compliance": 1e-6} if enforcement == "compliant" else {}
     for k in range(links):

@@ -42,7 +42,7 @@ class Arms:
                 torque=(0, 0, torque if k == 0 else 0.0), angular_velocity=(0, 0, spin if k == 0 else 0.0),
                 velocity=(0, (spin if k == 0 else 0.0) * LENGTH / 2, 0),
             )  # fmt: skip
-            scene.add_hinge(f"hinge {k}", abd.WORLD, f"arm {k}", anchor=(0, 0, k), axis=(0, 0, 1))
+            scene.add_hinge(f"hinge {k}", abd.WORLD, f"arm {k}", anchor=(0, 0, k), axis=(0, 0, 1), length=0.5)
         model = scene.compile()
         own = [CoordinateSettings("theta", **(settings if k == 0 else {})) for k in range(count)]
         joints = [replace(j, enforcement=enforcement, coordinates=(own[k],)) for k, j in enumerate(model.joints)]
@@ -87,7 +87,7 @@ def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device):
     angles = arms.run(150)
     assert angles.max() < 0.3
     assert angles[-1, 0] > 0.29
-    assert abs(angles[-1, 0] - angles[-2, 0]) < 1e-6
+    assert abs(angles[-1, 0] - angles[-2, 0]) < 1e-5, "it leaves the barrier at less than eps_v"
 
 
 @devices

@@ -35,7 +35,7 @@ class Loaded:
     """A cube on one joint; loads (6,) are force and torque on it, world axes."""
 
     def __init__(self, case: str, enforcement: str, device: str = NAME):
-        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": H, "tolerance": 1e-9})
+        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": H, "tolerance": 1e-9, "integrator": "bdf1"})
         scene.add_body("cube", box=(SIDE, SIDE, SIDE), mass=MASS, kappa=1e11)
         model, joint = scene.compile(), joint_of(case)
         self.T = admissible(case, np.random.default_rng(3))

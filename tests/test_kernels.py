@@ -72,6 +72,7 @@ def step_data(seed: int) -> numpy_bodies.StepData:
         lA=rng.normal(size=(N, 3, 3)),
         held=np.zeros(N, bool),
         gravity=np.array([0.3, -0.2, -9.81]),
+        scale=rng.uniform(0.2, 1.0, size=N),
         pull=3.0,
         ch2=CH2,
     )
@@ -91,6 +92,7 @@ class BodyKernels:
             setattr(out, name, DEVICE.upload(getattr(step, name), wp.mat33d))
         out.held = DEVICE.upload(step.held, wp.int32)
         out.gravity, out.ch2 = wp.vec3d(*step.gravity), step.ch2
+        out.scale = DEVICE.upload(step.scale, wp.float64)
         out.pull = DEVICE.upload([step.pull], wp.float64)
         return out
 
@@ -124,7 +126,7 @@ def only(*names: str, seed: int = 0, **changes) -> body_data.BodyData:
 
 
 def of_inertia(data, step, q, reference):
-    mass, target = BodyEnergies(data).mass_matrix, state(step.pt, step.At)
+    mass, target = step.scale[:, None] * BodyEnergies(data).mass_matrix, state(step.pt, step.At)
     weight = -CH2 * data.mass[:, None] * step.gravity
     force = np.pad(weight, ((0, 0), (0, 9)))
     return (
@@ -374,7 +376,7 @@ STRUCTS = {
         surfaces_definition.Surfaces,
         surfaces.Surfaces,
         {"target_dimension"},
-        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material"},
+        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material", "topology", "between"},
     ),
 }
 """Dataclass and struct of one thing, with the fields that only the one or only the other has."""

@@ -14,7 +14,7 @@ from abd.errors import StepFailure
 pytestmark = pytest.mark.device
 
 FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures"
-INTEGRATORS = ("bdf1", "bdf2")
+INTEGRATORS = ("generalized_alpha", "bdf1", "bdf2")
 
 
 def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
@@ -24,11 +24,12 @@ def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
 
 
 def chain(links: int, kappa: float = 1e9, hung: bool = True, joint: str = "hinge", **solver) -> abd.Scene:
-    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (formulation.md section 2, "The valley")."""
+    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (formulation.md section 2, "The valley"). They do not collide:
+    one that keeps its spin folds up on itself."""
     scene = abd.Scene(solver=solver)
     for i in range(links):
         load = (0.0, 0.0, 2000.0) if i == links - 1 else (0.0, 0.0, 0.0)
-        scene.add_body(f"link{i}", box=(1.0, 0.1, 0.1), position=(0.5 + i, 0.0, 0.0), kappa=kappa, force=load)
+        scene.add_body(f"link{i}", box=(1.0, 0.1, 0.1), position=(0.5 + i, 0.0, 0.0), kappa=kappa, force=load, group=1)
     axis = {"axis": (0.0, 1.0, 0.0)} if joint == "hinge" else {}
     for i in range(0 if hung else 1, links):
         parent = abd.WORLD if i == 0 else f"link{i - 1}"
@@ -49,9 +50,10 @@ def test_chains_take_at_most_four_iterations_whatever_the_stiffness(hung, joint,
 
 
 @pytest.mark.parametrize("links", [1, 5])
-def test_bdf2_takes_as_many(links):
-    _, reports = advance(chain(links, integrator="bdf2"), 100)
-    assert np.mean([report.newton_iterations for report in reports]) <= 4.0
+def test_the_other_integrators_take_as_many(links):
+    for integrator in ("bdf1", "bdf2"):
+        _, reports = advance(chain(links, integrator=integrator), 100)
+        assert np.mean([report.newton_iterations for report in reports]) <= 4.0
 
 
 def test_simple_joint_of_the_affine_body_code():
@@ -112,15 +114,15 @@ def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
 
 
 def test_retries_halve_the_step_and_complete_the_frame():
-    """With three iterations at most, frames of this chain fail at 10 ms and succeed in shorter substeps."""
-    with pytest.raises(StepFailure, match="3 Newton iterations"):
-        advance(chain(3, max_newton=3, retries=0), 10)
-    simulation, reports = advance(chain(3, max_newton=3, retries=4), 10)
+    """With two iterations at most, frames of this chain fail at 10 ms and succeed in shorter substeps."""
+    with pytest.raises(StepFailure, match="2 Newton iterations"):
+        advance(chain(3, max_newton=2, retries=0), 10)
+    simulation, reports = advance(chain(3, max_newton=2, retries=4), 10)
     substeps = [report.substeps for report in reports]
     assert max(substeps) >= 2 and max(substeps) <= 2**4
     assert simulation.frame == 10 and simulation.time == pytest.approx(0.1, rel=1e-12)
     reference, _ = advance(chain(3, dt=0.00125), 80)
-    # substeps of implicit Euler are more accurate than whole steps: nearer to the fine reference
+    # shorter steps are more accurate: nearer to the fine reference
     coarse, _ = advance(chain(3), 10)
     distance = [
         np.linalg.norm(s.bodies["link2"].transform - reference.bodies["link2"].transform) for s in (simulation, coarse)
@@ -150,7 +152,8 @@ def test_a_blocked_kinematic_body_is_named():
 
 def test_a_kinematic_body_may_lag_behind_its_target():
     simulation, reports = advance(pinched("lag"), 60)
-    assert 0.24 < simulation.bodies["ram"].transform[0, 3] < 0.25 + 1e-9
+    # gaps are so small that it shows how little the box is squeezed
+    assert 0.24 < simulation.bodies["ram"].transform[0, 3] < 0.25 + 1e-5
     assert all(report.min_gap > 0.0 for report in reports)
 
 
@@ -227,4 +230,6 @@ def test_energy_of_a_landing_stack_never_grows(mu):
     largest = max(report.energy["kinetic"] for report in reports)
     assert sum(report.contacts for report in reports) > 0
     assert np.diff(totals).max() <= 1e-3 * largest
-    assert np.all(np.diff(work) <= 0.0) and (work[-1] < 0.0) == (mu > 0.0)
+    # the springs of contacts that stick give back what they store, mu N eps_v dt at most
+    stored = mu * 24.0 * 9.81 * 1e-5
+    assert np.diff(work).max() <= stored and (work[-1] < 0.0) == (mu > 0.0)

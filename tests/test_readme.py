@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""What the README shows works as it stands there, and so do the pages of the documentation that list types and files."""
 
 import re
 
@@ -15,12 +15,19 @@ from abd.model import WORLD, Joint
 from abd.scene.joint_types import EXAMPLES, traits
 
 ROOT = TOOLS.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, JOINTS, OWN_JOINTS, RUNS = (
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "docs/reference/joints.md", "docs/reference/own_joints.md", "docs/reference/runs.md")
+)
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, text: str = README) -> list[str]:
     """Code blocks of a language."""
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_it_is_a_landing_page():
+    assert len(README.splitlines()) <= 200
 
 
 def example(name: str) -> Joint:
@@ -42,7 +49,7 @@ def test_the_scene_runs(tmp_path):
 
 
 def test_the_python_lines_run(capsys, monkeypatch, tmp_path):
-    text, pushing = blocks("python")[:2]
+    text, pushing, contacts, joints = blocks("python")
     assert len([line for line in text.splitlines() if line]) <= 10
     names = {}
     exec(text, names)
@@ -53,10 +60,17 @@ def test_the_python_lines_run(capsys, monkeypatch, tmp_path):
     assert names["sim"].frame == 60
     with Trajectory(tmp_path / "runs" / "bar" / "trajectory.h5") as trajectory:
         assert len(trajectory) == 41
+    exec(contacts, names)
+    assert capsys.readouterr().out.endswith("()\n"), "the bar touches nothing"
+    exec(joints, names)
+    sim = names["abd"].Simulation(names["scene"], device="cpu")
+    sim.run(steps=5)
+    shoulder, elbow = (sim.joints[name].coordinates[0] for name in ("shoulder", "elbow"))
+    assert elbow == pytest.approx(-2.0 * shoulder, abs=1e-5) and shoulder > 0.01
 
 
 def test_the_joints_run(capsys):
-    limits, drives, couplings, reading = blocks("python")[2:6]
+    limits, drives, couplings, reading = blocks("python", JOINTS)
     names = {}
     for text in (limits, drives, couplings):
         assert len([line for line in text.splitlines() if line]) <= 7
@@ -72,11 +86,11 @@ def test_the_joints_run(capsys):
 
 
 def test_the_joint_of_ones_own_is_the_one_that_is_tested():
-    assert blocks("python")[6].strip() == EXAMPLE.strip()
+    assert blocks("python", OWN_JOINTS)[0].strip() == EXAMPLE.strip()
 
 
 def test_the_table_of_joints_has_all_types_with_their_coordinates():
-    table = README[README.index("| type | coordinates |") : README.index("`enforcement` says")]
+    table = JOINTS[JOINTS.index("| type | coordinates |") : JOINTS.index("`enforcement` says")]
     listed = {}
     for line in table.splitlines()[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -95,7 +109,7 @@ def test_the_table_of_joints_has_all_types_with_their_coordinates():
 def test_the_files_of_a_run_are_those_of_the_table(tmp_path):
     out = tmp_path / "run"
     assert main(["run", "falling_box", "--device", "cpu", "--steps", "1", "--quiet", "--out", str(out)]) == 0
-    table = README[README.index("## What a run leaves") : README.index("The exit status")]
+    table = RUNS[: RUNS.index("The exit status")]
     assert sorted(path.name for path in out.iterdir()) == sorted(re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE))
 
 

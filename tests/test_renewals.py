@@ -27,17 +27,18 @@ def three_boxes(resident: bool) -> WarpBackend:
     backend = at_rest.backend
     backend.contacts.candidates.forget()
     moves(backend, c=(0, 0, 0.01))
-    backend.follow_velocity(H, np.ones(3, dtype=int))
+    backend.follow_velocity(np.ones(3, dtype=int))
     assert backend.contacts.candidates.pair_list().tolist() == [[0, 1]]
     return backend
 
 
 def moves(backend: WarpBackend, **by: tuple[float, float, float]) -> None:
-    """Goals of the free motion so far [m] from where the named bodies are; the others rest."""
-    goal = backend.device.read(backend.pose.p)
+    """The start leads the named bodies so far [m]; the others rest."""
+    lead = np.zeros((3, 3))
     for name, displacement in by.items():
-        goal["abc".index(name)] += displacement
-    backend.device.write(backend.step.pt, goal)
+        lead["abc".index(name)] = displacement
+    backend.device.write(backend.lead.dp, lead)
+    backend.lead.load.zero_()
 
 
 def unite(backend: WarpBackend, proven: bool) -> np.ndarray:
@@ -48,7 +49,7 @@ def unite(backend: WarpBackend, proven: bool) -> np.ndarray:
     contacts.times_of_impact = lambda *arguments: stop(*arguments[:4], proven and len(arguments) > 4 and arguments[4])
     assert backend.islands.count == 2
     if backend.iteration is None:
-        alpha = backend.follow_velocity(H, np.ones(3, dtype=int))
+        alpha = backend.follow_velocity(np.ones(3, dtype=int))
     else:
         alpha = _follow_recorded(backend)
     assert backend.islands.count == 1
@@ -61,7 +62,7 @@ def unite(backend: WarpBackend, proven: bool) -> np.ndarray:
 def _follow_recorded(backend: WarpBackend) -> np.ndarray:
     """What a record does, piece by piece."""
     iteration, read = backend.iteration, backend.device.read
-    path = backend.lower, backend.upper, backend.pose, backend.velocity, H, backend.moving, backend.path
+    path = backend.lower, backend.upper, backend.pose, backend.lead, backend.moving, backend.path
     backend.device.launch(paths.start_paths, 3, backend.body, backend.step, *path)
     iteration.control.limit.fill_(1.0)
     backend.know_contacts()

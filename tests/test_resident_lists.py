@@ -17,6 +17,7 @@ from abd.backends.device import Device
 from abd.backends.launches import Launches
 from abd.backends.list_rooms import BYTES
 from abd.backends.upload import new_path
+from abd.contact.pair_law import PairLaw
 from abd.contact.path import standing
 from abd.errors import StepFailure
 
@@ -77,7 +78,7 @@ def test_lists_are_the_same_on_the_way(way):
     lists, kept, renewals = [], 0, 0
     for turn, (model, path) in enumerate(way(10)):
         if not lists:
-            lists = [Candidates(model, device) for device in (DEVICE, RESIDENT)]
+            lists = [Candidates(model, device, PairLaw(model)) for device in (DEVICE, RESIDENT)]
             # as on CUDA, on any device
             lists[1].batch = lists[1].kinds = 1
         if turn == 6:
@@ -103,7 +104,7 @@ def test_bodies_with_many_partners_have_them_in_order():
     """Their pairs are sorted by a thread each: the same as by one thread for all of them."""
     model = scene([0] * 40, states(40, 3, 0.6))
     path, limits = upload_path(standing(model.bodies.q)), unlimited(40)
-    expected, found = Candidates(model, DEVICE), Candidates(model, RESIDENT)
+    expected, found = Candidates(model, DEVICE, PairLaw(model)), Candidates(model, RESIDENT, PairLaw(model))
     found.sorted_alone = 16
     for one in (expected, found):
         one.build(path, *limits)
@@ -117,7 +118,7 @@ def test_a_renewal_reads_once_and_keeps_its_arrays():
     """Unless something has to grow; then the passes run again, and records of before are void."""
     model = clear_of_the_plane(0)
     path, limits = upload_path(standing(model.bodies.q)), unlimited(4)
-    found = Candidates(model, RESIDENT)
+    found = Candidates(model, RESIDENT, PairLaw(model))
     reads = []
     for _ in range(3):
         before = RESIDENT.generation
@@ -148,7 +149,7 @@ def test_a_list_without_room_is_refused_before_it_is_made():
     for device in (DEVICE, RESIDENT):
         told = []
         for most in (100, 5_000, 20_000):
-            found = Candidates(model, device)
+            found = Candidates(model, device, PairLaw(model))
             found.most_bytes = most
             rooms = list(found.rooms)
             with pytest.raises(StepFailure, match=r" GiB set aside") as raised:
@@ -172,7 +173,7 @@ def test_what_is_covered_is_tested_and_spent_in_a_record():
     island = DEVICE.zeros(n, wp.int32)
     limit, covered = DEVICE.upload(np.ones(1), wp.float64), RESIDENT.zeros(1, wp.int32)
     reach, path = RESIDENT.zeros(1, wp.float64), new_path(RESIDENT, n)
-    recorded, called = Candidates(model, RESIDENT), Candidates(model, DEVICE)
+    recorded, called = Candidates(model, RESIDENT, PairLaw(model)), Candidates(model, DEVICE, PairLaw(model))
     start = upload_path(standing(model.bodies.q))
     for found in (recorded, called):
         found.build(start, island, limit)
@@ -218,7 +219,7 @@ def test_nothing_that_may_touch():
     model = scene([0, 0], np.array([[0.0] * 12, [50.0] + [0.0] * 11]) + np.r_[0, 0, 0, np.eye(3).ravel()])
     path, limits = upload_path(standing(model.bodies.q)), unlimited(2)
     for device in (DEVICE, RESIDENT):
-        found = Candidates(model, device)
+        found = Candidates(model, device, PairLaw(model))
         assert found.cover(path, 0.0, *limits) and found.count == found.pair_count == 0
         assert found.covers(path, 0.4 * float(DEVICE.read(found.slack)[0]), *limits)
         assert not found.covers(path, 0.6 * float(DEVICE.read(found.slack)[0]), *limits)

@@ -15,12 +15,16 @@ from tool import load_tool
 import abd
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
+from abd.contact.pair_law import widest_activation
 from abd.contact.pairs import body_pairs
 from abd.contact.path import follow, standing
 from abd.contact.surfaces import Surfaces
 from abd.io.run import run
 from abd.io.skin import skin
 from abd.io.trajectory import Trajectory
+from abd.pictures.camera import View
+from abd.pictures.cast import Recorded
+from abd.pictures.films import Film, Studio
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters
 from abd.scene.compile import compile_scene
@@ -59,7 +63,7 @@ def stacked(lower: str, upper: str, gap: float, lying: bool = False, **settings)
 def near(model, q: np.ndarray):
     """All contacts of the two bodies within reach of their barrier, and their gaps [m]."""
     surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    found = find_candidates(model, surfaces, pairs, standing(q), model.settings.d_hat)
+    found = find_candidates(model, surfaces, pairs, standing(q), widest_activation(model))
     listed = contacts(model, surfaces, pairs, found)
     return listed, np.sqrt(contact.closest(listed.positions(q), listed).D) - listed.xi
 
@@ -181,7 +185,7 @@ def test_skins_surround_the_ideal_shapes():
     )
     for mesh, radius in zip(model.meshes, model.bodies.radius, strict=True):
         if radius > 0.0:
-            vertices, triangles = skin(mesh, radius)
+            vertices, triangles = skin(mesh.vertices, mesh.triangles, mesh.codim_edges, mesh.points, radius)
             assert triangles.min() == 0 and triangles.max() == len(vertices) - 1
             np.testing.assert_allclose(np.ptp(vertices, axis=0), np.ptp(mesh.vertices, axis=0) + 2 * radius, rtol=0.02)
             assert (np.ptp(vertices, axis=0) <= np.ptp(mesh.vertices, axis=0) + 2 * radius + 1e-12).all()
@@ -193,11 +197,12 @@ def test_pictures_and_files_show_round_bodies(tmp_path):
     scene.add_body("ball", sphere={"radius": 0.1})
     scene.add_body("other", sphere={"radius": 0.1}, position=(0.8, 0, 0))
     run(scene, compile_scene(scene), tmp_path / "run", device=NAME, steps=1)
-    picture = load_tool("picture")
     with Trajectory(tmp_path / "run") as trajectory:
         assert len(trajectory.meshes[0].triangles) == 0 and len(trajectory.meshes[0].drawn[1]) == 1280
-        pixels = picture.draw(trajectory, 0, azimuth=-90.0, elevation=0.0, size=(160, 90)).astype(int)
-    shown = np.abs(pixels - pixels[0, 0]).sum(axis=2) > 60
+        recorded = Recorded(trajectory)
+        film = Film(View(azimuth=-90.0, elevation=0.0), (160, 90))
+        pixels = Studio(recorded, film, np.zeros(1, int)).draw(recorded.moment(0)).astype(int)
+    shown = pixels[..., 0] < 150  # blue before a pale sky
     across = np.ptp(np.flatnonzero(shown.any(axis=0))) / np.ptp(np.flatnonzero(shown.any(axis=1)))
     assert across == pytest.approx(5.0, rel=0.15)
 
@@ -277,7 +282,7 @@ def test_a_scene_of_one_point_runs(point):
     simulation = abd.Simulation(scene, device=NAME)
     for _ in range(20):
         report = simulation.step()
-    assert report.converged and 0.0 < report.min_gap < simulation.model.settings.d_hat
+    assert report.converged and 0.0 < report.min_gap < widest_activation(simulation.model)
 
 
 def test_a_ball_rolls_down_an_incline():

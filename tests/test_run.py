@@ -24,7 +24,7 @@ class FakeScene:
     """What `run` needs of a scene."""
 
     def __init__(self, every: int = 1):
-        self.output = SimpleNamespace(every=every)
+        self.output = SimpleNamespace(every=every, contacts=False)
 
     def resolved(self, settings):
         return self

@@ -205,10 +205,10 @@ def test_resolved_scene_names_what_follows_from_the_geometry(tmp_path):
     scene.add_body("a", box=(3, 4, 12))
     scene.resolved(scene.compile().settings).save(tmp_path / "scene.toml", explicit=True)
     table = tomllib.loads((tmp_path / "scene.toml").read_text())
-    assert table["solver"]["d_hat"] == pytest.approx(0.013)
+    assert "d_hat" not in table["solver"], "it goes by pairs"
     assert table["solver"]["tolerance"] == pytest.approx(0.013) and "tolerance_relative" not in table["solver"]
-    assert table["output"] == {"frames": 10, "every": 1}
-    assert table["body"][0]["kappa"] == 1e9
+    assert table["output"] == {"frames": 10, "every": 1, "contacts": False}
+    assert table["body"][0]["kappa"] == "auto"
     assert abd.load(tmp_path / "scene.toml").check() == []
 
 
@@ -239,7 +239,7 @@ def test_overrides(everything):
     {
         "solver.dtt=1": "solver.dtt: unknown key -> did you mean 'dt'?",
         "solver.dt=0": "solver.dt: should be greater than 0, not 0",
-        "solver.integrator=bdf3": "should be 'bdf1' or 'bdf2', not 'bdf3'",
+        "solver.integrator=bdf3": "should be 'generalized_alpha', 'bdf1' or 'bdf2', not 'bdf3'",
         "solver.dt": "write key=value",
         "body.lnk.kappa=1": "there is no body 'lnk' -> did you mean 'link'?",
         "body.link=1": "names no value",
@@ -361,7 +361,9 @@ def test_json_schema_describes_the_models():
     assert schema["additionalProperties"] is False
     body = schema["$defs"]["BodySpec"]["properties"]
     assert set(body) == set(BodySpec.model_fields)
-    assert body["kappa"]["unit"] == "Pa" and body["kappa"]["exclusiveMinimum"] == 0
+    dt = schema["$defs"]["SolverSpec"]["properties"]["dt"]
+    assert dt["unit"] == "s" and dt["exclusiveMinimum"] == 0 and body["kappa"]["unit"] == "Pa"
+    assert {"type": "number", "exclusiveMinimum": 0} in body["kappa"]["anyOf"]
 
 
 def test_public_names_are_loaded_on_use():

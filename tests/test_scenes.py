@@ -11,6 +11,7 @@ from scipy.special import ellipk
 from tool import load_tool
 
 import abd
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile import compile_scene
@@ -66,11 +67,16 @@ class Played:
         """(T, 3) world path of a point of a body's mesh frame."""
         return self.X[name][:, :3, :3] @ np.array(point) + self.X[name][:, :3, 3]
 
-    def barrier_force(self, gap: float) -> float:
-        """Force [N] of one contact at a distance [m]: ``-kappa db/dd``, b = -(d^2 - D)^2 ln(d^2/D), D = d_hat^2."""
-        D, square = self.d_hat**2, gap * gap
+    def barrier_force(self, scene: str, gap: float) -> float:
+        """Force [N] of one contact of the first two bodies of a scene at a distance [m]: ``-kappa db/dd`` with
+        b = -(d^2 - D)^2 ln(d^2/D), D their activation squared."""
+        law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
+        saved = self.trajectory.checkpoint()["simulation"]["extra"]
+        law.own = OwnLaws(saved["law_key"], saved["law_activation"], saved["law_factor"])
+        a = law.activation(*pair)
+        D, square = float(a[0]) ** 2, gap * gap
         slope = -2.0 * (square - D) * np.log(square / D) - (square - D) ** 2 / square
-        return -self.trajectory.checkpoint()["simulation"]["contact_stiffness"] * slope * 2.0 * gap
+        return -law.stiffness(*pair, a, np.zeros(1))[0] * slope * 2.0 * gap
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +159,9 @@ def test_meshes_are_what_their_script_makes():
 def test_falling_box_falls_as_the_integrator_says_and_rests_on_its_weight(played):
     run = played("falling_box")
     step = np.arange(31)
-    np.testing.assert_allclose(run.X["box"][:31, 2, 3], 0.6 - G * 1e-4 * step * (step + 1) / 2, atol=1e-13)
+    np.testing.assert_allclose(run.X["box"][:31, 2, 3], 0.6 - G * 1e-4 * step**2 / 2, atol=1e-13)
     gap = run.X["box"][-1, 2, 3] - 0.1
-    assert 4.0 * run.barrier_force(gap) == pytest.approx(8.0 * G, rel=5e-3)
+    assert 4.0 * run.barrier_force("falling_box", gap) == pytest.approx(8.0 * G, rel=5e-3)
 
 
 def test_box_stack_stands_and_the_ground_carries_all_of_it(played):
@@ -165,12 +171,7 @@ def test_box_stack_stands_and_the_ground_carries_all_of_it(played):
     assert (gaps > 0.0).all() and (gaps < run.d_hat).all()
     assert (np.diff(gaps[1:]) > 0.0).all(), "the lower, the tighter"
     assert np.abs(centers[:, :2]).max() < 1e-9
-    assert 4.0 * run.barrier_force(gaps[0]) == pytest.approx(10.0 * G, rel=5e-3)
-
-
-def creep(ratio: float) -> float:
-    """Speed [m/s] at which the smoothed friction of mu = tan / ratio carries a resting load: f1(v) = ratio."""
-    return 1e-3 * (1.0 - np.sqrt(1.0 - ratio))
+    assert 4.0 * run.barrier_force("box_stack", gaps[0]) == pytest.approx(10.0 * G, rel=5e-3)
 
 
 def downhill(run: Played, name: str, degrees: float) -> np.ndarray:
@@ -183,7 +184,7 @@ def test_incline_sticks_above_and_slides_below_the_threshold(played):
     run = played("incline")
     angle = np.radians(20.0)
     sticks, slides = downhill(run, "sticks", 20.0), downhill(run, "slides", 20.0)
-    assert sticks[-1] == pytest.approx(creep(np.tan(angle) / 0.37397), rel=0.01)
+    assert abs(sticks[-1]) < 1e-9, "held by springs"
     expected = G * (np.sin(angle) - 0.35397 * np.cos(angle))
     assert (slides[-1] - slides[20]) / 0.8 == pytest.approx(expected, rel=0.01)
 
@@ -197,7 +198,7 @@ def test_ramp_gives_each_box_the_acceleration_of_its_friction(played):
         assert (speed[-1] - speed[30]) / 0.7 == pytest.approx(expected, rel=0.01), percent
     for percent in (50, 60):
         speed = downhill(run, f"box_{percent}", 25.0)
-        assert speed[-1] == pytest.approx(creep(np.tan(angle) / (percent / 100.0)), rel=0.05), percent
+        assert abs(speed[-1]) < 1e-9, percent
 
 
 def test_pendulum_has_the_period_of_the_elliptic_integral(played):
@@ -274,7 +275,8 @@ def test_chain_stays_linked_and_hangs_by_its_links(played):
     pitch = load_tool("make_meshes").LINK_PITCH
     gaps = pitch - -np.diff([run.X[name][-1, 2, 3] for name in names])
     assert (gaps > 0.0).all() and (gaps < run.d_hat).all()
-    assert (np.diff(gaps) > 0.0).all(), "the higher, the tighter"
+    # the first one hangs on a link that does not move, by a contact of a stiffness of its own
+    assert (np.diff(gaps[1:]) > 0.0).all(), "the higher, the tighter"
 
 
 def test_chain_net_keeps_its_links(played):
@@ -320,7 +322,7 @@ def test_masonry_arch_stands(played):
 def test_house_of_cards_stands(played):
     run = played("card_house")
     cards = [name for name in run.trajectory.names if name != "table"]
-    assert max(np.linalg.norm(run.X[name][-1, :3, 3] - run.X[name][0, :3, 3]) for name in cards) < 0.3e-3
+    assert max(np.linalg.norm(run.X[name][-1, :3, 3] - run.X[name][0, :3, 3]) for name in cards) < 1e-3
 
 
 def test_ragdoll_flies_as_one(played):

@@ -14,7 +14,7 @@ The ways between neighbouring frames are checked too (`certified_ways`), where o
 states between the substeps of a frame are not in the file, so that its way is not known. Their number is said.
 
 Pairs of bodies that may overlap by the scene's own rules are left out: of one group, of different worlds, of materials
-that do not meet, joined by a joint that says so, and pairs without a dynamic body.
+that do not meet, of one contact filter, joined by a joint that says so, and pairs without a dynamic body.
 
 Exit status: 0 the certificate holds, 1 it does not, 2 the file cannot be read. For tests: `certify(path)`.
 """
@@ -119,7 +119,7 @@ class Scene:
         joints = [joint for joint in file["joints"].values() if not joint.attrs["collide"]]
         copies = [joint["bodies"][...] for joint in joints if "bodies" in joint]
         single = [[index.get(name, -1) for name in joint.attrs["bodies"]] for joint in joints if "bodies" not in joint]
-        apart = np.concatenate([np.array(single, dtype=np.int64).reshape(-1, 2), *copies])
+        apart = np.concatenate([np.array(single, dtype=np.int64).reshape(-1, 2), *copies, bodies["filtered"][...]])
         pairs = np.sort(apart[apart.min(axis=1) >= 0], axis=1)
         self.joined_pairs = np.unique(pairs, axis=0)
         self.joined = self.joined_pairs @ [len(self.names), 1]

@@ -98,3 +98,10 @@ def smallest_moments(model: Model) -> np.ndarray:
     """(n,) smallest non-zero entry of S of every dynamic body [kg m^2]; a huge number for the others."""
     moment = np.where(model.bodies.moment > 0.0, model.bodies.moment, np.inf).min(axis=1)
     return np.where((model.bodies.kind == Kind.DYNAMIC) & np.isfinite(moment), moment, 1e300)
+
+
+def inverse_masses(model: Model) -> np.ndarray:
+    """(n,) [1/kg] of dynamic bodies, 0 for others."""
+    bodies = model.bodies
+    moved = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
+    return np.where(moved, 1.0 / np.where(moved, bodies.mass, 1.0), 0.0)

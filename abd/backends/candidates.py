@@ -1,6 +1,6 @@
 """The candidate list on a device: which primitive pairs can come close during a step.
 
-A list built for one path holds every pair that comes within ``d_hat + margin`` of its separation anywhere on it, so it
+A list built for one path holds every pair that comes within its activation and a margin of its separation anywhere on it, so it
 stays complete as long as later motions add up to less than the margin. Then it is renewed: within a step, the pairs whose
 bodies have not approached one another by their margin keep what they have. A step begins with a new list, so that it does
 not depend on how the state was reached.
@@ -15,6 +15,7 @@ from abd.backends.device import Device
 from abd.backends.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
 from abd.backends.scan import chunk_length
 from abd.backends.upload import upload_filters, upload_surfaces
+from abd.contact.pair_law import PairLaw
 from abd.model import Kind, Model
 from cuda_kernels import broad_phase, counting, kept_pairs, narrow_phase, scans
 from cuda_kernels.affine import Path
@@ -55,6 +56,12 @@ def typical_extent(model: Model) -> float:
     return float(np.median(diagonals)) if diagonals else 0.0
 
 
+def typical_activation(model: Model, law: PairLaw) -> float:
+    """Median activation of the bodies that move and have a surface [m]; the largest of all without any."""
+    own = law.d_hat[(model.bodies.mesh >= 0) & (model.bodies.kind == Kind.DYNAMIC)]
+    return float(np.median(own) if len(own) else law.d_hat.max(initial=0.0))
+
+
 def two_may_touch(model: Model) -> bool:
     """Whether there are a body that moves and another one, both with a surface."""
     meshed = model.bodies.mesh >= 0
@@ -79,14 +86,14 @@ class Candidates(ListRooms):
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
 
-    def __init__(self, model: Model, device: Device):
+    def __init__(self, model: Model, device: Device, law: PairLaw):
         super().__init__(device)
         self.n = len(model.bodies)
-        self.uploaded = upload_surfaces(model, device)
+        self.uploaded = upload_surfaces(model, device, law)
         self.surfaces = self.uploaded.data
         self.filters = upload_filters(model, device)
         self.minimum = model.settings.minimum_separation
-        self.d_hat = model.settings.d_hat
+        self.d_hat = typical_activation(model, law)
         self.margin = max(self.d_hat, MARGIN * typical_edge(model))
         self.lower = device.zeros(max(self.n, 1), wp.vec3)
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
@@ -180,7 +187,7 @@ class Candidates(ListRooms):
         self._set_aside()
         self.reusable, self.count, self.pair_count = False, 0, 0
         if self.may_touch:
-            grown = 0.5 * (self.d_hat + slack + self.minimum) * 1.0001
+            grown = 0.5 * (slack + self.minimum) * 1.0001
             self._bound_bodies(path, grown)
             found = False
             while not found:
@@ -217,7 +224,7 @@ class Candidates(ListRooms):
     def _search(self, path: Path, island, limit, slack: float, grown: float, lasting: float) -> bool:
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
         device, get = self.device, self.pool.get
-        launch, reach, counts = device.launch, self.d_hat + slack, self.counts
+        launch, counts = device.launch, self.counts
         self.totals.zero_()
         wanted = np.zeros(3, dtype=np.int64)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
@@ -236,7 +243,7 @@ class Candidates(ListRooms):
         )  # fmt: skip
         launch(
             relative_frames,
-            2 * pairs, counts, self.surfaces, path, self.pairs, self.kept, reach, self.minimum, island, limit, self.frames,
+            2 * pairs, counts, self.surfaces, path, self.pairs, self.kept, slack, self.minimum, island, limit, self.frames,
             grain=512,
         )  # fmt: skip
         threads = narrow_phase.KINDS // self.kinds * pairs
@@ -246,7 +253,7 @@ class Candidates(ListRooms):
         carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start, wanted)
         launch(narrow_phase.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
         query = (
-            self.found, self.surfaces, path, self.pairs, self.frames, self.carried, reach, self.minimum, self.slots
+            self.found, self.surfaces, path, self.pairs, self.frames, self.carried, slack, self.minimum, self.slots
         )  # fmt: skip
         launch(narrow_phase.find_candidates, carried, *query, self.hits, grain=128)
         self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset, wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import warp as wp
 
@@ -10,8 +12,17 @@ from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
 from abd.backends.scan import Scan
+from abd.contact.candidates import Candidates as Listed
+from abd.contact.minima import counting
+from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pairs import Pairs, pairs_of
+from abd.contact.surfaces import Surfaces as DefinedSurfaces
 from abd.model import Kind, Model
-from cuda_kernels import barrier, friction, sums
+from abd.potentials.contact import Contacts as DefinedContacts
+from abd.potentials.rolling import Resistances
+from abd.potentials.sticking import Anchors
+from abd.solver.lagging import PairLoads
+from cuda_kernels import barrier, friction, rolling, sticking, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
@@ -20,6 +31,8 @@ from cuda_kernels.contact_elements import contact_elements
 from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
+REMEMBERED = ("key", "kind", "point", "share")
+"""What contacts remember (`abd.potentials.sticking.Anchors`)."""
 BATCH = 64
 """Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
 
@@ -40,10 +53,10 @@ class Contacts:
         self.device, self.pool = device, Pool(device)
         self.n = len(model.bodies)
         self.done = device.zeros(self.n, wp.int32) if done is None else done
-        self.candidates = Candidates(model, device)
+        self.pair_law = PairLaw(model)
+        self.candidates = Candidates(model, device, self.pair_law)
         self.law = kernels.ContactLaw()
         self.law.kind = BARRIERS[settings.barrier]
-        self.law.d_hat = settings.d_hat
         self.law.minimum = settings.minimum_separation
         self.law.kappa = device.zeros(1, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
@@ -66,9 +79,20 @@ class Contacts:
         """What candidates, their energies and their sums take on the device; grows to the largest need so far."""
         return self.pool.bytes + self.candidates.pool.bytes + self.reduction.pool.bytes
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Stiffness in the incremental potential, kappa_c c h^2."""
-        self.device.write(self.law.kappa, np.array([kappa]))
+    def set_scale(self, ch2: float) -> None:
+        """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.device.write(self.law.kappa, np.array([ch2]))
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs whose law is their own; what is known of contacts has to be evaluated again."""
+        self.pair_law.own = own
+        count, get, write, device = len(own), self.pool.get, self.device.write, self.surfaces.between.own
+        if count:
+            device.key, device.activation = get("own key", count, wp.int64), get("own activation", count, wp.float64)
+            device.factor = get("own factor", count, wp.float64)
+            for name in ("key", "activation", "factor"):
+                write(getattr(device, name), getattr(own, name))
+        write(device.count, np.array([count], dtype=np.int32))
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.solver.caution`)."""
@@ -92,6 +116,7 @@ class Contacts:
             for name in ("energy_current", "gap_current", "energy_trial", "gap_trial", "toi"):
                 self.pool.get(name, count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
+            self.pool.get("parts", count, wp.int32)
             self._room = self.pool.room("approach"), self.pool.room("toi")
         return pairs, -(-count // self.batch)
 
@@ -122,16 +147,19 @@ class Contacts:
         self.device.launch(
             way_shares,
             batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, approach,
-            self.arrays("current")[1], int(back), self.law.d_hat, shares, grain=512 // self.batch,
+            self.arrays("current")[1], int(back), shares, grain=512 // self.batch,
         )  # fmt: skip
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
         return shares
 
-    def bodies_of(self, candidate: int) -> tuple[int, ...]:
-        """The two bodies of a candidate."""
-        c = self.candidates
-        pair = np.searchsorted(self.device.read(c.segment, c.pair_count + 1), candidate, side="right") - 1
-        return tuple(c.pair_list()[pair].tolist())
+    def smallest(self, values: wp.array, most: float) -> np.ndarray:
+        """(pairs,) smallest value of the candidates (count,) of every listed pair of bodies, at most `most`; on the host."""
+        c, read = self.candidates, self.device.read
+        of_candidates, segment = read(values, c.count), read(c.segment, c.pair_count + 1)
+        smallest, some = np.full(c.pair_count, most), np.diff(segment) > 0
+        if some.any():
+            smallest[some] = np.minimum.reduceat(of_candidates, segment[:-1][some])
+        return smallest
 
     def arrays(self, slot: str):
         """Energy and gap of every candidate, for slot "current" or "trial"."""
@@ -183,33 +211,68 @@ class Contacts:
         )  # fmt: skip
         self.exchange()
 
-    def smallest_gap(self, slot: str = "current") -> float:
-        """Smallest gap beyond the separation over all candidates [m]; infinity without any."""
-        if self.candidates.count == 0:
-            return float("inf")
-        return float(self.device.read(self.body_gaps(slot), self.n).min())
+    def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
+        any; on the host."""
+        if self.candidates.pair_count == 0:
+            return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
+        return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
+
+    def acting(self, model: Model) -> tuple[Pairs, Listed]:
+        """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""
+        c, read = self.candidates, self.device.read
+        items = np.zeros((0, 4), dtype=np.int64)
+        if c.count:
+            gap = read(self.arrays("current")[1], c.count)
+            items = read(c.items, c.count).reshape(-1, 4)[gap < 1.0].astype(np.int64)
+        pairs = c.pair_list().reshape(-1, 2).astype(np.int64)
+        return pairs_of(model, *pairs.T), Listed(*items.T)
+
+    def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
+        """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
+        take it."""
+        pairs, gap = self.pair_gaps()
+        i, j = pairs.T.astype(np.int64)
+        law = self.pair_law
+        near = gap * law.activation(i, j) < law.reach(i, j)
+        items = self.device.read(self.candidates.items, self.candidates.count).reshape(-1, 4).astype(np.int64)
+        items = items[near[items[:, 0]]] if len(pairs) else items
+        surfaces = DefinedSurfaces.of(model)
+        return counting(model, surfaces, pairs_of(model, i, j), Listed(*items.T), q, law.reach(i, j))
+
+    def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
+        """Smallest gap beyond the separation over all candidates [m], infinity without any, and whether it may be a lower
+        bound."""
+        c, read = self.candidates, self.device.read
+        if c.count == 0:
+            return float("inf"), False
+        gap, pairs, items = read(self.arrays(slot)[1], c.count), c.pair_list(), read(c.items, c.count).reshape(-1, 4)
+        length = gap * self.pair_law.activation(*pairs.T)[items[:, 0]]
+        least = int(length.argmin())
+        return float(length[least]), bool(gap[least] > 1.0)
 
     def body_gaps(self, slot: str = "current") -> wp.array:
-        """(n,) smallest gap [m] beyond the separation over the candidates that a body emits; infinity without any."""
+        """(n,) smallest gap in activations over the candidates that a body emits; infinity without any."""
         out, c = self.least, self.candidates
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
         return out
 
-    def near_pairs(self, distance: float) -> np.ndarray:
-        """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond d_hat, is below a distance
-        [m]; on the host."""
+    def near_pairs(self, within: float) -> np.ndarray:
+        """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond 1, is below so many of their
+        activations; on the host."""
         c, read = self.candidates, self.device.read
-        close = np.cumsum(read(self.arrays("current")[1], c.count) < distance)
+        close = np.cumsum(read(self.arrays("current")[1], c.count) < within)
         return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]
 
     def active(self) -> np.ndarray:
         """(count,) whether each candidate is active in slot "current"."""
-        return self.device.read(self.arrays("current")[1], self.candidates.count) < self.law.d_hat
+        return self.device.read(self.arrays("current")[1], self.candidates.count) < 1.0
 
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
-        r.prepare(self._listed(), self.done, gap, self.law.d_hat)
+        parts = self._find_parts(pose, gap) if r.elements else None
+        r.prepare(self._listed(), self.done, gap, 1.0, parts)
         runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
         if r.elements:
             self.device.launch(
@@ -218,6 +281,29 @@ class Contacts:
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, self.surfaces, self.law, pose, *items, r.sums, grain=4)
+
+    def _find_parts(self, pose: Pose, gap: wp.array) -> wp.array:
+        """Bits of the parts of every candidate that count at a pose."""
+        c, parts, (_, batches) = self.candidates, self.pool.get("parts", 1, wp.int32), self._sizes()
+        query = self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, gap
+        self.device.launch(kernels.find_parts, batches, *query, parts, grain=512 // self.batch)
+        return parts
+
+    def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) with active candidates at the current pose, on the host, and the gradients (k, 12) of their
+        contacts by the bodies i and j. As `linearize`, and not to be recorded."""
+        empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
+        if self.candidates.count == 0:
+            return empty
+        self.linearize(pose)
+        r, read = self.reduction, self.device.read
+        if r.run_count == 0:
+            return empty
+        pair, place = np.unique(read(r.runs.pair, r.run_count), return_inverse=True)
+        sums = np.zeros((2, len(pair), 12))
+        for total, values in zip(sums, (r.sums.g_i, r.sums.g_j), strict=True):
+            np.add.at(total, place.ravel(), read(values, r.run_count))
+        return self.candidates.pair_list()[pair], *sums
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
@@ -237,9 +323,17 @@ class Friction:
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
-        self.mu = device.upload(model.materials.mu, wp.float64)
-        self.enabled = bool((model.materials.mu > 0).any()) and model.settings.friction_iterations != 0
+        self.defined = Resistances.of(model)
+        self.resists = rolling.Resistances()
+        for name in ("mu", "rolling", "spinning", "arm"):
+            setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
+        self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
+        self.enabled = self.defined.any and self.lags
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.anchors = sticking.Anchors()
+        self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+        self.anchors.kind = device.zeros(1, wp.int32)
+        self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = self.laggings = 0
@@ -247,6 +341,22 @@ class Friction:
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+
+    @property
+    def sticks(self) -> bool:
+        """Whether contacts remember how far they are stretched, as `anchors` (`abd.potentials.sticking`)."""
+        return self.enabled and self.elastic
+
+    def set_coefficients(self, mu: np.ndarray) -> None:
+        """Other coefficients (m, m) between materials; what is frozen is let go."""
+        self.defined = replace(self.defined, mu=np.array(mu))
+        self.device.write(self.resists.mu, self.defined.mu)
+        self.enabled = self.defined.any and self.lags
+        self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
+        self.laggings += 1
+        self.take(0)
+        self.group.zero_()
+        self._index()
 
     def lag(self, pose: Pose, heading: wp.array) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
@@ -303,11 +413,46 @@ class Friction:
         """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
         grows, get, lagged = count > self.room, self.pool.get, self.lagged
         lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
+        lagged.kind = get("kind", count, wp.int32)
         lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
         for name in ("energy_current", "energy_trial", "work"):
             get(name, count, wp.float64)
-        lagged.load = get("load", count, wp.float64)
+        lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
+        if self.sticks:
+            self._make_room_for_anchors(self.room)
         return grows
+
+    def _make_room_for_anchors(self, room: int) -> None:
+        """For so many contacts; those of the last step stay."""
+        if self.anchors.key.shape[0] < room:
+            for name in REMEMBERED:
+                before = getattr(self.anchors, name)
+                array = self.device.empty(room, before.dtype)
+                wp.copy(array, before, count=before.shape[0])
+                setattr(self.anchors, name, array)
+
+    def keep_anchors(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> None:
+        """Remember how far the contacts are stretched after a step from `now` to `pose`."""
+        if self.sticks:
+            extent = max(self._extent, 1)
+            self.device.launch(friction.keep_anchors, extent, self.lagged, eps, pose, rest, now, self.anchors)
+
+    def read_anchors(self) -> Anchors:
+        """What the contacts of the last step remember, on the host."""
+        a, read = self.anchors, self.device.read
+        count = int(read(a.count)[0])
+        if count == 0:
+            return Anchors()
+        return Anchors(*(read(getattr(a, name), count) for name in REMEMBERED))
+
+    def set_anchors(self, anchors: Anchors) -> None:
+        """What the contacts remember from now on."""
+        if not self.sticks:
+            return
+        self._make_room_for_anchors(len(anchors))
+        for name in REMEMBERED if len(anchors) else ():
+            self.device.write(getattr(self.anchors, name), getattr(anchors, name))
+        self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
     def _take_pairs(self, room: int) -> None:
         self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
@@ -319,8 +464,7 @@ class Friction:
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            extent, self.mu, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, gap, self.contacts.law.d_hat,
-            marks,
+            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
         )  # fmt: skip
         if device.resident:
             self.scan.run(marks, offset, c.counts, 1, extent)
@@ -338,8 +482,8 @@ class Friction:
         if device.resident or self.count:
             device.launch(
                 friction.lag_contacts,
-                extent, self.contacts.surfaces, self.contacts.law, self.mu, pose, heading, c.pairs, c.items, c.counts,
-                offset, self.lagged,
+                extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
+                offset, self.anchors, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
             wp.copy(self.pairs, c.pairs, count=pairs)
@@ -347,17 +491,22 @@ class Friction:
             wp.copy(self.group, c.group, count=n + 1)
         else:
             self.group.zero_()
-        version = c.builds if device.resident else self.laggings
+        self._index()
+
+    def _index(self) -> None:
+        """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
+        c, counts = self.contacts.candidates, self.lagged.counts
+        version = c.builds if self.device.resident else self.laggings
         listed = PairList(
             version, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
         )  # fmt: skip
-        # every lagged contact counts: a load is finite
         self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
 
     @property
     def bytes(self) -> int:
         """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
-        return self.pool.bytes + self.reduction.pool.bytes
+        anchors = sum(getattr(self.anchors, name).capacity for name in REMEMBERED)
+        return self.pool.bytes + self.reduction.pool.bytes + anchors
 
     @property
     def _extent(self) -> int:
@@ -369,6 +518,16 @@ class Friction:
         if self.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+
+    def frozen(self) -> tuple[np.ndarray, ...]:
+        """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
+        what is frozen (`abd.potentials.friction.Lagged`)."""
+        if self.count == 0:
+            # there may be no arrays: nothing was ever frozen
+            pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
+            return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
+        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "load")
+        return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
 
     def energies(self, slot: str) -> wp.array:
         """Energy of every lagged contact, for slot "current" or "trial"."""
@@ -411,6 +570,29 @@ class Friction:
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         self.reduction.reduce(self.contacts.done, gradient, diagonal)
+
+    def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
+        """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""
+        read, launch, c, contacts = self.device.read, self.device.launch, self.contacts.candidates, self.contacts
+        out = self.pool.get("loads", max(c.pair_count, self.pair_count), wp.float64)
+
+        def kept(pairs: wp.array, count: int) -> PairLoads:
+            load = read(out, count)
+            some = np.flatnonzero(load)
+            return PairLoads(read(pairs, count)[some] if len(some) else np.zeros((0, 2), dtype=np.int32), load[some])
+
+        frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
+        if self.count:
+            launch(friction.lagged_loads, self.pair_count, self.lagged, self.segment, out)
+            frozen = kept(self.pairs, self.pair_count)
+        if c.count:
+            launch(
+                friction.pair_loads,
+                c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
+                contacts.arrays("current")[1], out, grain=512,
+            )  # fmt: skip
+            acting = kept(c.pairs, c.pair_count)
+        return frozen, acting
 
     def works(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> wp.array:
         """(count,) work of friction on the motion from `now` to `pose`, times c h^2, contact by contact."""

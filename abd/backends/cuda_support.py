@@ -10,7 +10,7 @@ import tempfile
 
 import warp as wp
 
-INSTALL = "pip install 'abd[gpu]', or pip install -e '.[gpu]' in a checkout"
+INSTALL = "pip install 'abd-solver[gpu]', or pip install -e '.[gpu]' in a checkout"
 CONDITIONAL_NODES = (12, 4)
 """CUDA of the driver, and of the toolkit that Warp was built with, from which graphs may hold loops and branches."""
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")

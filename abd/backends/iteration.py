@@ -20,7 +20,7 @@ from abd.backends.resident_path import ResidentPath
 from abd.backends.resident_search import HALVINGS, ResidentSearch
 from abd.errors import StepFailure
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from abd.solver.progress import island_of, no_decrease
+from abd.solver.progress import no_decrease
 from cuda_kernels import bodies, control, integrators, newton, sums
 
 FAILURES = {
@@ -87,12 +87,11 @@ class Iteration:
 
     # from the host --------------------------------------------------------------------------------------------------
 
-    def begin(self, tolerance: float, h: float, tightest: float, loosest: float, stale: bool) -> bool:
+    def begin(self, tolerance: float, h: float, tightest: float, loosest: float) -> bool:
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
             tolerance: Newton's [m/s]; h: step [s]; tightest, loosest: tolerances of the linear solves.
-            stale: the iterate has yet to be linearised.
         """
         b, c, write = self.backend, self.control, self.device.write
         numbers, flags = np.zeros(control.NUMBERS), np.zeros(control.FLAGS, dtype=np.int32)
@@ -106,16 +105,16 @@ class Iteration:
             numbers[index] = value
         write(c.at, numbers)
         self.all.zero_()
+        stale = True
         if b.sleeping.any():
             asleep = b.asleep()
             if asleep.all():
                 return False
             write(self.all, asleep.astype(np.int32))
-            if stale:
-                # once with all bodies: those that sleep keep blocks that can be factorised
-                b.contacts.law.caution.zero_()
-                b.linearize()
-                stale = False
+            # once with all bodies: those that sleep keep blocks that can be factorised
+            b.contacts.law.caution.zero_()
+            b.linearize()
+            stale = False
         flags[control.STALE] = stale
         write(c.flags, flags)
         self.device.launch(newton.begin_islands, b.n, c, self.all)
@@ -150,7 +149,7 @@ class Iteration:
             c, read, count = self.control, self.device.read, b.islands.count
             # an island whose halvings are spent is left where it is
             stuck = (read(c.alpha, count) == 0.0) & (read(c.small, count) == 0.0)
-            raise no_decrease(HALVINGS, island_of(b, np.where(stuck, np.abs(read(c.slope, count)), -1.0)))
+            raise no_decrease(b, HALVINGS, stuck, read(c.slope, count))
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
         progress.trials += status.trials
@@ -217,7 +216,7 @@ class Iteration:
         """Plain numbers that are recorded by value, and what decides on the launches."""
         b = self.backend
         choice = b.linear.choice.direct, b.linear.uses_loose_pairs
-        return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, *choice
+        return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, b.has_constraints, *choice
 
     def _follow_pairs(self) -> None:
         """Bring the linear solver's choice up to date with the pairs that may touch."""

@@ -11,7 +11,7 @@ from abd.backends.joint_ends import Ends, ends_of, lists_of
 from abd.backends.upload import upload_measures
 from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
-from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
+from abd.joints.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from cuda_kernels import exact_rows, integrators, measured_rows, measures, rows, sums
 from cuda_kernels.krylov import Coupling
@@ -48,8 +48,9 @@ class Joints:
         self.linear.K = d.upload(host.K, wp.vec3d)
         self.linear.shift = d.zeros(self.linear_count, wp.vec3d)
         self.linear.exact = d.upload(host.exact, wp.int32)
+        self.linear.tolerance = d.upload(host.tolerance, wp.float64)
         self.held = rows.Rows()
-        for name in ("parent", "child", "Yp", "Yc", "exact"):
+        for name in ("parent", "child", "Yp", "Yc", "exact", "tolerance"):
             setattr(self.held, name, getattr(self.linear, name))
         self.held.K = d.upload(host.K * host.exact[:, None], wp.vec3d)
         self.held.shift = d.zeros(self.linear_count, wp.vec3d)
@@ -251,7 +252,7 @@ class Joints:
         launch = self.device.launch
         if self.linear_count:
             each = self.pool.get("errors", self.linear_count, wp.float64)
-            launch(rows.row_errors, self.linear_count, self.linear, pose, LINEAR_TOLERANCE, each)
+            launch(rows.row_errors, self.linear_count, self.linear, pose, each)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.row_count:
             self._values_at(pose, self.x_ahead, self.per_row)
@@ -267,7 +268,7 @@ class Joints:
         an effort limit have none."""
         if self.linear_count:
             each = self.pool.get("errors", self.linear_count, wp.float64)
-            self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, LINEAR_TOLERANCE, each)
+            self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, each)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.has_exact_measured:
             self._predict(direction)

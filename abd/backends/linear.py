@@ -30,7 +30,7 @@ SURPRISED = 3.0
 EXPECTED = 2
 """Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
 NEAR = 2.0
-"""Pairs with a gap below this multiple of d_hat join a pattern that is made anew: some of them are in contact soon."""
+"""Pairs with a gap below this multiple of their activation join a pattern that is made anew: some of them are in contact soon."""
 KEPT = 1.5
 """Pairs that are near, and those that left contact, are in a pattern while it holds no more than this multiple of those
 that are in contact."""

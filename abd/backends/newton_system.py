@@ -7,7 +7,8 @@ import warp as wp
 
 from abd.backends.linear import NEAR
 from abd.joints.system import CLOSED, CLOSINGS
-from cuda_kernels import bodies, figures, integrators, paths, sums
+from abd.solver.lagging import PairLoads
+from cuda_kernels import bodies, integrators, paths, sums
 from cuda_kernels.krylov import Coupling
 
 
@@ -19,6 +20,15 @@ class NewtonSystem:
         self.know_contacts()
         self.friction.lag(self.pose, self.step.At)
         self.friction.evaluate(self.pose, self.rest, self.eps, "current")
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        self.know_contacts()
+        return self.friction.loads(self.pose)
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        return self.inverse_mass * self.rule.impulse
 
     def launch_lag(self) -> None:
         """The same, and energies at the current iterate, by launches only; those of contacts are there. `Friction.take` has
@@ -55,36 +65,6 @@ class NewtonSystem:
         if self.has_constraints:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
 
-    def stiffness_balance(self) -> tuple[float, float]:
-        """(f . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1), f the
-        gradient of all but contact and inertia.
-
-        Leaves the iterate linearised.
-        """
-        if self.balanced is None:
-            self.linearize()
-            if self.contacts.reduction.pairs == 0:
-                return 0.0, 0.0
-            self._launch_balance()
-            self.balanced = tuple(self.balance.read()["balance"].tolist())
-        (product, square), self.balanced = self.balanced, None
-        share = self.kappa * self.step.ch2
-        return product / share, square / share**2
-
-    def launch_balance(self) -> None:
-        """Linearise, and leave the two numbers, of the present stiffness, in `balance`; launches only."""
-        self.linearize()
-        self._launch_balance()
-
-    def _launch_balance(self) -> None:
-        forces = self.q
-        wp.copy(forces, self.before_contacts)
-        self.device.launch(bodies.subtract_inertia, self.n, self.body, self.step, self.pose, forces)
-        if self.has_constraints:
-            for vectors in (forces, self.before_contacts):
-                self.device.launch(bodies.project_vectors, self.n, self.body, self.step, vectors)
-        self.balance.launch("balance", figures.balance_figures, self.n, forces, self.gradient, self.before_contacts)
-
     def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
         """Newton direction; the largest displacement of a surface in the full step per island [m], linear iterations.
 
@@ -98,7 +78,7 @@ class NewtonSystem:
         return self._take_direction(), iterations
 
     def _near_pairs(self) -> np.ndarray:
-        return self.contacts.near_pairs(NEAR * self.d_hat)
+        return self.contacts.near_pairs(NEAR)
 
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Blocks off the diagonal of joints, contacts and friction, with the numbers of their pairs, or the rooms for them

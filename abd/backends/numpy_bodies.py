@@ -18,13 +18,15 @@ class StepData:
     """What a step holds fixed; the kernels' struct of the same name has the same fields.
 
     Attributes:
-        pt, At: (n, 3) [m], (n, 3, 3) inertial target; pk, Ak: prescribed poses; lp, lA: their multipliers.
+        pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-].
+        pk, Ak: prescribed poses; lp, lA: their multipliers.
         held: (n,) bodies that do not move any more in this step.
         gravity: (3,) [m/s^2]; pull: stiffness of the pull towards prescribed poses [-]; ch2: c h^2 [s^2].
     """
 
     pt: np.ndarray
     At: np.ndarray
+    scale: np.ndarray
     pk: np.ndarray
     Ak: np.ndarray
     lp: np.ndarray
@@ -67,7 +69,7 @@ class BodyEnergies:
         data, (free, goal) = self.data, self._movers(step)
         energies = np.zeros(len(q))
         work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
-        energies[free] = inertia.energy(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
+        energies[free] = inertia.energy(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         energies[free] -= step.ch2 * work
         energies[goal] = prescribed.energy(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
         energies[free | goal] += step.ch2 * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
@@ -87,14 +89,14 @@ class BodyEnergies:
     def inertial(self, step: StepData, q: np.ndarray) -> np.ndarray:
         """(n, 12) gradients of the inertia of dynamic bodies."""
         gradient, (free, _) = np.zeros((len(q), 12)), self._movers(step)
-        gradient[free] = inertia.gradient(self.mass_matrix[free], q[free], state(step.pt, step.At)[free])
+        gradient[free] = inertia.gradient(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         return gradient
 
     def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:
         """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out."""
         data, (free, goal) = self.data, self._movers(step)
         blocks = np.zeros((len(q), 12, 12))
-        blocks[free] = inertia.hessian(self.mass_matrix[free])
+        blocks[free] = inertia.hessian(self._masses(step, free))
         blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
         blocks[free | goal, 3:, 3:] += step.ch2 * self._elastic_blocks(free | goal, q)
         return blocks
@@ -114,6 +116,10 @@ class BodyEnergies:
         rows &= ~polar
         blocks[rows, 3:, 3:] -= orthogonality.stress(step.ch2 * self.data.stiffness[rows], A[rows])
         return blocks
+
+    def _masses(self, step: StepData, rows: np.ndarray) -> np.ndarray:
+        """(k, 12) diagonal mass matrices of the bodies `rows`, with the weights of the step."""
+        return step.scale[rows, None] * self.mass_matrix[rows]
 
     def _movers(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:
         """Masks (n,) of the dynamic and of the prescribed bodies that are not held."""

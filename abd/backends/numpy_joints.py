@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints import laws, measured_rows, rows, table
+from abd.joints.forces import LIMITS
 from abd.joints.laws import SLOTS, Law
 from abd.joints.measures import MeasureKind
-from abd.joints.system import KEPT, LINEAR_TOLERANCE, SETTLED, JointSystem
+from abd.joints.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
 
@@ -37,6 +38,11 @@ class NumpyJoints:
         """(l + R,) energies of the rows in the state q."""
         energies, _, _ = laws.evaluate(self.law, self.p, self._values(q))
         return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
+
+    def limits_at_work(self, q: np.ndarray) -> np.ndarray:
+        """(R,) bool, rows whose limits push in the state q."""
+        limits = np.isin(self.law, LIMITS)
+        return limits & (laws.evaluate(self.law, self.p, self._values(q))[1] != 0.0) if limits.any() else limits
 
     def linearize(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient (n, 12) and blocks (n, n, 12, 12)."""
@@ -116,7 +122,7 @@ class NumpyJoints:
         """(l + R,) residuals of the exact rows over their tolerances; a drive at its largest effort has none."""
         s = self.system
         F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
-        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / LINEAR_TOLERANCE
+        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / s.linear.tolerance
         x, p = self._values(q), self.p
         held = self._held()
         capped = (self.law == Law.SATURATED) & (p[:, 0] * np.abs(x - p[:, 1]) >= p[:, 3])
@@ -158,7 +164,7 @@ class NumpyJoints:
         tolerance; rows of bodies left aside (n,) do not count."""
         held = (self.p[:, 6] > 0.0) & (self.law == Law.QUADRATIC)
         sizes = np.divide(np.abs(measured), self.p[:, 6], out=np.zeros(len(measured)), where=held)
-        over = np.concatenate([np.linalg.norm(linear, axis=1) / LINEAR_TOLERANCE, sizes])
+        over = np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
         return float(over[~aside[self.owners]].max(initial=0.0))
 
     def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:

@@ -17,18 +17,30 @@ class ReadOuts:
         return float(self.contacts.gaps(self.q).min(initial=np.inf))
 
     def island_gaps(self) -> np.ndarray:
-        """(islands,) smallest gaps [m] at the current iterate, infinite without any."""
+        """(islands,) smallest gaps at the current iterate in activations, infinite without any."""
         everything = np.full(self.islands.count, np.inf)
-        return self.islands.minima(self.contacts.gaps(self.q), self.contacts.owners, everything)
+        return self.islands.minima(self._relative(), self.contacts.owners, everything)
+
+    def _relative(self) -> np.ndarray:
+        """(m,) gaps of the candidates at the current iterate in activations."""
+        return self.contacts.gaps(self.q) / self.contacts.activation
+
+    def pair_gaps(self, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations."""
+        candidates = self.contacts.candidates
+        pairs, of = np.unique(np.stack([candidates.first, candidates.second], axis=1), axis=0, return_inverse=True)
+        gaps = np.full(len(pairs), np.inf)
+        np.minimum.at(gaps, of.ravel(), self._relative())
+        return np.sort(pairs.reshape(-1, 2), axis=1), gaps
 
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
-        return int(np.count_nonzero(self.contacts.gaps(self.q) < self.d_hat))
+        return int(np.count_nonzero(self._relative() < 1.0))
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
         flags, candidates = np.zeros(self.n, dtype=np.int32), self.contacts.candidates
-        active = self.contacts.gaps(self.q) < self.d_hat
+        active = self._relative() < 1.0
         flags[np.concatenate([candidates.first[active], candidates.second[active]])] = 1
         return flags
 

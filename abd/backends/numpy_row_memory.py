@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from abd.backends.turns import Turns
 from abd.joints.forces import Applied
 from abd.joints.system import JointMemory
 from abd.joints.table import MeasureTable
+from abd.solver.integrators import row_weights
 
 
 class NumpyRowMemory:
@@ -24,16 +27,25 @@ class NumpyRowMemory:
         if memory is not None:
             self.memory = memory.copy()
         system, memory = self.system, self.memory
+        self.row_weights = row_weights(self.rule, self.mode, *system.row_bodies)
         system.follow(memory, self.now)
-        law, p = system.laws(memory, self.weights, ch2, time, speed)
+        law, p = system.laws(memory, self.row_weights, ch2, time, speed)
         self.joints.begin(law, p, memory.reference, system.shifts(memory, ch2))
         return system.closed_gap(law, p, memory.history[0])
 
     def end_joints(self) -> None:
         """Remember what the rows did in the step."""
         joints, ch2 = self.joints, self.step.ch2
-        self.applied = Applied(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
-        self.memory = self.system.remember(self.memory, self.q, self.weights, joints.p, joints.shift, ch2)
+        self.applied = Applied.of_step(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
+        self.memory = self.system.remember(self.memory, self.q, self.row_weights, joints.p, joints.shift, ch2)
+
+    def limited(self) -> np.ndarray:
+        """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
+        flags = np.zeros(self.n + 1, dtype=bool)  # the last one stands for the world
+        pushing = self.joints.limits_at_work(self.q)
+        for bodies in self.system.row_bodies:
+            flags[bodies[pushing]] = True
+        return flags[:-1]
 
     def joint_memory(self) -> JointMemory:
         """What the joints remember of the last step."""

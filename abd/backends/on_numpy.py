@@ -11,19 +11,27 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from abd.backends.body_data import BodyData, body_boxes, surface_boxes
+from abd.backends.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.backends.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.numpy_islands import Islands
 from abd.backends.numpy_joints import NumpyJoints
+from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
+from abd.contact.candidates import Candidates
+from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pairs import Pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
 from abd.joints.readings import JointReader
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
+from abd.potentials.contact import Contacts
+from abd.solver.integrators import Scheme
+from abd.solver.lagging import PairLoads
+from abd.solver.ways import NotProven
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -46,12 +54,12 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     """
 
     def __init__(self, model: Model):
-        self.model, self.device, self.d_hat = model, Host(), model.settings.d_hat
+        self.model, self.device = model, Host()
         self.iteration = self.start = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
         self.constants = BodyData.of(model)
-        self.energies = BodyEnergies(self.constants)
+        self.energies, self.motion = BodyEnergies(self.constants), Motion(self.constants)
         self.turning = turning(self.constants)
         self.contacts = NumpyContacts(model)
         self.friction = NumpyFriction(model, self.contacts)
@@ -59,11 +67,13 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.reader = JointReader(model)
         self.corners, self.surface_corners = _corners(*body_boxes(model)), _corners(*surface_boxes(model))
         self.everybody = np.arange(n)
-        self.immobile = model.bodies.kind == Kind.STATIC
+        self.immobile, self.absent = model.bodies.kind == Kind.STATIC, np.zeros(n, dtype=bool)
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
-        self.eps = self.kappa = 0.0
-        self.load_state(model.bodies.q, model.bodies.qd, model.bodies.q, model.bodies.qd)
+        self.eps = 0.0
+        self.inverse_mass = inverse_masses(model)
+        bodies = model.bodies
+        self.load_state(bodies.q, bodies.qd, bodies.q, bodies.qd)
 
     # joints ------------------------------------------------------------------------------------------------------
 
@@ -87,8 +97,17 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     # state -------------------------------------------------------------------------------------------------------
 
-    def load_state(self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray) -> None:
-        """Positions and velocities (n, 12) of the last two steps."""
+    def load_state(
+        self,
+        q: np.ndarray,
+        qd: np.ndarray,
+        previous_q: np.ndarray,
+        previous_qd: np.ndarray,
+        forces: np.ndarray | None = None,
+    ) -> None:
+        """Positions and velocities (n, 12) of the last two steps, and what is remembered of the forces on the bodies (n, 12)
+        (`abd.solver.integrators`); nothing without."""
+        self.forces = np.zeros((self.n, 12)) if forces is None else forces.copy()
         self.q, self.trial, self.now, self.before = q.copy(), q.copy(), q.copy(), previous_q.copy()
         self.velocity, self.earlier = qd.copy(), previous_qd.copy()
 
@@ -99,6 +118,19 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def read_prescribed(self) -> np.ndarray:
         """(k, 12) of the prescribed bodies at the current iterate."""
         return self.q[self.prescribed]
+
+    def list_standing(self, scale: float = 1.0) -> None:
+        """List the contacts of the present state, with energies in J times a scale."""
+        self.contacts.set_scale(scale)
+        self.contacts.search(standing(self.q))
+
+    def near_contacts(self, q: np.ndarray) -> Contacts:
+        """What counts of the listed contacts in the present state q (n, 12)."""
+        return self.contacts.counting(q)
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        return float(self.contacts.energy(self.q).sum()), self.contact_count(), self.smallest_gap()
 
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""
@@ -112,53 +144,93 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Positions and velocities (n, 12) of the step before it."""
         return self.before.copy(), self.earlier.copy()
 
+    def read_forces(self) -> np.ndarray:
+        """(n, 12) what is remembered of the forces on the bodies."""
+        return self.forces.copy()
+
     def device_positions(self) -> np.ndarray:
         """The array (n, 12) of the current state."""
         return self.q
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
-        any, contact stiffness kappa_c."""
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
+        """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
+        there are any."""
         prescribed = self.now.copy()
         prescribed[self.prescribed] = self.now[self.prescribed] if goals is None else goals
-        w, now, before = weights, self.now, self.before
-        target = w[0] * now + w[1] * before + w[2] * self.velocity + w[3] * self.earlier
-        self.rest = w[4] * now + w[5] * before
-        self.weights, self.eps, self.q = weights, float(eps), now.copy()
+        if rule.chord:
+            self.target = self.motion.chord(rule, self.now, self.before, self.velocity, self.earlier)
+        else:
+            self.target = self.motion.coast(rule, mode, self.now, self.velocity, self.forces)
+        self.rest, self.rule, self.mode, target = self.target.rest, rule, mode, self.target.q
+        self.eps, self.q = float(eps), self.now.copy()
         self.step = StepData(
             pt=positions(target),
             At=maps(target),
+            scale=self.target.scale,
             pk=positions(prescribed),
             Ak=maps(prescribed),
             lp=np.zeros((self.n, 3)),
             lA=np.zeros((self.n, 3, 3)),
             held=self.immobile,
             gravity=self.model.settings.gravity,
-            pull=1.0,
-            ch2=float(ch2),
+            pull=rule.pull,
+            ch2=rule.c * rule.h**2,
         )
         self.hold(self.immobile)
-        self.set_stiffness(kappa)
+        self.contacts.set_scale(self.step.ch2)
         self.set_caution(np.zeros(self.islands.count))
         self.friction.forget()
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
         self._friction_work = self.friction.work(self.q - self.rest, self.q - self.now, self.eps)
-        velocity = self.weights[6] * (self.q - self.now) + self.weights[8] * (self.before - self.now)
+        self.friction.keep_anchors(self.q - self.rest, self.q, self.now, self.eps)
+        states = self.q, self.now, self.before
+        if self.rule.chord:
+            velocity = difference(self.rule, *states)
+        else:
+            velocity, self.forces = self.motion.keep(
+                self.rule, self.mode, self.target.q, *states, self.velocity, self.forces
+            )
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
 
+    def acting_contacts(self) -> tuple[Pairs, Candidates]:
+        """Pairs of bodies and their candidates that may act at the current iterate."""
+        return self.contacts.pairs, self.contacts.found
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+        return *self.friction.frozen(), self.friction.lagged.load / self.step.ch2, self.rest.copy()
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+        pairs, *gradients = self.contacts.pair_gradients(self.q)
+        return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) at the end of the step."""
+        self.velocity = velocity.copy()
+
+    def set_forces(self, forces: np.ndarray) -> None:
+        """Other values (n, 12) of what is remembered of the forces on the bodies."""
+        self.forces = forces.copy()
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+        self.before, self.earlier = q.copy(), qd.copy()
+
     def hold(self, held: np.ndarray) -> None:
-        """Bodies (n,) that do not move any more in this step, besides the static ones."""
-        self.step.held = self.immobile | (np.asarray(held) != 0)
+        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
+        self.step.held = self.immobile | self.absent | (np.asarray(held) != 0)
         self.mobile = ~self.step.held
         self.projectors = projectors(self.constants, self.step.held)
 
     def sleep(self, ripe: np.ndarray) -> None:
-        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone."""
-        self.sleeping = self.islands.sleepers(ripe, self.mobile)
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
+        self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
 
     def asleep(self) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
@@ -183,10 +255,19 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def set_gravity(self, gravity: np.ndarray) -> None:
         """(3,) [m/s^2] from now on: the model's own array, which has it."""
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Contact stiffness kappa_c."""
-        self.kappa = float(kappa)
-        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on: the model's own array, which has them."""
+        self.contacts.follow_materials()
+        self.friction.follow_materials()
+
+    @property
+    def pair_law(self) -> PairLaw:
+        """The law of contact by pairs of bodies."""
+        return self.contacts.pair_law
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.contacts.set_own_laws(own)
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
@@ -194,18 +275,18 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     # steps along arcs --------------------------------------------------------------------------------------------
 
-    def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to the rotated start; returns the largest alpha per island.
+    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to where the motion leads (`numpy_motion.Target`); returns the largest alpha per island.
 
-        Dynamic bodies: ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``; prescribed ones exactly to their goals, with a
-        strain where contact strained them. `moving` (n,): 0 stays, 1 moves, 2 moves without the force term.
+        Prescribed bodies go exactly to their goals, with a strain where contact strained them. `moving` (n,): 0 stays, 1
+        moves, 2 moves without the force term.
         """
         data, step, p, A = self.constants, self.step, positions(self.q), maps(self.q)
         inverse = np.linalg.inv(A)
         pushed = ((data.mass > 0.0) & (moving == 1))[:, None]
-        push = step.ch2 * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
-        fall = data.translation * (step.pt + np.where(pushed, push, 0.0) - p)
-        turn = h * np.einsum("nij,nj->ni", self.turning, axial(maps(self.velocity) @ inverse))
+        push = self.target.load[:, None] * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
+        fall = data.translation * (self.target.dp + np.where(pushed, push, 0.0))
+        turn = self.target.w
         dynamic = (data.kind == Kind.DYNAMIC)[:, None]
         dp = np.where(dynamic, fall, step.pk - p)
         to_goal = step.Ak @ inverse
@@ -234,22 +315,45 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
         self._follow(path)
         before = self.islands.host
-        if self.islands.renumber(self.mobile, self._touching_pairs()):
+        if self.islands.renumber(self.mobile, self.touching_pairs()):
             limit = self.islands.carry(before, limit, np.minimum)
             self.settled = self.islands.carry(before, self.settled, np.logical_and)
         times = self.contacts.times_of_impact(path, limit[self.islands.host])
         return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
 
-    def free_way(self, h: float) -> tuple[float, tuple[int, ...]]:
-        """How far the way from the state to the iterate, in a step of h [s], is proven free of collisions: 1 where it is
-        as a whole, with nobody; otherwise a share of it, with the bodies that are the first to stand in one another's way.
-        """
-        A = maps(self.now)
-        turned = h * axial(maps(self.velocity) @ np.linalg.inv(A))
-        radii = np.linalg.norm(self.corners @ A.transpose(0, 2, 1), axis=2).max(axis=1)
-        return self.contacts.free_way(between(self.now, self.q, turned, radii))
+    def free_way(self, h: float) -> NotProven:
+        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions."""
+        turned = h * axial(maps(self.velocity) @ np.linalg.inv(maps(self.now)))
+        return self._way(self.now, turned, self.q)
 
-    def _touching_pairs(self) -> np.ndarray:
+    def _way(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray) -> NotProven:
+        """The same between two states (n, 12), turning by `turn` (n, 3) [rad]."""
+        radii = np.linalg.norm(self.corners @ maps(begin).transpose(0, 2, 1), axis=2).max(axis=1)
+        return self.contacts.free_way(between(begin, end, turn, radii))
+
+    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
+        """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
+        between two states (n, 12), turning by `turn` (n, 3) [rad], or within their activation at the end.
+
+        The state is lost: another has to be loaded.
+        """
+        contacts = self.contacts
+        contacts.party = np.where(party > 0, party, -1)
+        met, self.q = self._way(begin, turn, end), end
+        if not len(met):
+            contacts.search(standing(end))
+            pairs, gaps = self.pair_gaps()
+            near = np.unique(pairs[gaps < 1.0], axis=0)
+            met = NotProven(np.ones(len(near)), near)
+        contacts.party = -self.absent.astype(int)
+        return met
+
+    def leave_out(self, absent: np.ndarray) -> None:
+        """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
+        self.absent = absent.copy()
+        self.contacts.party = -absent.astype(int)
+
+    def touching_pairs(self) -> np.ndarray:
         """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""
         pairs = [
             np.stack([part.owners, part.candidates.first + part.candidates.second - part.owners], axis=1)
@@ -317,6 +421,14 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.friction.lag(self.q, self.step.At)
         self.evaluate()
 
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        return self.friction.loads(self.q)
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        return self.inverse_mass * self.rule.impulse
+
     def linearize(self) -> None:
         """Gradient (n, 12) and blocks (n, n, 12, 12) at the current iterate, fixed degrees of freedom projected out."""
         self._assemble_other()
@@ -340,7 +452,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def _assemble_contacts(self) -> None:
         elements = self.contacts.elements(self.q)
-        self._add(self.contacts.candidates, elements)
+        self._add(self.contacts.parts, elements)
 
     def _add(self, candidates, elements) -> None:
         """Add elements to gradient and blocks."""
@@ -353,19 +465,6 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         np.add.at(self.blocks, (i, j), H_ij)
         np.add.at(self.blocks, (j, i), H_ij.transpose(0, 2, 1))
         np.add.at(self.blocks, (j, j), H_jj)
-
-    def stiffness_balance(self) -> tuple[float, float]:
-        """(f . g_contact, |g_contact|^2) at the current iterate, for contact stiffness 1 (kappa_c c h^2 = 1), f the
-        gradient of all but contact and inertia.
-
-        Leaves the iterate linearised.
-        """
-        self._assemble_other()
-        other = np.einsum("nij,nj->ni", self.projectors, self.gradient)
-        inertial = np.einsum("nij,nj->ni", self.projectors, self.energies.inertial(self.step, self.q))
-        self.linearize()
-        share = (self.gradient - other) / (self.kappa * self.step.ch2)
-        return float(np.sum((other - inertial) * share)), float(np.sum(share * share))
 
     def linear_solver(self) -> dict:
         """Which solver there is."""

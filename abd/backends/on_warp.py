@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.body_data import BodyData, body_boxes, surface_boxes
+from abd.backends.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.backends.contacts import Contacts, Friction
 from abd.backends.device import Device
 from abd.backends.islands import Islands
@@ -22,15 +22,18 @@ from abd.backends.read_outs import ReadOuts
 from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
 from abd.backends.turns import CountedTurns, Turns
-from abd.backends.upload import new_path, new_pose, upload_bodies
+from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.ways import Ways
+from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.joint_list import JointList
 from abd.joints.build import build_system
 from abd.joints.forces import Applied
 from abd.joints.system import JointMemory, JointSystem
 from abd.joints.table import MeasureTable
 from abd.model import Kind, Model
-from cuda_kernels import bodies, figures, integrators, sums
+from abd.potentials.contact import Contacts as DefinedContacts
+from abd.solver.integrators import Scheme
+from cuda_kernels import bodies, figures, integrators, paths, sums
 
 
 class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
@@ -56,20 +59,24 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.gradient, self.before_contacts = (d.zeros((n, 12), wp.float64) for _ in range(2))
         self.diagonal = d.zeros((n, 12, 12), wp.float64)
         self.scratch = None
-        self.weights = d.zeros(9, wp.float64)
+        self.weights, self.motion = d.zeros((2, 9), wp.float64), d.zeros((3, 14), wp.float64)
+        self.mode, self.lead = d.zeros(n, wp.int32), new_lead(d, n)
+        self.forces = d.zeros((n, 12), wp.float64)
+        self.rule: Scheme | None = None
         self._open_read_outs()
         self.step = bodies.StepData()
         target, goal = new_pose(d, n), new_pose(d, n)
         self.target, self.goal = target, goal
         self.step.pt, self.step.At, self.step.pk, self.step.Ak = target.p, target.A, goal.p, goal.A
+        self.step.scale = d.zeros(n, wp.float64)
         self.step.lp, self.step.lA, self.step.pull = d.zeros(n, wp.vec3d), d.zeros(n, wp.mat33d), d.zeros(1, wp.float64)
         prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.prescribed_count, self.prescribed = len(prescribed), d.upload(prescribed, wp.int32)
         self.prescribed_q = d.zeros((len(prescribed), 12), wp.float64)
         self.immobile = (model.bodies.kind == Kind.STATIC).astype(np.int32)
-        self.mobile = self.immobile == 0
+        self.mobile, self.absent = self.immobile == 0, np.zeros(n, dtype=bool)
         self.sleeping = np.zeros(n, dtype=bool)
-        self.aside = d.zeros(n, wp.int32)
+        self.aside, self.marks = d.zeros(n, wp.int32), d.zeros(n, wp.int32)
         self.step.held = d.upload(self.immobile, wp.int32)
         self.step.gravity = wp.vec3d(*model.settings.gravity)
         self.moving = d.zeros(n, wp.int32)
@@ -78,7 +85,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         }
         self.everybody, self.count = d.upload(np.arange(n), wp.int32), d.upload([n], wp.int32)
         fixed = (model.bodies.free_rotation != 3) | ~model.bodies.free_translation.all(axis=1)
-        self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
+        self.has_fixed = self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
         self.linear = LinearSolver(
             d,
             model.settings.linear_solver,
@@ -87,11 +94,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps = self.kappa = 0.0
+        self.eps = 0.0
+        self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
-        self.d_hat = model.settings.d_hat
         self.fixed_stiffness = model.settings.contact_stiffness is not None
-        self.balanced: tuple[float, float] | None = None
         self.iteration = Iteration(self) if d.resident else None
         self.start = ResidentStart(self) if d.resident else None
 
@@ -113,7 +119,17 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """
         if memory is not None:
             self.row_memory.load(memory)
-        return self.row_memory.begin(self.weights, ch2, time, speed, self.now, lambda: self.read_state()[0])
+        return self.row_memory.begin(
+            (self.weights, self.mode), ch2, time, speed, self.now, lambda: self.read_state()[0]
+        )
+
+    def limited(self) -> np.ndarray:
+        """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
+        if not self.row_memory.has_limits:
+            return np.zeros(self.n, dtype=bool)
+        self.marks.zero_()
+        self.row_memory.mark_limited(self.pose, self.marks)
+        return self.device.read(self.marks) != 0
 
     def joint_memory(self) -> JointMemory:
         """Host copy of what the joints remember of the last step."""
@@ -147,15 +163,41 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     # state -------------------------------------------------------------------------------------------------------
 
-    def load_state(self, q, qd, previous_q, previous_qd) -> None:
-        """Positions and velocities (n, 12) of the last two steps, from the host."""
+    def load_state(self, q, qd, previous_q, previous_qd, forces=None) -> None:
+        """Positions and velocities (n, 12) of the last two steps, from the host, and what is remembered of the forces on the
+        bodies (n, 12) (`abd.solver.integrators`); nothing without."""
         launch, n = self.device.launch, self.n
         for values, pose in ((previous_q, self.before), (q, self.now), (q, self.pose)):
             self.device.write(self.q, values)
             launch(integrators.unpack, n, self.q, pose)
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
+        self.device.write(self.forces, np.zeros((n, 12)) if forces is None else forces)
         self._forget_candidates()
+
+    def list_standing(self, scale: float = 1.0) -> None:
+        """List the contacts of the present state, and evaluate them with energies in J times a scale; `load_state` or
+        `abandon` forgets them again."""
+        islands, alpha = self.islands, self.islands.scalars("limit")
+        self.moving.zero_()
+        self.device.launch(
+            paths.start_paths,
+            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
+        )  # fmt: skip
+        self.device.write(alpha, np.ones(islands.count))
+        self.contacts.set_scale(scale)
+        self.contacts.candidates.renew(self.path, 0.0, islands.island, alpha)
+        self.forget_contacts()
+        self.know_contacts()
+
+    def near_contacts(self, q: np.ndarray) -> DefinedContacts:
+        """What counts in the present state q (n, 12) of the pairs within their reach, as the definitions take it."""
+        return self.contacts.defined(self.model, q)
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current"))
+        return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
 
     def abandon(self) -> None:
         """Give up a step that was begun: the state is as it was before it."""
@@ -179,6 +221,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """Positions and velocities (n, 12) of the last finished step."""
         return self.device.read(self._packed(self.now, self.q)), self.device.read(self.velocity)
 
+    def read_forces(self) -> np.ndarray:
+        """(n, 12) what is remembered of the forces on the bodies."""
+        return self.device.read(self.forces)
+
     def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 12) of the step before it."""
         aside = self.before_contacts  # others may look at `q`
@@ -189,30 +235,37 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.device.launch(integrators.pack, self.n, pose, out)
         return out
 
-    def begin(self, weights: np.ndarray, ch2: float, eps: float, goals: np.ndarray | None, kappa: float) -> None:
-        """Start a step: integrator weights (9,), c h^2, friction's eps [m], goals (k, 12) of prescribed bodies if there are
-        any, contact stiffness kappa_c."""
-        launch = self.device.launch
-        self.device.write(self.weights, weights)
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
+        """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
+        there are any."""
+        launch, self.rule = self.device.launch, rule
+        self.device.write(self.weights, rule.weights)
+        self.device.write(self.motion, rule.motion)
+        self.device.write(self.mode, mode.astype(np.int32))
         if goals is not None:
             self.device.write(self.prescribed_q, goals)
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
-        self.step.ch2, self.eps = float(ch2), float(eps)
-        self.step.pull.fill_(1.0)
+        self.step.ch2, self.eps = rule.c * rule.h**2, float(eps)
+        self.step.pull.fill_(rule.pull)
         if self.iteration is None:
             self._launch_begin()
         else:
-            self.iteration.graphs.run(("begin",), self._launch_begin)
-        self.set_stiffness(kappa)
+            self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self._launch_begin)
+        self.contacts.set_scale(self.step.ch2)
+        self.forget_contacts()
         self.linear.begin()
         self.contacts.candidates.forget()
-        self.balanced = None
 
     def _launch_begin(self) -> None:
         launch, n = self.device.launch, self.n
-        states = self.now, self.before, self.velocity, self.earlier
-        launch(integrators.predict, n, *states, self.weights, self.target, self.rest)
+        out = self.target, self.step.scale, self.lead, self.rest
+        if self.rule.chord:
+            states = self.now, self.before, self.velocity, self.earlier
+            launch(integrators.predict, n, self.body, *states, self.weights, self.step.ch2, *out)
+        else:
+            known = self.now, self.velocity, self.forces
+            launch(integrators.coast, n, self.body, self.mode, self.motion, *known, *out)
         launch(integrators.copy_pose, n, self.now, self.pose)
         self.step.lp.zero_()
         self.step.lA.zero_()
@@ -227,28 +280,55 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.friction.count,
             self.friction.works(self.pose, self.rest, self.now, self.eps),
         )
+        self.friction.keep_anchors(self.pose, self.rest, self.now, self.eps)
         if self.device.resident:
             # what is recorded holds the arrays
             wp.copy(self.earlier, self.velocity)
         else:
             self.velocity, self.earlier = self.earlier, self.velocity
-        launch(integrators.differentiate, n, self.pose, self.now, self.before, self.weights, self.velocity)
+        poses = self.pose, self.now, self.before
+        if self.rule.chord:
+            launch(integrators.differentiate, n, *poses, self.weights, self.velocity)
+        else:
+            known = self.target, self.earlier, self.forces, self.velocity
+            launch(integrators.keep_momentum, n, self.body, self.mode, self.motion, self.weights, *poses, *known)
         if self.device.resident:
             launch(integrators.copy_pose, n, self.now, self.before)
         else:
             self.now, self.before = self.before, self.now
         launch(integrators.copy_pose, n, self.pose, self.now)
-        self.row_memory.finish(self.weights, self.pose, self.totals)
+        self.row_memory.finish((self.weights, self.mode), self.pose, self.totals)
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+        self.know_contacts()
+        self._unsettle()
+        pairs, *gradients = self.contacts.pair_gradients(self.pose)
+        return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) at the end of the step."""
+        self.device.write(self.velocity, velocity)
+
+    def set_forces(self, forces: np.ndarray) -> None:
+        """Other values (n, 12) of what is remembered of the forces on the bodies."""
+        self.device.write(self.forces, forces)
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+        self.device.write(self.q, q)
+        self.device.launch(integrators.unpack, self.n, self.q, self.before)
+        self.device.write(self.earlier, qd)
 
     def hold(self, held: np.ndarray) -> None:
-        """Bodies (n,) that do not move any more in this step, besides the static ones."""
-        held = np.maximum(self.immobile, held).astype(np.int32)
+        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
+        held = np.maximum(self.immobile | self.absent, held).astype(np.int32)
         self.mobile = held == 0
         self.device.write(self.step.held, held)
 
     def sleep(self, ripe: np.ndarray) -> None:
-        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone."""
-        self.sleeping = self.islands.sleepers(ripe, self.mobile)
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
+        self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
 
     def asleep(self) -> np.ndarray:
         """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
@@ -291,10 +371,19 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.step.gravity = wp.vec3d(*gravity)
         self.device.generation += 1
 
-    def set_stiffness(self, kappa: float) -> None:
-        """Contact stiffness kappa_c."""
-        self.kappa = float(kappa)
-        self.contacts.set_stiffness(self.kappa * self.step.ch2)
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on."""
+        self.friction.set_coefficients(mu)
+        self.device.generation += 1
+
+    @property
+    def pair_law(self) -> PairLaw:
+        """The law of contact by pairs of bodies."""
+        return self.contacts.pair_law
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+        self.contacts.set_own_laws(own)
         self.forget_contacts()
 
     def set_caution(self, share: np.ndarray) -> None:

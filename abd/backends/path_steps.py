@@ -13,12 +13,12 @@ from cuda_kernels import affine, bodies, integrators, paths, sums
 class PathSteps:
     """The part of `WarpBackend` between a path and the next iterate."""
 
-    def follow_velocity(self, h: float, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n to the rotated start for the moving bodies; returns the largest alpha per island."""
+    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to where the motion leads for the moving bodies; returns the largest alpha per island."""
         self.device.write(self.moving, moving.astype(np.int32))
         self.device.launch(
             paths.start_paths,
-            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.velocity, h, self.moving, self.path,
+            self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
         )  # fmt: skip
         return self._collision_free(np.ones(self.islands.count))
 
@@ -61,8 +61,11 @@ class PathSteps:
         if self.device.resident:
             self.renumber_resident()
             return True
-        pairs = np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
-        return self.islands.renumber(self.mobile, pairs)
+        return self.islands.renumber(self.mobile, self.touching_pairs())
+
+    def touching_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that may touch or rub, the owner first."""
+        return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
 
     def renumber_resident(self) -> None:
         """The same by launches only."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.totals import Section, Totals
+from abd.contact.candidates import Candidates
+from abd.contact.pairs import Pairs
 from abd.energies import Figures
 from cuda_kernels import figures, row_memory, sums
 
@@ -12,10 +14,9 @@ SECTIONS = {
     "bodies": Section(13, figures.BODY_SUMS),
     "linear": Section(3, figures.ROW_SUMS),
     "measured": Section(5, row_memory.ROW_SUMS),
-    "contact": Section(3, figures.CONTACT_SUMS),
+    "contact": Section(4, figures.CONTACT_SUMS),
     "friction": Section(1, 1),
 }
-BALANCE = {"balance": Section(2, 2)}
 
 
 class ReadOuts:
@@ -23,25 +24,35 @@ class ReadOuts:
 
     def _open_read_outs(self) -> None:
         """Room for the sums."""
-        self.totals, self.balance = Totals(self.device, SECTIONS, flags=self.n), Totals(self.device, BALANCE)
+        self.totals = Totals(self.device, SECTIONS, flags=self.n)
         self.touched: np.ndarray | None = None
 
     def smallest_gap(self, exact: bool = True) -> float:
         """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
 
-        Without `exact`, a gap beyond d_hat may be a lower bound.
+        Without `exact`, the gap of a contact that does not act may be a lower bound.
         """
         self.know_contacts()
-        gap = self.contacts.smallest_gap()
-        return self._exact_gap() if exact and self.d_hat < gap < np.inf else gap
+        gap, bound = self.contacts.smallest_gap()
+        return self._exact_gap() if exact and bound else gap
 
     def _exact_gap(self) -> float:
-        """The smallest gap where none is active: those that are listed may be bounds."""
+        """The smallest gap [m] where that of a contact that does not act is smallest: such gaps may be bounds."""
         self.contacts.evaluate(self.pose, "current")
-        return self.contacts.smallest_gap()
+        return self.contacts.smallest_gap()[0]
+
+    def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations.
+
+        Without `exact`, gaps beyond 1 may be lower bounds.
+        """
+        self.know_contacts()
+        if exact:
+            self.contacts.evaluate(self.pose, "current")
+        return self.contacts.pair_gaps()
 
     def island_gaps(self) -> np.ndarray:
-        """(islands,) smallest gaps [m] at the current iterate, infinite without any; beyond d_hat lower bounds."""
+        """(islands,) smallest gaps at the current iterate, in activations, infinite without any; beyond 1 lower bounds."""
         self.know_contacts()
         if self.contacts.candidates.count == 0:
             return np.full(self.islands.count, np.inf)
@@ -56,10 +67,24 @@ class ReadOuts:
         """Largest number of candidates so far, and bytes that contact and friction take on the device."""
         return {"peak_candidates": self.contacts.candidates.peak, "bytes": self.contacts.bytes + self.friction.bytes}
 
+    def acting_contacts(self) -> tuple[Pairs, Candidates]:
+        """Pairs of bodies and their candidates that act at the current iterate, on the host."""
+        self.know_contacts()
+        return self.contacts.acting(self.model)
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+        *where, load = self.friction.frozen()
+        rest = self.device.read(self._packed(self.rest, self.before_contacts))  # others may look at `q`
+        return *where, load / self.step.ch2, rest
+
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
         if self.touched is not None:
             return self.touched
+        if self.contacts.candidates.count == 0:
+            return np.zeros(self.n, dtype=np.int32)
         self.know_contacts()
         self._mark_touching()
         return self.device.read(self.totals.flags)
@@ -69,7 +94,7 @@ class ReadOuts:
         flags.zero_()
         self.device.launch(
             figures.mark_touching,
-            c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], self.d_hat, flags, grain=512,
+            c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
         )  # fmt: skip
 
     def vertex_speeds(self) -> np.ndarray:
@@ -88,7 +113,9 @@ class ReadOuts:
             self.body, self.step.gravity, self.pose, self.before, self.velocity, self.gradient,
         )  # fmt: skip
         self._mark_touching()
-        launch("contact", figures.contact_figures, count, *self.contacts.arrays("current"), self.d_hat)
+        c = self.contacts.candidates
+        between = self.contacts.surfaces.between
+        launch("contact", figures.contact_figures, count, *self.contacts.arrays("current"), c.pairs, c.items, between)
         found = {name: values.tolist() for name, values in self.totals.read().items()}
         self.touched = self.totals.flagged
         body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))
@@ -108,7 +135,7 @@ class ReadOuts:
             orthogonality_error=max(body[10], 0.0),
             residual_force=max(body[11], 0.0) / ch2,
             contacts=int(contact[1]),
-            smallest_gap=self._exact_gap() if self.d_hat < gap < np.inf else gap,
+            smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
             fastest=max(body[12], 0.0),
         )
 

@@ -13,7 +13,7 @@ from cuda_kernels import active_pairs, blocks, elements
 from cuda_kernels.krylov import Coupling
 from cuda_kernels.vector12 import vec12
 
-RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 4 + 4 + 12 + 2) + 4 * (1 + 3))
+RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 4 + 4 + 12 + 2) + 4 * (2 + 3))
 """Of a run: two gradients, three blocks, its pair and its items, one by one."""
 RESERVED = (256 << 20) // RUN_BYTES
 """Runs that room is set aside for before they are met, where the list could come to as many."""
@@ -81,6 +81,7 @@ class Reduction:
         self.fixed, self.ends = device.upload(fixed, wp.int32), active_pairs.Ends()
         self.ends.starts = device.zeros(n + 1, wp.int32)
         self._indexed = self._version = -1
+        self.one = device.zeros(0, wp.int32)
         self._found = np.zeros(0, dtype=np.int32)
         self.scan.reserve(n)
         self._reserve(1, 1)
@@ -104,23 +105,24 @@ class Reduction:
         launch(active_pairs.key_starts, self.n + 1, keys, listed.count, self.ends.starts, grain=16384)
         self.ends.order = order
 
-    def prepare(self, listed: PairList, done, values, within: float) -> None:
+    def prepare(self, listed: PairList, done, values, within: float, parts: wp.array | None = None) -> None:
         """Find the pairs with an item whose value lies below `within`, and a body that is not done.
 
         A record keeps `within` and the arrays; it leaves out pairs and runs that there is no room for (`needed`), where
         otherwise room is made.
 
         Args:
-            done: (n,); values: of all items.
+            done: (n,); values: of all items; parts: bits of the parts of each, where there are `elements`; one by default.
         """
+        parts = self.one if parts is None else parts
         device = self.device
         recording, size = device.warp.is_capturing, device.extent(listed.count, listed.room)
         active, further, slot, behind = self._places(size)
-        device.launch(
-            elements.count_short_runs if self.elements else active_pairs.count_runs,
-            size, listed.pairs, listed.counts, done, listed.segment, values, within, self.run, active, further,
-            grain=512,
-        )  # fmt: skip
+        query = listed.pairs, listed.counts, done, listed.segment, values, within
+        if self.elements:
+            device.launch(elements.count_short_runs, size, *query, parts, self.run, active, further, grain=512)
+        else:
+            device.launch(active_pairs.count_runs, size, *query, self.run, active, further, grain=512)
         if not device.resident and not self._differs(listed, active):
             return
         if not recording:
@@ -135,8 +137,8 @@ class Reduction:
         if self.elements:
             device.launch(
                 elements.list_items,
-                size, listed.counts, listed.segment, values, within, slot, self.counts, self.run, self.rest, self.runs,
-                self.elements, grain=512,
+                size, listed.counts, listed.segment, values, within, parts, slot, self.counts, self.run, self.rest,
+                self.runs, self.elements, grain=512,
             )  # fmt: skip
 
     def sum_elements(self) -> None:
@@ -202,6 +204,7 @@ class Reduction:
 
     def _reserve_elements(self, places: int) -> None:
         get, one = self.pool.get, self.elements
+        one.part = get("part", places, wp.int32)
         one.item, one.kind = get("item", places, wp.int32), get("kind", places, wp.vec3i)
         one.f, one.K = get("f", places, wp.vec3d), get("K", places, wp.mat33d)
         one.Y_i, one.Y_j = get("Y_i", places, wp.vec4d), get("Y_j", places, wp.vec4d)

@@ -23,15 +23,12 @@ class Status:
     """What a start came to.
 
     failure: as `cuda_kernels.control` names them, 0 without; covered: whether the candidate list is complete for the path
-    that it takes; frozen: contacts with friction; opposing, square: of the balance of contact stiffness, as
-    `NewtonSystem.stiffness_balance` takes them from the device.
+    that it takes; frozen: contacts with friction.
     """
 
     failure: int
     covered: bool
     frozen: int
-    opposing: float
-    square: float
 
 
 class ResidentStart:
@@ -46,11 +43,10 @@ class ResidentStart:
             c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.ASKED)
         )
 
-    def run(self, h: float, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+    def run(self, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
         """Move the iterate from q_n to the start.
 
         Args:
-            h: actual step [s].
             moving: (n,) how bodies start (`cuda_kernels.paths.start_paths`); touching: whether some are in contact.
             ripe: (n,) bool, bodies that sleep if their whole island does.
 
@@ -58,30 +54,25 @@ class ResidentStart:
             StepFailure: no fraction of the path keeps the joint limits, or there are too many candidates.
         """
         b = self.backend
-        key = h, touching, b.step.ch2, b.eps, b.fixed_stiffness
+        key = touching, b.step.ch2, b.eps
         self.device.write(b.moving, moving.astype(np.int32))
-        self.graphs.run(("start path", *key), lambda: self._leave(h))
+        self.graphs.run(("start path", *key), lambda: self._leave())
         self._renew()
         b.sleep(ripe)
         # what is recorded evaluates them
         b.contacts_known = True
-        status = self._look(("start", *key), lambda: self._go(h, touching))
+        status = self._look(("start", *key), lambda: self._go(touching))
         while status.failure == control.NO_ROOM and not status.covered:
             b.friction.make_room(status.frozen)
             self._make_room(b.friction.reduction)
-            status = self._look(("start", *key), lambda: self._go(h, touching))
+            status = self._look(("start", *key), lambda: self._go(touching))
         b.friction.take(status.frozen)
         if not (status.failure or status.covered):
             self._renew()
             b.contacts_known = True
             status = self._look(("start on a new list", *key), self._go_on)
-        while status.failure == control.NO_ROOM:
-            self._make_room(b.contacts.reduction)
-            status = self._look(("start balance", *key), self._balance_again)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
-        if not b.fixed_stiffness:
-            b.balanced = status.opposing, status.square
 
     def _make_room(self, reduction: Reduction) -> None:
         reduction.make_room(*map(int, self.device.read(reduction.needed)))
@@ -92,12 +83,11 @@ class ResidentStart:
         def looked_at() -> None:
             body()
             b = self.backend
-            found = b.friction.wanted, b.balance.out
-            self.device.launch(kernels.gather_start, 1, self.control, *found, self.status)
+            self.device.launch(kernels.gather_start, 1, self.control, b.friction.wanted, self.status)
 
         self.graphs.run(key, looked_at)
-        failure, covered, frozen, opposing, square = self.device.read(self.status).tolist()
-        return Status(int(failure), bool(covered), int(frozen), opposing, square)
+        failure, covered, frozen = self.device.read(self.status).tolist()
+        return Status(int(failure), bool(covered), int(frozen))
 
     def _renew(self) -> None:
         """Renew the candidate list for the path, and form the islands anew."""
@@ -114,20 +104,18 @@ class ResidentStart:
 
     # recorded -------------------------------------------------------------------------------------------------------
 
-    def _leave(self, h: float) -> None:
+    def _leave(self) -> None:
         """The first path, and how far it leads."""
-        self._set_path(h)
+        self._set_path()
         self.path.measure()
         self.backend.islands.fold(self.control.speed, sums.MAX, self.path.largest)
 
-    def _set_path(self, h: float) -> None:
+    def _set_path(self) -> None:
         b = self.backend
-        self.device.launch(
-            paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.velocity, h, b.moving, b.path
-        )
+        self.device.launch(paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.lead, b.moving, b.path)
         self.control.limit.fill_(1.0)
 
-    def _go(self, h: float, touching: bool) -> None:
+    def _go(self, touching: bool) -> None:
         """Along the first path, whose list is there, and where that does not do along the second."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
@@ -139,7 +127,7 @@ class ResidentStart:
         friction, reduction = b.friction, b.friction.reduction
         launch(kernels.check_frozen, 1, c, friction.wanted, friction.room)
         launch(control.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
-        self.graphs.when(self._sound, lambda: self._try_paths(h, touching))
+        self.graphs.when(self._sound, lambda: self._try_paths(touching))
 
     def _go_on(self) -> None:
         """Along a second path that the list has been renewed for."""
@@ -150,18 +138,18 @@ class ResidentStart:
         self._try_second()
         self._take()
 
-    def _try_paths(self, h: float, touching: bool) -> None:
+    def _try_paths(self, touching: bool) -> None:
         self._try()
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         if touching:
-            self.graphs.when(self._asked, lambda: self._leave_gently(h))
+            self.graphs.when(self._asked, lambda: self._leave_gently())
         self.graphs.when(self._covered, self._take)
 
-    def _leave_gently(self, h: float) -> None:
+    def _leave_gently(self) -> None:
         """The second path, which the list need not cover."""
         b, c = self.backend, self.control
         self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.moving)
-        self._set_path(h)
+        self._set_path()
         self.path.follow()
         self.graphs.when(self._covered, self._try_second)
 
@@ -192,20 +180,7 @@ class ResidentStart:
         self.graphs.when(self._asked, self._hold_rising)
         b.exchange()
         self.path.spend()
-        if not b.fixed_stiffness:
-            self._balance()
 
     def _hold_rising(self) -> None:
         self.device.launch(kernels.hold_rising, self.backend.n, self.control)
         self._evaluate_trial()
-
-    def _balance(self) -> None:
-        b, reduction = self.backend, self.backend.contacts.reduction
-        b.launch_balance()
-        room = reduction.pair_room, reduction.run_room
-        self.device.launch(control.check_room, 1, self.control, reduction.needed, *room)
-
-    def _balance_again(self) -> None:
-        """The end of a start that found no room for it."""
-        self.device.launch(line_search.begin_again, 1, self.control)
-        self._balance()

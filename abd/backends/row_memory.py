@@ -58,6 +58,9 @@ class RowMemory:
         )
         self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
         self.memory.target, self.memory.rate = device.zeros(rows, wp.float64), device.zeros(rows, wp.float64)
+        parent, child = system.row_bodies
+        self.acting.parent, self.acting.child = device.upload(parent, wp.int32), device.upload(child, wp.int32)
+        self.has_limits = bool(np.isin(system.acting.law, LIMITS).any())
         self.code = device.upload(codes(system, active), wp.int32)
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
@@ -93,14 +96,15 @@ class RowMemory:
         """Laws of the last step, which left `memory`."""
         read, system = self.device.read, self.system
         law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
-        return Applied(law, p, system.linear.K, shift, self.ch2)
+        return Applied.of_step(law, p, system.linear.K, shift, self.ch2)
 
     # one step -----------------------------------------------------------------------------------------------------
 
-    def begin(self, weights: wp.array, ch2: float, time: float, speed: float, pose, q) -> int | None:
-        """Laws of a (sub)step of the integrator's weights (9,) that ends at `time` [s]; see `JointSystem.laws`.
+    def begin(self, scheme: tuple[wp.array, wp.array], ch2: float, time: float, speed: float, pose, q) -> int | None:
+        """Laws of a (sub)step that ends at `time` [s]; see `JointSystem.laws`.
 
         Args:
+            scheme: the integrator's weights (2, 9) and the modes of the bodies (n,).
             pose: where it begins; q: function that gives it on the host (n, 12).
 
         Returns:
@@ -118,7 +122,7 @@ class RowMemory:
             self.device.write(joints.measures.numbers, self.system.table.numbers)
             self._measure(pose)
             launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
-        launch(row_memory.set_laws, rows, self.acting, self.memory, weights, self.ch2_now, float(speed), joints.rows)
+        launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
         return self._closed_gap() if self.system.has_barriers else None
 
     def _place_targets(self, time: float) -> None:
@@ -160,7 +164,16 @@ class RowMemory:
         found = int(self.device.read(self.closed)[0])
         return found if found < rows else None
 
-    def finish(self, weights: wp.array, pose, totals: Totals) -> None:
+    def mark_limited(self, pose, flags: wp.array) -> None:
+        """Set 1 for the bodies (n,) of rows whose limits push at a pose."""
+        if self.has_limits:
+            self._measure(pose)
+            joints = self.joints
+            self.device.launch(
+                row_memory.mark_limited, joints.row_count, self.acting, joints.rows, joints.values, flags, grain=512
+            )
+
+    def finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
         """Remember what the rows did in the step that ended at a pose; its figures go to "linear" and "measured"."""
         joints, self.ch2 = self.joints, self.ch2_now
         if self.has_exact_linear:
@@ -172,7 +185,7 @@ class RowMemory:
             wp.copy(joints.measures.reference, joints.values)
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
-            self.acting, joints.rows, joints.values, weights, self.ch2, self.memory,
+            self.acting, joints.rows, joints.values, *scheme, self.ch2, self.memory,
         )  # fmt: skip
 
 

@@ -9,15 +9,21 @@ import warp as wp
 
 from abd.backends.body_data import BodyData
 from abd.backends.device import Device
+from abd.contact import surfaces as contact_surfaces
+from abd.contact import topology as contact_topology
+from abd.contact.pair_law import PairLaw
 from abd.contact.surfaces import least_dimension
-from abd.joint_list import JointList
+from abd.joint_list import apart
 from abd.joints.table import MeasureTable
 from abd.model import Model
 from cuda_kernels import bodies as body_kernels
 from cuda_kernels.affine import Path, Pose
 from cuda_kernels.broad_phase import Filters
+from cuda_kernels.integrators import Lead
 from cuda_kernels.measures import Measures
+from cuda_kernels.pair_law import PairLaw as DeviceLaw
 from cuda_kernels.surfaces import Surfaces
+from cuda_kernels.topology import Topology
 
 
 def new_pose(device: Device, n: int) -> Pose:
@@ -26,6 +32,13 @@ def new_pose(device: Device, n: int) -> Pose:
     pose.p = device.zeros(n, wp.vec3d)
     pose.A = device.zeros(n, wp.mat33d)
     return pose
+
+
+def new_lead(device: Device, n: int) -> Lead:
+    """Uninitialised starts of n bodies."""
+    lead = Lead()
+    lead.dp, lead.w, lead.load = device.zeros(n, wp.vec3d), device.zeros(n, wp.vec3d), device.zeros(n, wp.float64)
+    return lead
 
 
 def new_path(device: Device, n: int) -> Path:
@@ -76,7 +89,20 @@ class UploadedSurfaces:
     trees: list[wp.Bvh]
 
 
-def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
+def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
+    """The law of all pairs; no pair has one of its own yet."""
+    data = DeviceLaw()
+    data.bodies = law.n
+    for name in ("d_hat", "lightness", "acceleration"):
+        setattr(data, name, device.upload(getattr(law, name), wp.float64))
+    data.share, data.given, data.largest = law.share, law.given, law.largest
+    own = data.own
+    own.count, own.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+    own.activation, own.factor = device.zeros(1, wp.float64), device.zeros(1, wp.float64)
+    return data
+
+
+def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfaces:
     """Meshes with their rest-space trees, one per distinct mesh."""
     trees: list[wp.Bvh] = []
 
@@ -125,20 +151,35 @@ def upload_surfaces(model: Model, device: Device) -> UploadedSurfaces:
     data.plane = device.upload(np.nan_to_num(model.bodies.plane), wp.vec4d)
     data.radius = device.upload(model.bodies.radius, wp.float64)
     data.material = device.upload(model.bodies.material, wp.int32)
+    data.topology = upload_topology(model, device)
+    data.between = upload_law(law, device)
     return UploadedSurfaces(data, trees)
+
+
+def upload_topology(model: Model, device: Device) -> Topology:
+    """What surrounds edges and vertices; nothing where all pairs of primitives count."""
+    data = Topology()
+    data.local = int(model.settings.contact_set != "ipc")
+    if data.local:
+        for name, values in vars(contact_topology.Topology.of(model, contact_surfaces.Surfaces.of(model))).items():
+            kinds = {"f": wp.float64, "b": wp.int32, "i": wp.int32}
+            kind = kinds[values.dtype.kind] if values.ndim == 1 else (wp.vec2i if values.shape[1] == 2 else wp.vec3i)
+            setattr(data, name, device.upload(values, kind))
+    return data
 
 
 def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
-    joined = JointList.of(model.joints).apart.astype(np.int64)
+    joined = apart(model)
     keys = np.unique(joined.min(axis=1) * n + joined.max(axis=1))
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     filters = Filters()
     filters.kind = device.upload(bodies.kind, wp.int32)
     filters.group = device.upload(bodies.group, wp.int32)
     filters.world = device.upload(bodies.world, wp.int32)
+    filters.party = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
     filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)

@@ -6,18 +6,16 @@ import numpy as np
 import warp as wp
 
 from abd.backends.candidates import LAST
-from cuda_kernels import sums, ways
-
-STRAINED = 0.5
-"""Share of a way that bends too much to be proven (`cuda_kernels.ways`) after which the step is tried to end."""
+from abd.contact.path import skew
+from abd.solver.ways import STRAINED, NotProven
+from cuda_kernels import integrators, sums, ways
 
 
 class Ways:
-    """The part of `WarpBackend` that proves a way free."""
+    """The part of `WarpBackend` that proves ways free."""
 
-    def free_way(self, h: float) -> tuple[float, tuple[int, ...]]:
-        """How far the way from the state to the iterate, in a step of h [s], is proven free of collisions: 1 where it is
-        as a whole, with nobody; otherwise a share of it, with the bodies that are the first to stand in one another's way.
+    def free_way(self, h: float) -> NotProven:
+        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions.
 
         The way is followed back from the iterate, whose gaps are known, with the list of candidates that led there where
         it covers the way; otherwise the list is renewed.
@@ -27,7 +25,8 @@ class Ways:
         self._set_way(h, back=True)
         motion = float(islands.reduced(self.values["a"], sums.MAX).max(initial=0.0))
         if not np.isfinite(motion):
-            return STRAINED, ()
+            bent = np.flatnonzero(~np.isfinite(self.device.read(self.values["a"])))
+            return NotProven(np.full(len(bent), STRAINED), np.stack([bent, bent], axis=1))
         alpha = islands.scalars("limit")
         self.device.write(alpha, np.ones(islands.count))
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
@@ -37,13 +36,46 @@ class Ways:
             candidates.build(path, islands.island, alpha, 0.0, LAST)
             self.carry_contacts(contacts)
         if candidates.count == 0 or self._share(back=True)[0] == 1.0:
-            return 1.0, ()
+            return NotProven.nobody()
         self._set_way(h, back=False)
         share, shares = self._share(back=False)
         if share == 1.0:
-            return 1.0, ()
-        first = int(self.device.read(shares, candidates.count).argmin())
-        return share, self.contacts.bodies_of(first)
+            return NotProven.nobody()
+        smallest = self.contacts.smallest(shares, 1.0)
+        closed = smallest < 1.0
+        return NotProven(smallest[closed], candidates.pair_list()[closed])
+
+    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
+        """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
+        between two states (n, 12), turning by `turn` (n, 3) [rad], or within their activation at the end.
+
+        The state is lost: another has to be loaded.
+        """
+        rates = skew(turn) @ begin[:, 3:].reshape(-1, 3, 3)
+        qd = np.concatenate([np.zeros((self.n, 3)), rates.reshape(-1, 9)], axis=1)
+        self.load_state(begin, qd, begin, qd)
+        self.device.write(self.q, end)
+        self.device.launch(integrators.unpack, self.n, self.q, self.pose)
+        self._set_party(np.where(party > 0, party, -1))
+        met = self.free_way(1.0)
+        if not len(met) and self.contacts.candidates.count:
+            near = self.contacts.near_pairs(1.0)
+            met = NotProven(np.ones(len(near)), near)
+        self._set_party(-self.absent.astype(np.int32))
+        return met
+
+    def leave_out(self, absent: np.ndarray) -> None:
+        """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
+        if np.array_equal(absent, self.absent):
+            return
+        self.absent = absent.copy()
+        self.has_constraints = self.has_fixed or bool(absent.any())
+        self._set_party(-absent.astype(np.int32))
+        self.hold(self.immobile)
+
+    def _set_party(self, party: np.ndarray) -> None:
+        """Who meets whom (`cuda_kernels.broad_phase.Filters`)."""
+        self.device.write(self.contacts.candidates.filters.party, party.astype(np.int32))
 
     def _share(self, back: bool) -> tuple[float, wp.array]:
         """How far the path is proven free as a way, and the same of every candidate."""

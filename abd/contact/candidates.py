@@ -69,10 +69,11 @@ class _Boxes:
         return len(self.lower)
 
 
-def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, reach: float) -> Candidates:
-    """All primitive pairs whose swept boxes come within `reach` [m] beyond their separation on the path.
+def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, reach: float | np.ndarray) -> Candidates:
+    """All primitive pairs whose swept boxes come within `reach` [m], one or one per body pair (P,), beyond their separation
+    on the path.
 
-    With ``reach = d_hat`` the list holds every contact that is active anywhere on the path, and every pair whose
+    With the activations as reach the list holds every contact that is active anywhere on the path, and every pair whose
     distance can fall to its separation.
     """
     bend = path.bend

@@ -31,6 +31,8 @@ ENOUGH = 0.2
 """Share of the initial gap at which the march ends."""
 LEFT = 0.19
 """Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+WITHIN = 0.9
+"""Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
 STRAINED = 0.75
 """Strain along the path beyond which the second body is no frame to prove anything in."""
 MANY = 4096
@@ -100,7 +102,7 @@ def time_of_impact(
     return np.maximum(t, by_bodies)
 
 
-def way_shares(path: Path, contacts: Contacts, least: float = np.inf) -> np.ndarray:
+def way_shares(path: Path, contacts: Contacts, least: np.ndarray | float = np.inf) -> np.ndarray:
     """(m,) how far the way between two states is proven free, 1 where it is free as a whole.
 
     Both ends are free of intersections. A gap may shrink towards its value at the end, and a fifth of it is kept; no less

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.joint_list import JointList
+from abd.joint_list import apart
 from abd.model import Kind, Model
 
 
@@ -51,9 +51,14 @@ def body_pairs(model: Model) -> Pairs:
         & np.asarray(materials.enabled, dtype=bool)[bodies.material[:, None], bodies.material]
     )
     np.fill_diagonal(allowed, False)
-    joined = JointList.of(model.joints).apart
+    joined = apart(model)
     allowed[joined[:, 0], joined[:, 1]] = allowed[joined[:, 1], joined[:, 0]] = False
-    i, j = np.nonzero(allowed)
+    return pairs_of(model, *np.nonzero(allowed))
+
+
+def pairs_of(model: Model, i: np.ndarray, j: np.ndarray) -> Pairs:
+    """Bodies i and j (P,) as pairs, with what their contact depends on."""
+    bodies, materials = model.bodies, model.materials
     materials_of = bodies.material[i], bodies.material[j]
     return Pairs(
         i=i,

@@ -20,13 +20,13 @@ _INSTANTS = 2.0 ** np.arange(-4, 12)
 def model_digest(model: Model) -> str:
     """SHA-256 over all arrays and settings of a model, as hexadecimal digits.
 
-    Left out are names of meshes, notes and the number of frames: a run may be continued for longer. Prescribed motions
+    Left out are names of meshes, colors, notes and the number of frames: a run may be continued for longer. Prescribed motions
     and what drives follow are functions; they count by their values at some instants. Functions of custom joints count
     by their source text.
     """
     instants = _INSTANTS * model.settings.dt
     digest = hashlib.sha256()
-    bodies = {entry.name: getattr(model.bodies, entry.name) for entry in fields(model.bodies)}
+    bodies = {entry.name: getattr(model.bodies, entry.name) for entry in fields(model.bodies) if entry.name != "color"}
     bodies["names"] = list(Names.of(model.bodies.names).parts)
     _take(digest, "bodies", bodies)
     for mesh in model.meshes:
@@ -39,6 +39,7 @@ def model_digest(model: Model) -> str:
             _take(digest, "copies", replace(part, first=None))
     for coupling in model.couplings:
         _take(digest, "coupling", coupling)
+    _take(digest, "filtered", model.filtered)
     _take(digest, "materials", {entry.name: getattr(model.materials, entry.name) for entry in fields(model.materials)})
     settings = replace(model.settings, frames=0)
     _take(digest, "settings", {entry.name: getattr(settings, entry.name) for entry in fields(settings)})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from abd.io.layout import part_path, sensor_path
+from abd.io.ragged import Ragged
 from abd.joint_list import JointList
 from abd.model import Joint, Model
 
@@ -76,10 +77,11 @@ class FrameReader:
     Args:
         sim: a `Simulation`, or anything with its `model`, `state.to_host()` and `joint_readings()`. The sensors that it
             has by now are written at every frame, whatever their own rhythm.
+        contacts: points of contact are written too.
     """
 
-    def __init__(self, sim):
-        self.sim = sim
+    def __init__(self, sim, contacts: bool = False):
+        self.sim, self.contacts = sim, contacts
         self.sensors = dict(getattr(sim, "sensors", {}))
         self.joints = JointList.of(sim.model.joints)
 
@@ -102,7 +104,15 @@ class FrameReader:
             values |= self._joint_values()
         for name, sensor in self.sensors.items():
             values[sensor_path(name)] = sensor.present()
+        if self.contacts:
+            values["/contacts"] = self._contact_values()
         return Frame(self.sim.model, read, values)
+
+    def _contact_values(self) -> Ragged:
+        """Points of contact, and the forces on the first bodies."""
+        found = self.sim.contacts()
+        pair = found.pair.astype(np.int32)
+        return Ragged.of(pair=pair, point=found.point, normal=found.normal, gap=found.gap, force=found.force)
 
     def _joint_values(self) -> dict[str, np.ndarray]:
         """Path in the file -> value, of all joints."""

@@ -9,15 +9,17 @@ import numpy as np
 from abd.energies import kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.readings import opening_readings
 from abd.model import Model
+from abd.solver.step import Opening
 from abd.state import State
+
+NOTHING_NEAR = Opening()
 
 
 @dataclass(frozen=True)
 class InitialReport:
     """The part of a `StepReport` that a state without a step has.
 
-    Contact is left out: with automatic stiffness its energy is not defined before the first step, and gaps are not
-    measured. Nothing was solved, so all counts are 0.
+    Nothing was solved, so all counts are 0. Gaps are those of bodies that are near.
     """
 
     step: int
@@ -39,8 +41,9 @@ class InitialReport:
     converged: bool = True
 
 
-def initial_report(model: Model, state: State) -> InitialReport:
-    """Energies, momenta and errors of a state, from the definitions; joint energy as the first step will count it."""
+def initial_report(model: Model, state: State, opening: Opening = NOTHING_NEAR) -> InitialReport:
+    """Energies, momenta and errors of a state, from the definitions; contacts as the simulation found them, joint energy as
+    the first step will count it."""
     read = opening_readings(model, state.q, state.qd, state.time)
     linear, angular = momenta(model, state.q, state.qd)
     return InitialReport(
@@ -49,7 +52,7 @@ def initial_report(model: Model, state: State) -> InitialReport:
         energy={
             "kinetic": kinetic_energy(model, state.qd),
             **potential_energies(model, state.q),
-            "contact": 0.0,
+            "contact": opening.energy,
             "joint": float(read.energy.sum()),
             "external_work": 0.0,
             "friction_work": 0.0,
@@ -57,4 +60,6 @@ def initial_report(model: Model, state: State) -> InitialReport:
         momentum={"linear": linear, "angular": angular},
         max_joint_residual=tuple(read.worst_residual.tolist()),
         max_orthogonality_error=orthogonality_error(state.q),
+        contacts=opening.contacts,
+        min_gap=opening.smallest_gap,
     )

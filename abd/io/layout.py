@@ -1,13 +1,14 @@
 """The constant part of a trajectory file; `abd.io.frame` has what is written for every frame.
 
-It makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say
-which bodies may touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
-`/bodies/{radius,world,material}`, `/bodies/center` (n, 3), the point in the mesh frame that goes straight from state to
-state, `/materials/{name,enabled}`, `/solver/{substeps,refused_ways,contacts}`, `@collide` of a joint and the attributes of
-`/solver`, which a certificate needs, and for viewers the `@parent_frame` and `@child_frame` (4, 4) of a joint in the mesh
-frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement` and the attributes of
-`/joints/<name>/{parameters,drawing}`, and `/meshes/<k>/skin/{vertices,triangles}`: what to draw of a mesh whose bodies have
-a contact radius. Spheres and capsules have no triangles of their own.
+It makes the file self-contained: bodies, meshes in the user's mesh frame, joints, the rules that say which bodies may
+touch, and the tolerances that were asked for. Beyond the agreed names it holds `/step`,
+`/bodies/{radius,world,material}`, `/bodies/color` (n, 4), NaN where none is given, `/bodies/filtered` (k, 2), pairs
+of contact filters, `/bodies/center` (n, 3), the point in the mesh frame that goes straight from state to state,
+`/materials/{name,enabled}`, `/solver/{substeps,refused_ways,contacts}`, `@collide` of a joint and the attributes of
+`/solver`, which a certificate needs, and for viewers `@camera` (the scene's table as JSON), the `@parent_frame` and
+`@child_frame` (4, 4) of a joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`, `@enforcement`
+and the attributes of `/joints/<name>/{parameters,drawing}`, and `/meshes/<k>/skin/{vertices,triangles}`: what to draw
+of a mesh whose bodies have a contact radius. Spheres and capsules have no triangles of their own.
 
 Copies of one joint share the group of its name: their values stand side by side, (T, k, ...), with `@count` (3,) for the
 grid of their names, `bodies` (k, 2) as numbers, -1 for the world, and `shift` (k, 3) of `@parent_frame` in the world.
@@ -15,10 +16,12 @@ grid of their names, `bodies` (k, 2) as numbers, -1 for the world, and `shift` (
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 
+from abd.contact.pair_law import widest_activation
 from abd.io.skin import skin
 from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
@@ -31,12 +34,14 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     """Write all that does not change during a run into an open HDF5 file; `attributes` go to its root."""
     file.attrs["format"] = FORMAT
     file.attrs.update(attributes)
+    file.attrs["camera"] = json.dumps(model.camera)
     bodies, settings = model.bodies, model.settings
     group = file.create_group("bodies")
     group["name"] = _strings(bodies.names)
     group["kind"] = _strings(np.array([kind.name.lower() for kind in Kind], dtype=object)[bodies.kind])
-    for name in ("mesh", "mass", "group", "plane", "radius", "world", "material"):
+    for name in ("mesh", "mass", "group", "plane", "radius", "world", "material", "color"):
         group[name] = getattr(bodies, name)
+    group["filtered"] = model.filtered
     group["center"] = np.linalg.inv(bodies.body_frame)[:, :3, 3]
     meshes = file.create_group("meshes")
     for k, mesh in enumerate(model.meshes):
@@ -46,8 +51,9 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     group["name"] = _strings(model.materials.names)
     group["enabled"] = np.asarray(model.materials.enabled, dtype=bool)
     solver = file.create_group("solver")
-    for name in ("dt", "integrator", "tolerance", "d_hat", "minimum_separation"):
+    for name in ("dt", "integrator", "tolerance", "minimum_separation", "gravity"):
         solver.attrs[name] = getattr(settings, name)
+    solver.attrs["d_hat"] = widest_activation(model)
     file.create_group("joints")
     for part in JointList.of(model.joints).parts:
         _write_joint(file, model, part)
@@ -127,7 +133,7 @@ def _write_mesh(group, mesh: Mesh, frame: np.ndarray, radius: float) -> None:
     """One mesh with its vertices in the user's mesh frame: x = R^T (X - t) for X = R x + t; its skin where it has a radius."""
     group["vertices"] = (mesh.vertices - frame[:3, 3]) @ frame[:3, :3]
     if radius > 0.0:
-        vertices, triangles = skin(mesh, radius)
+        vertices, triangles = skin(mesh.vertices, mesh.triangles, mesh.codim_edges, mesh.points, radius)
         drawn = group.create_group("skin")
         drawn["vertices"], drawn["triangles"] = (vertices - frame[:3, 3]) @ frame[:3, :3], triangles
     group["triangles"] = mesh.triangles

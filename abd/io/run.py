@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 from abd.errors import AbdError, OutOfMemory, StepFailure
 from abd.io.directory import RunDirectory
@@ -18,10 +19,14 @@ from abd.io.fingerprint import model_digest
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.frame_queue import FrameQueue
 from abd.io.initial import initial_report
+from abd.io.ragged import stacked
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory, TrajectoryWriter
 from abd.model import Model
 from abd.scene.starts import free_start
+
+_PAUSE = 0.01
+"""Time between two questions to those who make a run wait [s]."""
 
 
 class ResumeError(AbdError):
@@ -55,6 +60,10 @@ class Observer:
 
     def begin(self, sim, first: int, last: int) -> None:
         """Before step `first` + 1 of `last`."""
+
+    def waits(self) -> bool:
+        """Asked again and again before a step: whether the run is to wait."""
+        return False
 
     def step(self, report, tally: Tally) -> None:
         """After every step."""
@@ -126,13 +135,15 @@ class Recorder:
         self.writer, self.queue = writer, FrameQueue(writer, beside=frame.sim.device.startswith("cuda"))
 
     @classmethod
-    def fresh(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
-        """Start a trajectory with the initial state."""
-        report = initial_report(sim.model, sim.host_state())
-        frame, tally, row = FrameReader(sim), Tally(), SolverRow()
+    def fresh(
+        cls, sim, path: Path, every: int, steps: int, attributes: dict, contacts: bool = False
+    ) -> Recorder:
+        """Start a trajectory with the initial state, and with points of contact if they are wanted."""
+        report = initial_report(sim.model, sim.host_state(), sim.opening)
+        frame, tally, row = FrameReader(sim, contacts), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)
-        first = {name: value[None] for name, value in frame.read(report, row).values().items()}
+        first = {name: stacked([value]) for name, value in frame.read(report, row).values().items()}
         row = SolverRow()
         checkpoint = _checkpoint(sim, tally, row, 1)
         options = {"frames": steps // every, "attributes": attributes}
@@ -152,13 +163,13 @@ class Recorder:
                     "(bodies, joints, materials, solver settings and output.every must be the same); "
                     "undo the change, or start a new run with another --out"
                 )
-            saved = old.checkpoint()
+            saved, has_contacts = old.checkpoint(), old.has_contacts
             sim.restore(saved["simulation"])
             tally = Tally.restored(saved["tally"])
             row = SolverRow(**{entry.name: saved["row"][entry.name] for entry in fields(SolverRow)})
             options = {"frames": steps // every, "attributes": attributes}
             writer = TrajectoryWriter(path, sim.model, old.blocks(saved["frames"]), saved, **options)
-        return cls(FrameReader(sim), writer, tally, row, every)
+        return cls(FrameReader(sim, has_contacts), writer, tally, row, every)
 
     def step(self):
         """Advance by one step and record it; returns the `StepReport`."""
@@ -222,7 +233,7 @@ def run(
         at_the_end.enter_context(Messages(observers))
         sim = simulate(model, device)
         attributes = {"scene": model.name, "device": sim.device, "digest": model_digest(model), "every": every}
-        start = Recorder.resumed if resume else Recorder.fresh
+        start = Recorder.resumed if resume else partial(Recorder.fresh, contacts=scene.output.contacts)
         recorder = start(sim, place.trajectory, every, steps, attributes)
         with recorder.writer, recorder.queue:
             scene.resolved(model.settings).save(place.path / "scene.toml", explicit=True)
@@ -241,6 +252,12 @@ def run(
     return outcome
 
 
+def hold(observers: Iterable[Observer], interruption: Interruption) -> None:
+    """Return when no observer asks to wait any more, or the run is interrupted."""
+    while not interruption.requested and any(observer.waits() for observer in observers):
+        sleep(_PAUSE)
+
+
 def _advance(
     recorder: Recorder,
     steps: int,
@@ -250,6 +267,7 @@ def _advance(
 ) -> tuple[Status, StepFailure | None]:
     """Step until the end, an interruption or a failure."""
     while recorder.sim.frame < steps and not stopped():
+        hold(observers, interruption)
         if interruption.requested:
             return Status.INTERRUPTED, None
         try:
@@ -267,4 +285,4 @@ def _draw_energy(path: Path) -> None:
     from abd.io.plots import draw
 
     with Trajectory(path) as trajectory:
-        draw(trajectory, "energy", path.with_name("energy.svg"))
+        draw([trajectory], "energy", path.with_name("energy.svg"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from abd.io.progress import observer_for
 from abd.io.report import Tally
-from abd.io.run import Interruption, Messages, Observer, Status, run
+from abd.io.run import Interruption, Messages, Observer, Status, hold, run
 
 if TYPE_CHECKING:
     from abd.simulation import Simulation, StepReport
@@ -75,6 +75,7 @@ def _step(sim: Simulation, last: int, listener: _Listener, observers: list[Obser
             observer.begin(sim, sim.frame, last)
         try:
             while sim.frame < last and not listener.stopped:
+                hold(observers, interruption)
                 if interruption.requested:
                     raise KeyboardInterrupt(f"interrupted at {sim.time:g} s")
                 report = sim.step()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.model import Mesh
 from abd.scene.shapes import sphere
 
 AROUND = 16
@@ -18,30 +17,37 @@ FLAT = 0.98
 """Cosine of the angle between two normals above which faces count as one."""
 
 
-def skin(mesh: Mesh, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (v, 3) [m] and triangles (f, 3) around a mesh in its own frame."""
-    vertices = mesh.vertices
-    sharp = np.concatenate([_sharp_edges(mesh), mesh.codim_edges.reshape(-1, 2)])
-    middles = np.unique(np.concatenate([sharp.ravel(), mesh.points])).astype(int)
-    parts = [_moved_faces(vertices[mesh.triangles.reshape(-1, 3)], radius), _tubes(vertices[sharp], radius)]
-    ball, faces = sphere(radius, 3 if len(middles) <= 8 else 2)
-    parts.append((vertices[middles][:, None] + ball, faces))
-    corners, triangles, start = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0
+def skin(
+    vertices: np.ndarray, triangles: np.ndarray, codim_edges: np.ndarray, points: np.ndarray, radius: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (v, 3) [m] and triangles (f, 3) around a mesh in its own frame.
+
+    Args:
+        vertices: (v, 3) [m]; triangles: (f, 3); codim_edges: (c, 2) edges of no triangle; points: (p,) of no edge.
+        radius: [m].
+    """
+    sharp = np.concatenate([sharp_edges(vertices, triangles), codim_edges.reshape(-1, 2)])
+    middles = np.unique(np.concatenate([sharp.ravel(), points])).astype(int)
+    faces = moved_faces(vertices[triangles.reshape(-1, 3)], radius).reshape(-1, 3, 3)
+    parts = [(faces, np.array([[0, 1, 2]])), _tubes(vertices[sharp], radius)]
+    ball, round_faces = sphere(radius, 3 if len(middles) <= 8 else 2)
+    parts.append((vertices[middles][:, None] + ball, round_faces))
+    corners, found, start = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0
     for copies, faces in parts:
         count = copies.shape[1]
         shifts = start + count * np.arange(len(copies))
         corners.append(copies.reshape(-1, 3))
-        triangles.append((faces[None] + shifts[:, None, None]).reshape(-1, 3))
+        found.append((faces[None] + shifts[:, None, None]).reshape(-1, 3))
         start += count * len(copies)
-    return np.concatenate(corners), np.concatenate(triangles).astype(np.int32)
+    return np.concatenate(corners), np.concatenate(found).astype(np.int32)
 
 
-def _sharp_edges(mesh: Mesh) -> np.ndarray:
-    """(k, 2) edges at which faces end or meet at an angle."""
-    triangles = mesh.triangles.reshape(-1, 3).astype(np.int64)
+def sharp_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(k, 2) edges of triangles (f, 3) at which faces end or meet at an angle."""
+    triangles = triangles.reshape(-1, 3).astype(np.int64)
     if len(triangles) == 0:
         return np.zeros((0, 2), dtype=np.int64)
-    a, b, c = np.moveaxis(mesh.vertices[triangles], 1, 0)
+    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
     normal = np.cross(b - a, c - a)
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     sides = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
@@ -53,11 +59,12 @@ def _sharp_edges(mesh: Mesh) -> np.ndarray:
     return edges[~flat]
 
 
-def _moved_faces(corners: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Faces (f, 3, 3) moved to both sides, as copies (2f, 3, 3) of one triangle."""
+def moved_faces(corners: np.ndarray, radius: float) -> np.ndarray:
+    """(2, f, 3, 3) faces (f, 3, 3) moved outwards by a radius, and to the other side, turned."""
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    out = radius * normal / np.linalg.norm(normal, axis=1, keepdims=True)
-    return np.concatenate([corners + out[:, None], (corners - out[:, None])[:, ::-1]]), np.array([[0, 1, 2]])
+    length = np.linalg.norm(normal, axis=1, keepdims=True)
+    out = radius * (normal / np.where(length > 0.0, length, 1.0))[:, None]
+    return np.stack([corners + out, (corners - out)[:, ::-1]])
 
 
 def _tubes(ends: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ Nothing is compressed: the values are full-precision and hardly shrink.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ import numpy as np
 from abd.errors import AbdError
 from abd.io.checkpoint import create_slots, read_slots, write_slot
 from abd.io.layout import FORMAT, write_constants
+from abd.io.ragged import Ragged, stacked
 from abd.model import Model
 
 _CHUNK_BYTES = 1 << 16
@@ -70,7 +72,7 @@ class TrajectoryWriter:
         with h5py.File(part, "w", locking=False) as file:
             write_constants(file, model, {**(attributes or {}), "frames": 0})
             create_slots(file.create_group("checkpoint"))
-            series: dict[str, h5py.Dataset] = {}
+            series: dict[str, h5py.Dataset | _Rows] = {}
             for block in blocks:
                 series = series or {name: _create(file, name, rows, frames) for name, rows in block.items()}
                 for name, rows in block.items():
@@ -82,7 +84,7 @@ class TrajectoryWriter:
         os.replace(part, self.path)
         # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
         self._file = h5py.File(self.path, "r+", locking=False)
-        self._series = {name: self._file[name] for name in series}
+        self._series = {name: _opened(self._file[name]) for name in series}
         self._flushed, self._cost = perf_counter(), perf_counter() - begin
 
     def __len__(self) -> int:
@@ -117,7 +119,7 @@ class TrajectoryWriter:
         """Bring the waiting frames to the file, which do not count before the next `flush`."""
         if self._waiting:
             for name, dataset in self._series.items():
-                _extend(dataset, np.stack([values[name] for values in self._waiting]))
+                _extend(dataset, stacked([values[name] for values in self._waiting]))
             self._waiting.clear()
             self._waiting_bytes = 0
             self._file.flush()
@@ -133,8 +135,26 @@ class TrajectoryWriter:
         self.close()
 
 
-def _create(file, name: str, rows: np.ndarray, frames: int) -> h5py.Dataset:
+@dataclass
+class _Rows:
+    """The group of a `Ragged` value; `offset` and `columns` are its datasets."""
+
+    offset: h5py.Dataset
+    columns: dict[str, h5py.Dataset]
+
+
+def _opened(item: h5py.Dataset | h5py.Group) -> h5py.Dataset | _Rows:
+    if isinstance(item, h5py.Dataset):
+        return item
+    return _Rows(item["offset"], {name: one for name, one in item.items() if name != "offset"})
+
+
+def _create(file, name: str, rows: np.ndarray | Ragged, frames: int) -> h5py.Dataset | _Rows:
     """Empty dataset for one value of every frame; its blocks hold all expected frames or about 64 KiB."""
+    if isinstance(rows, Ragged):
+        offset = _create(file, f"{name}/offset", rows.counts, frames)
+        _extend(offset, np.zeros(1, dtype=np.int64))
+        return _Rows(offset, {key: _create(file, f"{name}/{key}", one, 1 << 30) for key, one in rows.columns.items()})
     shape, dtype = rows.shape[1:], rows.dtype
     row_bytes = max(1, dtype.itemsize * int(np.prod(shape)))
     chunk = (max(1, min(frames + 1, _CHUNK_BYTES // row_bytes)), *(max(1, extent) for extent in shape))
@@ -144,8 +164,13 @@ def _create(file, name: str, rows: np.ndarray, frames: int) -> h5py.Dataset:
     return file.create_dataset(name, (0, *shape), dtype, maxshape=limit, chunks=chunk, fillvalue=fill)
 
 
-def _extend(dataset: h5py.Dataset, rows: np.ndarray) -> None:
+def _extend(dataset: h5py.Dataset | _Rows, rows: np.ndarray | Ragged) -> None:
     """Append rows (k, ...), by the low-level interface: a scene of many joints has thousands of datasets."""
+    if isinstance(dataset, _Rows):
+        for name, column in dataset.columns.items():
+            _extend(column, rows.columns[name])
+        _extend(dataset.offset, dataset.offset[-1] + np.cumsum(rows.counts))
+        return
     rows = np.ascontiguousarray(rows, dtype=dataset.dtype)
     handle = dataset.id
     start, tail = handle.shape[0], handle.shape[1:]
@@ -176,9 +201,11 @@ class Trajectory:
     Attributes:
         names, kind: (n,) text; kind is "dynamic", "kinematic" or "static".
         mesh: (n,) index into `meshes`, -1 for none; plane: (n, 4) of half-spaces, NaN otherwise.
-        mass, radius: (n,) [kg], [m]; group, world, material: (n,).
+        mass, radius: (n,) [kg], [m]; group, world, material: (n,); color: (n, 4), NaN where none is given.
         meshes: list of `StoredMesh`.
-        attributes: of the file; solver_settings: dt, integrator, tolerance, d_hat, minimum_separation.
+        camera: what the scene says of the camera, by the keys of its table.
+        attributes: of the file; solver_settings: dt, integrator, tolerance, minimum_separation, gravity, and d_hat, the
+            largest activation of any pair of bodies.
 
     Raises:
         TrajectoryError: no such file, or not one of ours.
@@ -197,12 +224,15 @@ class Trajectory:
             raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
         self.attributes = dict(self._file.attrs)
         self._frames = int(self.attributes["frames"])
+        self.camera: dict = json.loads(self.attributes.get("camera", "{}"))
         self.solver_settings = dict(self._file["solver"].attrs)
         bodies = self._file["bodies"]
         self.names, self.kind = ([text.decode() for text in bodies[name][...]] for name in ("name", "kind"))
         self.mesh, self.plane, self.mass, self.radius, self.group, self.world, self.material = (
             bodies[name][...] for name in ("mesh", "plane", "mass", "radius", "group", "world", "material")
         )
+        # files of version 0.1.0 have none
+        self.color = bodies["color"][...] if "color" in bodies else np.full((len(self.names), 4), np.nan)
         stored = self._file["meshes"]
         self.meshes = [_mesh(stored[str(k)]) for k in range(len(stored))]
 
@@ -223,6 +253,15 @@ class Trajectory:
         """(n, 4, 4) poses of the user's mesh frames [m] in one frame; -1 is the last."""
         return self._file["bodies/transform"][range(self._frames)[frame]]
 
+    def transforms(self, frames: slice, bodies: slice = slice(None)) -> np.ndarray:
+        """(k, b, 4, 4) poses of the mesh frames [m] of some bodies in some frames, without reading the others."""
+        return self._file["bodies/transform"][slice(*frames.indices(self._frames)), bodies]
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) gravity [m/s^2] of the scene; down along z in files that do not say it."""
+        return np.asarray(self.solver_settings.get("gravity", (0.0, 0.0, -9.81)), dtype=float)
+
     def vertices(self, frame: int, body: int) -> np.ndarray:
         """(v, 3) world positions [m] of one body's vertices."""
         matrix = self.transform(frame)[body]
@@ -231,6 +270,23 @@ class Trajectory:
     def joint_names(self) -> list[str]:
         """Names of the joints."""
         return [group.attrs["name"] for group in self._file["joints"].values()]
+
+    def joint_groups(self) -> Iterator[tuple[str, h5py.Group]]:
+        """Path and group of every joint, or of all copies of one."""
+        for name, group in self._file["joints"].items():
+            yield f"joints/{name}", group
+
+    def has(self, name: str) -> bool:
+        """Whether the file has a value."""
+        return name in self._file
+
+    def row(self, name: str, frame: int) -> np.ndarray:
+        """One row of a value, for instance of one frame."""
+        return self._file[name][frame]
+
+    def rows(self, name: str, first: int, last: int) -> np.ndarray:
+        """Rows first to last - 1 of a value."""
+        return self._file[name][first:last]
 
     def checkpoint(self) -> dict:
         """The newest complete checkpoint."""
@@ -246,7 +302,32 @@ class Trajectory:
         portion = max(1, (1 << 24) // row_bytes)
         for start in range(0, frames, portion):
             stop = min(start + portion, frames)
-            yield {name: self._file[name][start:stop] for name in names}
+            block = {name: self._file[name][start:stop] for name in names}
+            yield block | ({"/contacts": self._ragged("contacts", start, stop)} if self.has_contacts else {})
+
+    def _ragged(self, name: str, start: int, stop: int) -> Ragged:
+        """The rows of frames start .. stop."""
+        group = _opened(self._file[name])
+        offset = group.offset[start : stop + 1]
+        rows = slice(offset[0], offset[-1])
+        return Ragged(np.diff(offset), {key: column[rows] for key, column in group.columns.items()})
+
+    @property
+    def has_contacts(self) -> bool:
+        """Whether points of contact were written."""
+        return "contacts" in self._file
+
+    def contacts(self, frame: int) -> dict[str, np.ndarray]:
+        """Points of contact of one frame, -1 being the last: pair (c, 2), point (c, 3), normal (c, 3), gap (c,) and force (c, 3)
+        on the first body, as in `abd.contact_view.Contacts`.
+
+        Raises:
+            TrajectoryError: the run did not write them (`output.contacts`).
+        """
+        if not self.has_contacts:
+            raise TrajectoryError(f"{self.path} holds no contacts: run the scene with -o output.contacts=true")
+        at = range(self._frames)[frame]
+        return self._ragged("contacts", at, at + 1).columns
 
     def _series_names(self) -> list[str]:
         """Datasets with one entry per frame: those that can grow."""

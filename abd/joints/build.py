@@ -15,6 +15,7 @@ from abd.joints.link_graph import joined_components
 from abd.joints.measured_rows import Piece, collect, factor, of_term
 from abd.joints.measures import Measure
 from abd.joints.rows import EXACT_RATIO, compile_rows
+from abd.joints.sizes import LINEAR_SHARE, MEASURED_SHARE, residual_scales
 from abd.joints.stacks import stacks
 from abd.joints.system import Acting, JointSystem, Role
 from abd.joints.table import tabulate
@@ -63,6 +64,7 @@ class _Builder:
     def __init__(self, model: Model):
         self.model, self.joints = model, JointList.of(model.joints)
         self.masses = component_masses(model) if len(self.joints) else np.zeros(0)
+        self.scales = residual_scales(model) if len(self.joints) else np.zeros(0)
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}
@@ -253,7 +255,7 @@ class _Builder:
     def _distance(self, rotary: bool, width: float, wanted: float | None) -> float:
         if wanted is not None:
             return wanted
-        return min(LIMIT_ANGLE if rotary else self.model.settings.d_hat, RANGE_SHARE * width)
+        return min(LIMIT_ANGLE if rotary else self.model.settings.limit_reach, RANGE_SHARE * width)
 
     def _stiff(self, k, joint, terms, role, name, rotary, law=Law.QUADRATIC, **keys) -> None:
         """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""
@@ -272,6 +274,13 @@ class _Builder:
         self.rows.append(terms)
         self.acting.append(row)
 
+    def _tolerances(self, joint: np.ndarray, rotary: np.ndarray) -> np.ndarray:
+        """(R,) residual to which exact rows are held, of rows that are angles or lengths at their joints (R,) [rad or m]."""
+        given = self.model.settings.joint_tolerance
+        if given is not None:
+            return np.full(len(joint), given)
+        return MEASURED_SHARE * np.where(rotary, 1.0, 2.0 * self.scales[joint])
+
     def finish(self) -> JointSystem:
         """The whole system."""
         rows = self.acting
@@ -288,7 +297,7 @@ class _Builder:
             rotary=column("rotary", bool),
             active=column("active", bool),
             exact=column("exact", bool),
-            tolerance=np.full(len(rows), self.model.settings.joint_tolerance),
+            tolerance=self._tolerances(column("joint", int), column("rotary", bool)),
             target_of={i: row["target_of"] for i, row in enumerate(rows) if row["target_of"] is not None},
             rate_of={i: row["rate_of"] for i, row in enumerate(rows) if row["rate_of"] is not None},
             follows=column("follows", bool),
@@ -300,7 +309,7 @@ class _Builder:
             },
         )  # fmt: skip
         return JointSystem(
-            linear=compile_rows(self.joints, self.masses),
+            linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * self.scales),
             table=tabulate(self.joints, self.entries),
             rows=collect(self.rows),
             acting=acting,

@@ -81,11 +81,13 @@ def carried(
     at, source = _matches(_row_keys(old), _row_keys(new))
     fresh.history[:, at] = memory.history[:, source]
     fresh.multiplier[at] = memory.multiplier[source]
-    law[at], p[at] = applied.law[source], applied.p[source]
+    ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
+    law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]
     at, source = _matches(_occurrences(old.linear.joint.tolist()), _occurrences(new.linear.joint.tolist()))
     K, shift = np.zeros((len(new.linear), 3)), np.zeros((len(new.linear), 3))
     fresh.linear[at], K[at], shift[at] = memory.linear[source], applied.stiffness[source], applied.shift[source]
-    return fresh, Applied(law, p, K, shift, applied.ch2)
+    linear_ch2[at] = applied.linear_ch2[source]
+    return fresh, Applied(law, p, K, shift, ch2, linear_ch2)
 
 
 def recounted(

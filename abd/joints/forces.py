@@ -28,22 +28,28 @@ class Applied:
 
     Attributes:
         law: (R,); p: (R, 8); stiffness, shift: K [kg or kg m^2] and a (l, 3) of the linear rows.
-        ch2: c h^2 [s^2].
+        ch2: (R,) c h^2 [s^2] of the rows, linear_ch2: (l,) of the linear ones.
     """
 
     law: np.ndarray
     p: np.ndarray
     stiffness: np.ndarray
     shift: np.ndarray
-    ch2: float
+    ch2: np.ndarray
+    linear_ch2: np.ndarray
+
+    @classmethod
+    def of_step(cls, law: np.ndarray, p: np.ndarray, stiffness: np.ndarray, shift: np.ndarray, ch2: float) -> Applied:
+        """Of a (sub)step that all rows took together."""
+        return cls(law, p, stiffness, shift, np.full(len(law), ch2), np.full(len(stiffness), ch2))
 
 
 def opening_laws(system: JointSystem, memory: JointMemory, settings: Settings, time: float) -> Applied:
     """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there."""
     h = settings.dt
-    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, -1.0 / h, 0.0])
+    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
     law, p = system.laws(memory, weights, h * h, time, settings.eps_v)
-    return Applied(law, p, system.linear.K, system.shifts(memory, h * h), h * h)
+    return Applied.of_step(law, p, system.linear.K, system.shifts(memory, h * h), h * h)
 
 
 def row_forces(applied: Applied, x: np.ndarray) -> np.ndarray:
@@ -54,12 +60,12 @@ def row_forces(applied: Applied, x: np.ndarray) -> np.ndarray:
 
 def linear_forces(applied: Applied, F: np.ndarray) -> np.ndarray:
     """f (l, 3) of the linear rows at residuals F (l, 3)."""
-    return -applied.stiffness * (F - applied.shift) / applied.ch2
+    return -applied.stiffness * (F - applied.shift) / applied.linear_ch2[:, None]
 
 
 def linear_energies(system: JointSystem, applied: Applied, F: np.ndarray) -> np.ndarray:
     """(l,) energies stored [J] at residuals F (l, 3); exact rows store none."""
-    energy = 0.5 * np.einsum("lk,lk,lk->l", applied.stiffness, F, F) / applied.ch2
+    energy = 0.5 * np.einsum("lk,lk,lk->l", applied.stiffness, F, F) / applied.linear_ch2
     return np.where(system.linear.exact, 0.0, energy)
 
 
@@ -103,8 +109,9 @@ def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
 
 
 def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
-    """The barriers and other limits that are not exact, without their damping; all else off."""
+    """The barriers and other limits that are not exact, without what they damp or hold back; all else off."""
     p = applied.p.copy()
     p[:, 4] = 0.0
+    p[applied.law == Law.BARRIER, 6] = 0.0
     chosen = np.isin(applied.law, LIMITS) & ~system.acting.exact
     return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

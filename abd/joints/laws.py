@@ -5,8 +5,9 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     OFF        0
     QUADRATIC  K/2 (x - a)^2                                p = K, a, target
     SATURATED  the same, its slope capped at T              p = K, a, target, T
-    BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2   p = kappa, bound, sign, G, D, g_n
-               with b(s) = -(s - 1)^2 ln s below 1
+    BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2 + T f1(g - g_n; eps)
+               p = kappa, bound, sign, G, D, g_n, T, eps, with b(s) = -(s - 1)^2 ln s below 1
+               and f1(y) = 0 below 0, y^2/(2 eps) up to eps, y - eps/2 beyond
     ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   p = K, a, sign, -, D, g_n, ., bound; g from a
     CUBIC      S max(0, -g)^3                               p = S, bound, sign
     FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps
@@ -15,7 +16,8 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
 
 An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
 ``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D
-acts on the way into a limit's zone only: what enters is slowed, what leaves is not.
+acts on the way into a limit's zone only. What leaves the zone of a barrier is held, at speeds above eps per step, by T, as
+much as it was pushed with at the end of the last step (`push`): a barrier stops, and gives nothing back, whatever dt is.
 """
 
 from __future__ import annotations
@@ -92,9 +94,23 @@ def _barrier(p, x):
     energy = -p[0] * p[3] ** 2 * (s - 1.0) ** 2 * log
     slope = -p[0] * p[3] * (s - 1.0) * (2.0 * log + (s - 1.0) / s)
     curvature = -p[0] * (2.0 * log + 4.0 * (s - 1.0) / s - ((s - 1.0) / s) ** 2)
-    damped = _entering(p, g, p[3])
-    energy = np.where(inside, energy + damped[0], FORBIDDEN)
-    return energy, p[2] * (slope + damped[1]), np.where(near, curvature, 0.0) + damped[2]
+    damped, held = _entering(p, g, p[3]), _leaving(p, g)
+    energy = np.where(inside, energy + damped[0] + held[0], FORBIDDEN)
+    return energy, p[2] * (slope + damped[1] + held[1]), np.where(near, curvature, 0.0) + damped[2] + held[2]
+
+
+def _leaving(p, g):
+    """What holds a gap that opens."""
+    y, eps = np.maximum(0.0, g - p[5]), np.where(p[6] > 0.0, p[7], 1.0)
+    slow = y < eps
+    energy = np.where(slow, 0.5 * y * y / eps, y - 0.5 * eps)
+    return p[6] * energy, p[6] * np.minimum(y / eps, 1.0), p[6] * np.where(slow & (y > 0.0), 1.0 / eps, 0.0)
+
+
+def push(kappa: np.ndarray, width: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """Size (k,) of a barrier's slope at gaps (k,) > 0, for stiffness and width (k,)."""
+    s = np.clip(gap / width, 1e-300, 1.0)
+    return kappa * width * (s - 1.0) * (2.0 * np.log(s) + (s - 1.0) / s)
 
 
 def _one_sided(p, x):

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joints.sizes import LINEAR_SHARE
 from abd.joints.stacks import PerJoint, Stack, stacks
 from abd.model import WORLD, Joint
 
@@ -60,6 +61,7 @@ class Rows:
         K: (m, 3) stiffness of the components [kg] (directions: kg m^2); 0 where one is free, or the joint is off.
         mask: (m, 3) 1 for the components that count, 0 for free ones.
         is_point, exact: (m,) bool.
+        tolerance: (m,) residual to which an exact row is held [m].
     """
 
     joint: np.ndarray
@@ -71,16 +73,18 @@ class Rows:
     mask: np.ndarray
     is_point: np.ndarray
     exact: np.ndarray
+    tolerance: np.ndarray
 
     def __len__(self) -> int:
         return len(self.joint)
 
 
-def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None) -> Rows:
+def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> Rows:
     """Rows of a scene's joints that are not compliant, in the order of the joints; of exact ones their points alone.
 
     Args:
         mass: (j,) mass [kg] that stands for m_i + m_j in exact joints; default: their own.
+        tolerance: (j,) residual to which their rows are held [m]; default: that of bodies of half a metre.
     """
     from abd.joints import TYPES
 
@@ -92,6 +96,8 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None) -> Row
         if row.is_point or stack.first.enforcement == "penalty"
     ]
     each = PerJoint(found)
+    if tolerance is None:
+        tolerance = np.full(len(joints), 0.5 * LINEAR_SHARE)
     return Rows(
         joint=each.joint,
         parent=each.column(lambda stack, _: stack.parent, np.int32),
@@ -102,6 +108,7 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None) -> Row
         mask=each.column(lambda _, row: row.mask, float, 3),
         is_point=each.column(lambda _, row: row.is_point, bool),
         exact=each.column(lambda stack, _: stack.first.enforcement == "exact", bool),
+        tolerance=each.column(lambda stack, _: tolerance[stack.index], float),
     )
 
 

@@ -13,23 +13,20 @@ from enum import IntEnum
 
 import numpy as np
 
-from abd.joints.laws import SLOTS, Law
+from abd.joints.laws import SLOTS, Law, push
 from abd.joints.measured_rows import MeasuredRows
 from abd.joints.measured_rows import evaluate as row_values
 from abd.joints.measures import Measure
 from abd.joints.rows import Rows
 from abd.joints.table import MeasureTable, carry, linearize, values
 
-LINEAR_TOLERANCE = 5e-10
-"""What exact linear rows hold to [m]: hinges, whose two points lie half a metre from the anchor, to 1e-9 rad then."""
-
-
 KEPT = 0.1
 """Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
 LIMIT_CUTS = 60
 """Cuts by which the step towards a joint limit is shortened."""
-CLOSINGS = 10
-"""Solves by which a direction is made to close the exact rows."""
+CLOSINGS = 200
+"""Most solves by which a direction is made to close the exact rows: one or two are the rule, many where bodies that are welded
+into loops hand over the forces of a first step."""
 CLOSED = 0.3
 """Residual at which it does, over the tolerance."""
 
@@ -139,6 +136,12 @@ class JointSystem:
     followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
 
     @property
+    def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
+        """Parent and child (R,) of the first measure of every row, -1 for the world."""
+        measure = self.rows.term_measure[self.rows.starts[:-1]]
+        return self.table.parent[measure], self.table.child[measure]
+
+    @property
     def has_exact(self) -> bool:
         """Whether any row is held exactly."""
         return bool(self.linear.exact.any() or self.acting.exact.any())
@@ -205,11 +208,11 @@ class JointSystem:
         """Laws (R,) and their parameters (R, 8) in one (sub)step.
 
         Args:
-            weights: (9,) of the integrator (`abd.solver.integrators`); ch2: c h^2 [s^2]; time: at its end [s].
+            weights: (9,) of the integrator (`abd.solver.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end [s].
             speed: below which friction counts as static [m/s or rad/s].
         """
-        a, w = self.acting, weights
-        count = len(self.rows)
+        a, count = self.acting, len(self.rows)
+        w = np.broadcast_to(weights.reshape(9, -1), (9, count))
         p = np.zeros((count, SLOTS))
         if not count:
             return np.zeros(0, dtype=np.int32), p
@@ -232,27 +235,31 @@ class JointSystem:
         limit = np.isin(a.law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
         p[limit, 0] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
         p[limit, 1], p[limit, 2], p[limit, 3] = a.bound[limit], a.sign[limit], a.distance[limit]
-        # the way since the last state, in whose units 1 / h = w6 - w8 in both integrators
-        p[limit, 4], p[limit, 5] = (ch2 * a.damping * (w[6] - w[8]))[limit], (a.sign * (now - a.bound))[limit]
+        # damped is the way since the last state, in whose units the rate is 1 / h
+        p[limit, 4], p[limit, 5] = (ch2 * a.damping * w[7])[limit], (a.sign * (now - a.bound))[limit]
         p[limit, 7] = a.bound[limit]
         pulled = limit & held
         p[pulled, 1] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, 0]
 
         rubbing = a.law == Law.FRICTION
-        p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step
+        p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step[rubbing]
         pushing = a.law == Law.LINEAR
         p[pushing, 0] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
         turning = a.role == Role.ARMATURE
-        inertial = w[0] * now + w[1] * before + w[2] * rate + w[3] * earlier_rate
+        # J times the rate of the rate, by the same differences
+        inertial = last + (w[4] * rate + w[5] * earlier_rate) / per_step
         p[turning, 1] = p[turning, 2] = inertial[turning]
+        p[turning, 0] *= (ch2 * per_step**2)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
+        wall = a.law == Law.BARRIER
+        p[wall, 6], p[wall, 7] = push(*p[wall][:, [0, 3, 5]].T), speed / w[7, wall]
         return law, p
 
     def remember(
         self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray, ch2: float
     ) -> JointMemory:
-        """Memory after a step of the integrator's weights (9,) that ended in q, with parameters p (R, 8) and shifts
+        """Memory after a step of the integrator's weights, (9,) or (9, R), that ended in q, with parameters p (R, 8) and shifts
         (l, 3)."""
         linear = np.zeros(shifts.shape)
         if self.linear.exact.any():

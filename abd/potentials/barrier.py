@@ -22,14 +22,14 @@ BARRIERS = ("log", "log_sq", "cubic")
 
 
 def barrier(
-    kind: str, D: np.ndarray, d_hat: float, xi: np.ndarray | float = 0.0
+    kind: str, D: np.ndarray, d_hat: np.ndarray | float, xi: np.ndarray | float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Barrier and its first two derivatives with respect to the squared distance.
 
     Args:
         kind: one of `BARRIERS`.
         D: (m,) squared distances [m^2].
-        d_hat: activation distance beyond the separation [m].
+        d_hat: (m,) or scalar activation distance beyond the separation [m].
         xi: (m,) or scalar separation [m].
 
     Returns:
@@ -41,7 +41,7 @@ def barrier(
     """
     if kind not in BARRIERS:
         raise ValueError(f"unknown barrier {kind!r}: expected one of {', '.join(BARRIERS)}")
-    D, xi = np.broadcast_arrays(np.asarray(D, dtype=float), np.asarray(xi, dtype=float))
+    D, xi, d_hat = np.broadcast_arrays(*(np.asarray(one, dtype=float) for one in (D, xi, d_hat)))
     x = D - xi**2
     h = d_hat**2 + 2.0 * d_hat * xi
     violated = x <= 0.0
@@ -49,7 +49,7 @@ def barrier(
     b = np.where(violated, np.inf, 0.0)
     b1, b2 = np.zeros(D.shape), np.zeros(D.shape)
     if kind == "cubic":
-        parts = _cubic(D[active], xi[active], d_hat)
+        parts = _cubic(D[active], xi[active], d_hat[active])
     else:
         parts = (_log if kind == "log" else _log_sq)(x[active], h[active])
     b[active], b1[active], b2[active] = parts
@@ -66,7 +66,7 @@ def _log_sq(x: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     return (y * ln) ** 2, 2.0 * y * ln * (ln + r), 2.0 * ln**2 + 8.0 * r * ln + 2.0 * r**2 * (1.0 - ln)
 
 
-def _cubic(D: np.ndarray, xi: np.ndarray, d_hat: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cubic(D: np.ndarray, xi: np.ndarray, d_hat: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Chain rule through d = sqrt(D): ``db/dD = b_d / (2 d)``, ``d2b/dD2 = (b_dd - b_d / d) / (4 D)``."""
     d = np.sqrt(D)
     y = d - xi - d_hat

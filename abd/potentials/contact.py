@@ -4,8 +4,9 @@
 
 b is the barrier of `barrier.py`, D the squared distance of `distance.py` (half-spaces: the squared height), m the
 edge-edge mollifier of `mollifier.py` (1 for all other pairs) and s the stiffness factor of the pair's materials.
-Every candidate counts by itself. Candidates that reduce to the same pair of points, or of point and edge, so carry
-their multiplicity, and the sum is the barrier potential of Li et al. 2020 as in ipctk.
+Without `Weights` every candidate counts by itself. Candidates that reduce to the same pair of points, or of point and
+edge, so carry their multiplicity, and the sum is the barrier potential of Li et al. 2020 as in ipctk. With weights, those
+of `abd.contact.minima`, every local minimum of the distance counts once, and m b(D) becomes a combination of barriers.
 
 `gradient` and `hessian` are exact. `contact_elements` is what the solver assembles: the positive semi-definite
 Gauss-Newton form, per contact with unit normal n and distance d
@@ -47,11 +48,16 @@ FIRST = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.
 
 @dataclass(frozen=True)
 class ContactParameters:
-    """Stiffness kappa [J/m^4] ([J/m^2] for "cubic"), activation distance [m], name of the barrier."""
+    """Stiffness kappa [J/m^4] ([J/m^2] for "cubic"), activation distance [m], each for all or (m,); name of the barrier."""
 
-    kappa: float
-    d_hat: float
+    kappa: np.ndarray | float
+    d_hat: np.ndarray | float
     barrier: str = "log"
+
+    def __getitem__(self, rows: np.ndarray) -> ContactParameters:
+        """Those of some of m contacts."""
+        kappa, d_hat = (one if np.ndim(one) == 0 else one[rows] for one in (self.kappa, self.d_hat))
+        return ContactParameters(kappa, d_hat, self.barrier)
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,23 @@ class Contacts:
         owners = self.owners
         maps = q[:, 3:].reshape(-1, 3, 3)[owners]
         return q[owners, :3] + np.einsum("mkij,mkj->mki", maps, self.rest)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What every contact counts in a combination of barriers, all (m,).
+
+    Attributes:
+        force: derivative of the combination by the contact's own barrier, without the contact's own mollifier [-].
+        stiffness: what its second derivative counts [-].
+        value: the combination that the contact's mollifier multiplies, in the unit of the barrier; energies are its sum.
+        parallel: the contact belongs to a pair of nearly parallel edges.
+    """
+
+    force: np.ndarray
+    stiffness: np.ndarray
+    value: np.ndarray
+    parallel: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -158,12 +181,16 @@ def energy(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> 
     return np.where(finite, parameters.kappa * contacts.stiffness * m * np.where(finite, b, 0.0), np.inf)
 
 
-def gradient(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> np.ndarray:
-    """(m, 12) exact gradients of `energy` [N] with respect to the four points."""
+def gradient(
+    x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None
+) -> np.ndarray:
+    """(m, 12) exact gradients of `energy` [N] with respect to the four points; of the combination, with weights."""
     near = closest(x, contacts)
     b, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     eps_x = thresholds(contacts)
     b = np.where(np.isfinite(b), b, 0.0)
+    if weights is not None:
+        b, b1 = weights.value, weights.force * b1
     by_distance = (mollifier.value(x, eps_x) * b1)[:, None] * distance.gradient(near.r, near.w)
     by_angle = b[:, None] * mollifier.gradient(x, eps_x)
     return (parameters.kappa * contacts.stiffness)[:, None] * (by_distance + by_angle)
@@ -199,6 +226,7 @@ def contact_elements(
     parameters: ContactParameters,
     inertia: np.ndarray | float = np.inf,
     caution: np.ndarray | float = 1.0,
+    weights: Weights | None = None,
 ) -> Elements:
     """Elements of the active contacts, in the solver's Gauss-Newton form (see the top of this file).
 
@@ -207,6 +235,7 @@ def contact_elements(
         inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa that stands for kappa_c c h^2; inf
             leaves the curvature of the distance out.
         caution: (m,) share of the bound of that curvature that is added (`abd.solver.caution`).
+        weights: of the contacts in a combination of barriers; those of weight 0 are not active.
 
     Returns:
         One element per active contact, in their order, followed by those of nearly parallel edge-edge contacts and of
@@ -220,13 +249,18 @@ def contact_elements(
     eps_x = thresholds(contacts)
     m, m1, _ = mollifier.mollifier(c, eps_x)
     active = (b > 0.0) & np.isfinite(b)
+    if weights is None:
+        one = np.ones(len(contacts))
+        weights = Weights(one, one, np.where(active, b, 0.0), c < eps_x)
+    else:
+        active &= weights.force != 0.0
 
     d = np.sqrt(near.D)
     n = near.r / np.where(active, d, 1.0)[:, None]
-    by_distance = 2.0 * kappa * m * d * b1
-    stiffness = np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
-    by_angle = kappa * np.where(active, b, 0.0) * m1
-    force = np.where(active & (c >= eps_x), -by_distance, 0.0)
+    by_distance = 2.0 * kappa * weights.force * m * d * b1
+    stiffness = weights.stiffness * np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
+    by_angle = kappa * np.where(active, weights.value, 0.0) * m1
+    force = np.where(active & (c >= eps_x), np.maximum(-by_distance, 0.0), 0.0)
 
     tangential, tipping = curvature(
         x, contacts.rest, FIRST[contacts.stencil], near.directions, n, force, inertia, caution

@@ -17,7 +17,7 @@ choice of one enters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from abd.potentials.contact import (
     ContactParameters,
     Contacts,
     Stencil,
+    Weights,
     closest,
     homogeneous,
     thresholds,
 )
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
+from abd.potentials.rolling import ROLL, RUB, SPIN, Resistances, tangents
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Lagged:
         Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; 0 on a half-space.
         two_sided: (l,) false for half-spaces.
         flipped: (l,) as in `Contacts`.
+        share: (l, 3) stretch where the step begins, of eps [-].
+        kind: (l,) what it resists (`abd.potentials.rolling`).
     """
 
     source: np.ndarray
@@ -59,19 +63,24 @@ class Lagged:
     Y_second: np.ndarray
     two_sided: np.ndarray
     flipped: np.ndarray
+    share: np.ndarray
+    kind: np.ndarray
 
     def __len__(self) -> int:
         return len(self.source)
 
 
-def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lagged:
-    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]."""
+def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
+    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]; negative weights take load from others."""
     near = closest(x, contacts)
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
     load = -2.0 * contacts.mu * parameters.kappa * contacts.stiffness * d * b1
-    parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
-    rows = np.flatnonzero((load > 0.0) & ~parallel)
+    if weights is None:
+        parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
+    else:
+        load, parallel = weights.force * load, weights.parallel
+    rows = np.flatnonzero((load != 0.0) & ~parallel)
     Y_first, Y_second = homogeneous(contacts, near.w)
     return Lagged(
         source=rows,
@@ -82,34 +91,69 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> Lag
         Y_second=Y_second[rows],
         two_sided=contacts.stencil[rows] != Stencil.POINT_PLANE,
         flipped=contacts.flipped[rows],
+        share=np.zeros((len(rows), 3)),
+        kind=np.full(len(rows), RUB),
     )
 
 
 def freeze(
-    q: np.ndarray, contacts: Contacts, parameters: ContactParameters, radius: np.ndarray, heading: np.ndarray
+    q: np.ndarray,
+    contacts: Contacts,
+    parameters: ContactParameters,
+    radius: np.ndarray,
+    heading: np.ndarray,
+    resistances: Resistances,
+    weights: Weights | None = None,
 ) -> tuple[Lagged, Contacts]:
-    """Freeze the contacts that rub in the state q (n, 12) of bodies with contact radii `radius` (n,) [m].
+    """Freeze the contacts that rub, or resist rolling or spinning, in the state q (n, 12) of bodies with contact radii
+    `radius` (n,) [m].
 
     Args:
         heading: (n, 3, 3) maps that the bodies' rotation leads to, the inertial target. A surface rolls over the contact
             within the step: the point of the material is the one that will be there at its end, where slips are
             measured. With that of the beginning a ball that turns by w would roll with the lever arm r cos w.
+        weights: as of `lag`.
 
     Returns:
         what was frozen, and its contacts with their points moved to the surfaces: in rest coordinates by
-        ``-r A^-1 n`` on the first body and ``r A^-1 n`` on the second. Their displacements are what the slip is made of.
+        ``-r A^-1 n`` on the first body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements
+        are what the slip is made of.
     """
-    lagged = lag(contacts.positions(q), contacts, parameters)
-    chosen = contacts[lagged.source]
+    shares = resistances.shares(contacts.first, contacts.second)
+    rubs = (shares > 0.0).any(axis=1).astype(float)
+    loaded = lag(contacts.positions(q), replace(contacts, mu=rubs), parameters, weights)
     A = q[:, 3:].reshape(-1, 3, 3)
     maps = rotations(axial(heading @ np.linalg.inv(A))) @ A
-    owners = chosen.owners
-    side = 1.0 - 2.0 * FIRST[chosen.stencil]
-    normal = np.broadcast_to(lagged.n[:, None, :, None], (*owners.shape, 3, 1))
-    arms = (side * radius[owners])[..., None] * np.linalg.solve(maps[owners], normal)[..., 0]
-    moved = replace(chosen, rest=chosen.rest + arms)
-    Y_first, Y_second = homogeneous(moved, lagged.w)
-    return replace(lagged, source=np.arange(len(lagged)), Y_first=Y_first, Y_second=Y_second), moved
+    parts, moved = [], []
+    for kind in (RUB, ROLL, SPIN):
+        load = loaded.load * shares[loaded.source, kind]
+        rows = np.flatnonzero(load)
+        n, chosen = loaded.n[rows], contacts[loaded.source[rows]]
+        if kind == RUB:
+            w, owners = loaded.w[rows], chosen.owners
+            offsets = (1.0 - 2.0 * FIRST[chosen.stencil]) * radius[owners]
+            arms = _arms(maps[owners], offsets[..., None] * n[:, None])
+            chosen = replace(chosen, rest=chosen.rest + arms)
+        else:
+            w = np.tile([1.0, -1.0, -1.0, 1.0], (len(rows), 1))
+            chosen = replace(chosen, stencil=np.full(len(rows), int(Stencil.EDGE_EDGE)))
+            along = resistances.arms(chosen.first, chosen.second)[:, None] * (n if kind == ROLL else tangents(n))
+            ends = np.zeros((len(rows), 4, 3))
+            ends[:, 0], ends[:, 2] = along, loaded.two_sided[rows, None] * along
+            chosen = replace(chosen, rest=_arms(maps[chosen.owners], ends))
+        Y_first, Y_second = homogeneous(chosen, w)
+        taken = (getattr(loaded, name)[rows] for name in ("two_sided", "flipped", "share"))
+        parts.append(Lagged(rows, load[rows], n, w, Y_first, Y_second, *taken, np.full(len(rows), kind)))
+        moved.append(chosen)
+    order = np.lexsort(tuple(np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "source")))
+    frozen = Lagged(*(np.concatenate([getattr(part, one.name) for part in parts])[order] for one in fields(Lagged)))
+    points = Contacts(*(np.concatenate([getattr(part, one.name) for part in moved])[order] for one in fields(Contacts)))
+    return replace(frozen, source=np.arange(len(frozen))), points
+
+
+def _arms(maps: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """(l, 4, 3) rest coordinates of vectors of the world `along` (l, 4, 3) on bodies with the maps (l, 4, 3, 3)."""
+    return np.linalg.solve(maps, along[..., None])[..., 0]
 
 
 def f0(y: np.ndarray, eps: float) -> np.ndarray:
@@ -138,9 +182,14 @@ def slip(lagged: Lagged, displacement: np.ndarray) -> np.ndarray:
     return u - dot(u, lagged.n)[:, None] * lagged.n
 
 
+def stretch(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
+    """(l, 3) stretches [m] of the contacts' springs: what they had and the slip of the step."""
+    return slip(lagged, displacement) + eps * lagged.share
+
+
 def energy(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
     """(l,) energies [J]."""
-    return lagged.load * f0(np.linalg.norm(slip(lagged, displacement), axis=1), eps)
+    return lagged.load * f0(np.linalg.norm(stretch(lagged, displacement, eps), axis=1), eps)
 
 
 def gradient(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
@@ -172,7 +221,7 @@ def friction_elements(
 def _force_and_stiffness(
     lagged: Lagged, displacement: np.ndarray, eps: float, caution: np.ndarray | float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second.
+    """Derivatives (l, 3), (l, 3, 3) by the displacement of the first contact point against the second; u is the stretch.
 
         f = load f1 t,    K = load [ f1' t t^T + (f1/|u|) (1 - n n^T - t t^T) ],    t = u/|u|
 
@@ -180,7 +229,7 @@ def _force_and_stiffness(
     along the slip: ``load f1/(2|u|) |u'|^2`` plus a constant is nowhere below the energy and touches it at u. The share
     `caution` of the bound is taken, and of f1' what is left.
     """
-    u = slip(lagged, displacement)
+    u = stretch(lagged, displacement, eps)
     y = np.linalg.norm(u, axis=1)
     t = u / np.where(y > 0.0, y, 1.0)[:, None]
     along = np.einsum("mi,mj->mij", t, t)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from abd.scene.body_checks import check_body
+from abd.scene.contact_filters import check_filter
 from abd.scene.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
 from abd.scene.expand import copy_names
 from abd.scene.findings import Finding
@@ -38,6 +39,8 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
         findings += _placed(check_body(body), "body", index)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
+    for index, one in enumerate(spec.contact_filter):
+        findings += _placed(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
         findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
     return findings + _check_couplings(spec, unreadable.get("joint", []))

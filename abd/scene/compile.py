@@ -16,6 +16,7 @@ from abd.joints.redundancy import CLOSED, check_closure, open_by
 from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.contact_filters import filtered_pairs
 from abd.scene.couplings import compile_coupling, start_notes
 from abd.scene.expand import copies, copy_names, copy_of, copy_positions
 from abd.scene.findings import as_problem
@@ -24,11 +25,13 @@ from abd.scene.joints import compile_joint
 from abd.scene.matter import MatterSource
 from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
+from abd.scene.scales import default_kappa, default_tolerance
 from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
-D_HAT_SHARE = 0.05
-"""Largest default of d_hat over the size of a typical body: in a long chain every link would be near all others."""
+LIMIT_SHARE = 0.05
+"""Largest range of the barriers at limits of joints over the size of a typical body."""
 
 
 def compile_scene(scene, base_directory: str | Path = ".") -> Model:
@@ -49,6 +52,11 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
     records = _records(spec, wrong, problems)
     joints = JointList() if problems else _joints(spec, records, problems)
+    filtered = np.zeros((0, 2), dtype=np.int64) if problems else filtered_pairs(spec, records.names, problems)
+    followed = spec.camera.follow
+    if followed is not None and not problems and followed not in records.names:
+        remedy = did_you_mean(followed, records.names)
+        problems.append(Problem(f"there is no body '{followed}'", key="camera.follow", value=followed, remedy=remedy))
     if problems:
         raise SceneError(problems)
 
@@ -60,10 +68,12 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     ]
     model = Model(
         name=spec.name,
-        bodies=_bodies(records, mesh_index, materials),
+        bodies=_bodies(records, mesh_index, materials, spec),
         meshes=meshes,
         joints=joints,
         couplings=_couplings(spec, joints),
+        filtered=filtered,
+        camera=spec.camera.model_dump(exclude_defaults=True),
         materials=materials,
         settings=_settings(spec, _diagonal(records), _body_size(records)),
         motions={
@@ -72,7 +82,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
             if record.motion is not None
         },
     )
-    model, moved = _closed(model)
+    model, moved = _closed(_scaled(_rigid(model), spec))
     return replace(model, notes=list(dict.fromkeys([*notes, *moved, *start_notes(model)])))
 
 
@@ -192,7 +202,7 @@ def _mesh(record: BodyRecord) -> Mesh:
     )
 
 
-def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
+def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: SceneSpec) -> Bodies:
     firsts = records.firsts
 
     def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
@@ -211,7 +221,7 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
         mass=rows("mass"),
         moment=rows("moment", 3),
         volume=rows("volume"),
-        kappa=of_spec("kappa", float),
+        kappa=records.spread(np.array([_kappa(record) for record in firsts])),
         elasticity=rows("elasticity", dtype=np.int32),
         body_frame=rows("body_frame", 4, 4),
         q=records.q,
@@ -225,24 +235,74 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials) -> Bodies:
         group=of_spec("group", np.int32),
         world=of_spec("world", np.int32),
         radius=rows("radius"),
+        color=records.spread(_colors(firsts, spec)),
     )
 
 
+def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
+    """(n, 4) color of the bodies or of their materials; NaN where neither has one."""
+    of_material = {material.name: material.color for material in spec.material}
+    colors = np.full((len(records), 4), np.nan)
+    for row, record in zip(colors, records):
+        color = record.spec.color or of_material.get(record.spec.material)
+        if color is not None:
+            row[:] = (*color, 1.0)[:4]
+    return colors
+
+
+def _kappa(record: BodyRecord) -> float:
+    """Stiffness [Pa] that is given for a body; not a number where it is to be chosen."""
+    return np.nan if record.spec.kappa == "auto" else record.spec.kappa
+
+
+def _rigid(model: Model) -> Model:
+    """The model with the stiffness of all bodies that give none."""
+    bodies = model.bodies
+    open_ones = np.isnan(bodies.kappa)
+    if not open_ones.any():
+        return model
+    return replace(model, bodies=replace(bodies, kappa=np.where(open_ones, default_kappa(model), bodies.kappa)))
+
+
+def _scaled(model: Model, spec: SceneSpec) -> Model:
+    """The model with the tolerances that follow from its bodies, where none is given."""
+    solver, settings = spec.solver, model.settings
+    if not np.isnan(settings.tolerance):
+        return model
+    tolerance = default_tolerance(model)
+    friction = settings.friction_tolerance
+    if solver.friction_tolerance is None:
+        friction = min(tolerance, 0.05 * solver.eps_v)
+    return replace(model, settings=replace(settings, tolerance=tolerance, friction_tolerance=friction))
+
+
 def _materials(spec: SceneSpec) -> Materials:
-    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise."""
-    own = {DEFAULT_MATERIAL: 0.0} | {material.name: material.mu for material in spec.material}
+    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
+    given = ("mu", "restitution", "rolling", "spinning")
+    own = {DEFAULT_MATERIAL: (0.0, None, 0.0, 0.0)} | {
+        one.name: tuple(getattr(one, name) for name in given) for one in spec.material
+    }
     names = list(own)
-    friction = np.array(list(own.values()))
-    mu = np.sqrt(np.outer(friction, friction))
-    np.fill_diagonal(mu, friction)
-    stiffness, enabled = np.ones_like(mu), np.ones(mu.shape, dtype=bool)
+    columns = zip(*own.values(), strict=True)
+    tables = {
+        name: _geometric_means(np.array(column, dtype=float)) for name, column in zip(given, columns, strict=True)
+    }
+    stiffness, enabled = np.ones_like(tables["mu"]), np.ones(tables["mu"].shape, dtype=bool)
     for pair in spec.material_pair:
         a, b = (names.index(name) for name in pair.between)
-        if pair.mu is not None:
-            mu[a, b] = mu[b, a] = pair.mu
+        for name in given:
+            if (value := getattr(pair, name)) is not None:
+                tables[name][a, b] = tables[name][b, a] = value
         stiffness[a, b] = stiffness[b, a] = pair.stiffness
         enabled[a, b] = enabled[b, a] = pair.enabled
-    return Materials(names, mu, stiffness, enabled)
+    return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
+
+
+def _geometric_means(own: np.ndarray) -> np.ndarray:
+    """(m, m) of the values (m,) of the materials; the diagonal has their digits."""
+    table = np.sqrt(np.outer(own, own))
+    np.fill_diagonal(table, own)
+    return table
 
 
 def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> JointList:
@@ -298,19 +358,25 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
     if output.duration is not None:
         # A duration of 0.3 s at dt = 0.1 s is three frames, although 0.3 / 0.1 rounds to above 3.
         frames = max(1, math.ceil(output.duration / solver.dt - 1e-9))
-    tolerance = solver.tolerance if solver.tolerance_relative is None else solver.tolerance_relative * diagonal
+    tolerance = np.nan if solver.tolerance is None else solver.tolerance
+    if solver.tolerance_relative is not None:
+        tolerance = solver.tolerance_relative * diagonal
     friction_tolerance = solver.friction_tolerance
     if friction_tolerance is None:
         friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
     return Settings(
         dt=solver.dt,
         integrator=solver.integrator,
+        spectral_radius=solver.spectral_radius,
         gravity=np.array(spec.gravity),
-        d_hat=min(1e-3 * diagonal, D_HAT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
+        d_hat=solver.d_hat,
+        limit_reach=min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
         minimum_separation=solver.minimum_separation,
         barrier=solver.barrier,
+        contact_set=solver.contact_set,
         contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         eps_v=solver.eps_v,
+        stick=solver.stick,
         friction_iterations=solver.friction_iterations,
         tolerance=tolerance,
         friction_tolerance=friction_tolerance,

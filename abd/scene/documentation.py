@@ -161,7 +161,9 @@ def _range(info: FieldInfo) -> str:
 def _type(annotation: Any) -> str:
     """A type in words."""
     if get_origin(annotation) is Annotated:
-        return _type(get_args(annotation)[0])
+        inner, *rules = get_args(annotation)
+        bounds = [_range(rule) for rule in rules if isinstance(rule, FieldInfo)]
+        return " ".join([_type(inner), *filter(None, bounds)])
     if get_origin(annotation) is Literal:
         return " or ".join(f'`"{choice}"`' for choice in get_args(annotation))
     if get_origin(annotation) in (Union, types.UnionType):

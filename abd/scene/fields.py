@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from abd.errors import SceneError
 from abd.scene.findings import as_problem, schema_findings, unknown_key
 from abd.scene.values import (
+    color_value,
     counts_value,
     inertia_value,
     matrix_value,
@@ -19,6 +20,7 @@ from abd.scene.values import (
 )
 
 Number = Annotated[float, BeforeValidator(number_value)]
+PositiveNumber = Annotated[float, Field(gt=0), BeforeValidator(number_value)]
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]
@@ -28,6 +30,7 @@ Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(iner
 Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
 Pair = Annotated[tuple[int, int], BeforeValidator(counts_value(2))]
 Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
+Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
 AxisName = Literal["x", "y", "z", "rx", "ry", "rz"]
 
 LARGEST = 2**31 - 1

@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from abd.errors import Problem, SceneError
-from abd.scene.suggestions import did_you_mean
+from abd.scene.importers.formats import imported_suffixes
+from abd.scene.suggestions import did_you_mean, enumerated
 
 PACKAGE = Path(__file__).resolve().parent.parent
 SCENE_FILES = (".toml", ".json")
@@ -34,8 +35,9 @@ def find_scene(source: str | Path) -> Path:
     path = Path(source).expanduser()
     shipped = shipped_scenes()
     if path.is_file():
-        if path.suffix.lower() not in SCENE_FILES:
-            remedy = f"scenes are {' or '.join(SCENE_FILES)} files"
+        known = (*SCENE_FILES, *imported_suffixes())
+        if path.suffix.lower() not in known:
+            remedy = f"scenes are {enumerated(known, 'or')} files"
             raise SceneError(
                 [Problem(f"no scene format has the suffix '{path.suffix}'", file=str(path), remedy=remedy)]
             )
@@ -45,12 +47,12 @@ def find_scene(source: str | Path) -> Path:
     if path.is_symlink() and not path.exists():
         raise SceneError([Problem(f"is a link to {path.readlink()}, which is not there", file=str(path))])
     if path.is_dir():
-        inside = sorted(item.name for item in path.iterdir() if item.suffix in SCENE_FILES)
+        inside = sorted(item.name for item in path.iterdir() if item.suffix in (*SCENE_FILES, *imported_suffixes()))
         remedy = f"name a file in it, such as '{inside[0]}'" if inside else "name a scene file"
         raise SceneError([Problem("is a folder, not a scene", file=str(path), remedy=remedy)])
     beside = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
-    files = [name for name in beside if name.endswith(SCENE_FILES)]
-    listed = f"shipped scenes: {', '.join(shipped)}" if shipped else "give the path of a .toml or .json file"
+    files = [name for name in beside if name.endswith((*SCENE_FILES, *imported_suffixes()))]
+    listed = f"shipped scenes: {', '.join(shipped)}" if shipped else "give the path of a scene file"
     raise SceneError(
         [Problem(f"no such scene: '{source}'", remedy=did_you_mean(str(source), [*shipped, *files]) or listed)]
     )

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.contact.pair_law import widest_activation
 from abd.errors import Problem
-from abd.joint_list import JointList
+from abd.joint_list import apart
 from abd.model import Kind, Model
 from abd.scene.box_pairs import overlapping_boxes
 from abd.scene.escape import escape, least_penetration, part
@@ -25,6 +26,10 @@ from abd.scene.overlap import Placed, overlap
 
 ROUNDING = 1e-6
 """Overlap over the size of the smaller body that counts as touching."""
+DIGITS = 64.0 * np.finfo(float).eps
+"""Gap over the largest coordinate that is rounding."""
+TOUCH = 1e-2
+"""Gap over the overlap that counts as touching, up to which bodies touch as well."""
 LISTED = 10
 """Deep pairs that are told one by one."""
 MOST_DEEP = 300
@@ -68,14 +73,14 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
     """(k,) bool: whether contact between bodies `first` (k,) and `second` (k,) is possible at all.
 
     Not so for pairs of static and kinematic bodies, of one group >= 0, of different worlds, of materials that do not
-    meet, and joined bodies whose joint keeps them from colliding.
+    meet, of one contact filter, and joined bodies whose joint keeps them from colliding.
     """
     bodies = model.bodies
     moves = bodies.kind == Kind.DYNAMIC
     allowed = (first != second) & (moves[first] | moves[second]) & (bodies.world[first] == bodies.world[second])
     allowed &= (bodies.group[first] != bodies.group[second]) | (bodies.group[first] < 0)
     allowed &= model.materials.enabled[bodies.material[first], bodies.material[second]]
-    joined = JointList.of(model.joints).apart.astype(np.int64)
+    joined = apart(model)
     if len(joined):
         count = len(bodies)
         keys = np.sort(joined, axis=1) @ [count, 1]
@@ -99,7 +104,7 @@ class Surveyor:
         self.planes = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
         diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
         self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
-        self.size = np.where(self.size > 0.0, self.size, model.settings.d_hat)
+        self.size = np.where(self.size > 0.0, self.size, widest_activation(model))
 
     def rounding(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """(m,) overlap that counts as touching [m]."""
@@ -118,15 +123,18 @@ class Surveyor:
             moved: (n,) bool, bodies of which one at least must be in a pair; None for all pairs.
         """
         low, high = self._boxes(q)
+        digits = DIGITS * float(np.nanmax(np.abs([low, high]), initial=0.0))
         first, second = self._candidates(low, high, margin, moved)
         gap, along = self.hulls.gaps(self.model.bodies.mesh, q, (low + high) / 2.0, first, second)
         gap -= self.separation(first, second)
-        out = Survey()
-        close = np.flatnonzero(gap < max(margin, np.nextafter(0.0, 1.0)))
         rounding = self.rounding(first, second)
-        self._planes(out, q, low, high, margin, moved)
+        out = Survey()
+        touch = np.maximum(digits, TOUCH * rounding)
+        close = np.flatnonzero(gap < np.maximum(margin, touch))
+        self._planes(out, q, low, high, margin, moved, digits)
         for k in close[np.argsort(gap[close], kind="stable")].tolist():
-            self._sort_in(out, q, int(first[k]), int(second[k]), along[k], float(gap[k]), float(rounding[k]))
+            told = gap[k] if gap[k] > touch[k] else min(gap[k], 0.0)
+            self._sort_in(out, q, int(first[k]), int(second[k]), along[k], float(told), float(rounding[k]))
             if len(out.deep) >= MOST_DEEP:
                 break
         return out
@@ -202,8 +210,8 @@ class Surveyor:
         mesh = self.model.bodies.mesh
         return self.hulls.convex(int(mesh[i])) and self.hulls.convex(int(mesh[j]))
 
-    def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None) -> None:
-        """Judge all bodies against all half-spaces."""
+    def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None, digits: float) -> None:
+        """Judge all bodies against all half-spaces; gaps up to `digits` [m] are rounding."""
         bodies = self.model.bodies
         for plane in self.planes.tolist():
             normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
@@ -219,12 +227,13 @@ class Surveyor:
                 vertices = self.model.meshes[bodies.mesh[k]].vertices
                 heights = vertices @ (normal @ q[k, 3:].reshape(3, 3)) + normal @ q[k, :3] - offset
                 gap = float(heights.min() - self.separation(k, plane))
-                if gap >= max(margin, np.nextafter(0.0, 1.0)):
+                touch = max(digits, TOUCH * float(self.rounding(k, plane)))
+                if gap >= max(margin, touch):
                     continue
-                if gap > 0.0:
+                if gap > touch:
                     out.near.append(Way(k, plane, normal, gap))
                 elif gap >= -self.rounding(k, plane):
-                    out.touching.append(Way(k, plane, normal, gap))
+                    out.touching.append(Way(k, plane, normal, min(gap, 0.0)))
                 else:
                     out.deep.append((k, plane, -gap))
 
@@ -266,5 +275,5 @@ class Surveyor:
             key=f"body.{bodies.names[mover]}",
             value=depth,
             remedy=f"moving '{bodies.names[mover]}' by ({vector}) m frees them; or keep them from colliding "
-            "(group, material pair, joint)",
+            "(contact filter, group, material pair, joint)",
         )

@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, WithJsonSchema
 from abd.joints import ALIASES, TYPES
 from abd.scene.fields import (
     AxisName,
+    Color,
     Count,
     Flag,
     Number,
     Orientation,
-    Quaternion,
     Spec,
     Triple,
     Vector,
@@ -25,7 +25,6 @@ from abd.scene.fields import (
 from abd.scene.joint_types import type_value
 from abd.scene.values import (
     axes_value,
-    color_value,
     formula_value,
     gains_value,
     grid_value,
@@ -44,7 +43,6 @@ Gains = Annotated[float | tuple[float, ...] | tuple[tuple[float, ...], ...], Bef
 Formula = Annotated[float | str, BeforeValidator(formula_value)]
 Plane = Annotated[tuple[float, float], BeforeValidator(vector_value(2))]
 Profile = Annotated[tuple[Plane, ...], BeforeValidator(points_value(2))]
-Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
 AxisNames = Annotated[tuple[AxisName, ...], BeforeValidator(axes_value)]
 TypeName = Annotated[str, BeforeValidator(type_value), WithJsonSchema({"type": "string", "enum": [*TYPES, *ALIASES]})]
 Enforcement = Literal["penalty", "exact", "compliant"]
@@ -180,7 +178,7 @@ class JointDrawing(Spec):
     """How a viewer draws a joint; nothing here acts on the simulation."""
 
     show: Flag | None = entry(None, "whether it is drawn")
-    color: Color | None = entry(None, "red, green, blue and, if wanted, opacity, from 0 to 1")
+    color: Color | None = entry(None, "as that of a body")
     joint_radius: Number | None = entry(None, "radius of the ball at the joint's point", unit="m", ge=0)
     axis_length: Number | None = entry(None, "length of the axes of drawn frames", unit="m", ge=0)
     shaft_length: Number | None = entry(None, "length of the shaft along the axis", unit="m", ge=0)

@@ -10,6 +10,7 @@ from abd.errors import Problem, SceneError
 from abd.joints import TYPES
 from abd.joints.build import yielding
 from abd.joints.measures import Measure, value_at
+from abd.joints.sizes import half_length
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.names import Names
 from abd.scene.bodies import BodyRecord, surface_size
@@ -24,8 +25,6 @@ from abd.scene.pose import rigid_matrix
 from abd.scene.records import Records
 from abd.scene.suggestions import did_you_mean
 
-HINGE_LENGTH = 0.5
-"""Default half distance of the two points of a hinge [m]."""
 SAME_VALUE = 1e-6
 """Difference [m or rad] up to which a measured initial value is the one that is given."""
 
@@ -63,7 +62,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
         joint,
         parent_frame=inverse_pose(poses[0]) @ D,
         child_frame=inverse_pose(poses[1]) @ C,
-        length=_length(spec, movable),
+        length=_length(spec, movable, D[:3, 3]),
         coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
     )
     if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
@@ -174,12 +173,15 @@ def _pose(record: BodyRecord) -> np.ndarray:
     return rigid_matrix(record.q[3:].reshape(3, 3), record.q[:3])
 
 
-def _length(spec: JointSpec, ends: list[BodyRecord]) -> float:
-    """[m]; where it is not given the mean radius of gyration ``sqrt(tr I / 3m)`` of the bodies that move by forces."""
+def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> float:
+    """[m]; where it is not given, of hinges the mean half length (`abd.joints.sizes`) of the bodies that move by forces, or
+    their distance from the anchor if that is more; of all others their mean radius of gyration ``sqrt(tr I / 3m)``."""
     if spec.length is not None:
         return spec.length
     if type_of(spec.type) == "hinge":
-        return HINGE_LENGTH
+        far = [float(np.linalg.norm(record.q[:3] - anchor)) for record in ends]
+        halves = [half_length(record.mass, record.moment) for record in ends]
+        return float(np.mean(np.maximum(halves, far))) or 1.0
     radii = [np.sqrt(2.0 * record.moment.sum() / (3.0 * record.mass)) for record in ends]
     return float(np.mean(radii)) or 1.0
 

@@ -8,7 +8,7 @@ follows the source of rigid-ipc, its quirks included:
 - `dimensions` are the extents of the scaled mesh; an extent of 0 counts as 1;
 - keys that begin with # are comments, other unknown keys are ignored (so a misspelt one leaves the default);
 - the convergence tolerance is relative to the diagonal of the scene's bounding box unless a flag says otherwise, the
-  barrier's distance is absolute, one coefficient of friction holds for the whole scene;
+  barrier's distance is absolute, one coefficient of friction holds for the whole scene, all pairs of primitives count;
 - open meshes are sheets of `density` kg/m^2, polylines have `density` kg/m; neither has a thickness in contact;
 - `kinematic_poses` are poses of the principal frame at the centre of mass after each step, with rotation vectors in
   radians; after the last the body goes on with its velocities;
@@ -142,7 +142,9 @@ class _Importer:
             "dt": self.dt,
             "d_hat": barrier.number("initial_barrier_activation_distance", 1e-3),
             "minimum_separation": barrier.number("minimum_separation_distance", 0.0),
+            "contact_set": "ipc",
             "eps_v": friction.number("static_friction_speed_bound", 1e-3),
+            "stick": "viscous",
             "friction_iterations": int(friction.number("iterations", 1)) if mu > 0.0 else 0,
             "tolerance" if absolute else "tolerance_relative": solver.number("velocity_conv_tol", 1e-2),
             "max_newton": int(solver.number("max_iterations", 3000)),

@@ -14,6 +14,8 @@ from abd.scene.body_checks import check_body
 from abd.scene.checks import check_scene
 from abd.scene.find import find_scene
 from abd.scene.findings import as_problem, key_name
+from abd.scene.given_meshes import scene_keys
+from abd.scene.importers.formats import ImportOptions, format_of
 from abd.scene.joint_methods import JointMethods
 from abd.scene.joint_schema import CouplingSpec, JointSpec
 from abd.scene.overrides import apply_overrides
@@ -28,6 +30,8 @@ from abd.scene.reader import (
 )
 from abd.scene.schema import (
     BodySpec,
+    CameraSpec,
+    ContactFilterSpec,
     MaterialPairSpec,
     MaterialSpec,
     OutputSpec,
@@ -113,6 +117,11 @@ class Scene(JointMethods):
         """Length of the run."""
         return self.spec.output
 
+    @property
+    def camera(self) -> CameraSpec:
+        """Where pictures are taken from; ``scene.camera.follow = "ball"`` follows a body."""
+        return self.spec.camera
+
     def body(self, name: str) -> BodySpec:
         """The table of a body; ``scene.body("crank").density = 500`` changes it."""
         return _named(self.spec.body, name, "body")
@@ -128,9 +137,11 @@ class Scene(JointMethods):
     def add_body(self, name: str, **keys: Any) -> str:
         """Add a body and return its name, by which joints refer to it.
 
-        Paths of meshes and pose files are relative to the working directory.
+        Paths of meshes and pose files are relative to the working directory. Besides the keys of the scene file, `mesh`
+        takes a mesh in memory, a `trimesh.Trimesh` or a tuple (vertices, faces), and `transform` a (4, 4) pose
+        (`abd.scene.given_meshes`).
         """
-        body = table(BodySpec, f"body.{name}", {"name": name, **keys})
+        body = table(BodySpec, f"body.{name}", {"name": name, **scene_keys(f"body.{name}", keys)})
         make_body_paths_absolute(body, Path.cwd())
         self._add("body", body, check_body(body))
         return name
@@ -145,6 +156,10 @@ class Scene(JointMethods):
         """Say how two materials touch, against the rule mu = sqrt(mu_a mu_b)."""
         pair = table(MaterialPairSpec, "material_pair", {"between": (first, second), **keys})
         self.spec.material_pair.append(pair)
+
+    def add_contact_filter(self, *names: str) -> None:
+        """Let bodies pass through one another."""
+        self.spec.contact_filter.append(table(ContactFilterSpec, "contact_filter", {"bodies": list(names)}))
 
     def check(self) -> list[Problem]:
         """Everything wrong with the scene that can be told without its geometry."""
@@ -186,9 +201,8 @@ class Scene(JointMethods):
         return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
 
     def resolved(self, settings: Settings) -> Scene:
-        """A new scene that names the settings which follow from its geometry (d_hat, tolerances, frames)."""
+        """A new scene that names the settings which follow from its geometry as a whole (tolerances, frames)."""
         spec = self.spec.model_copy(deep=True)
-        spec.solver.d_hat = settings.d_hat
         spec.solver.tolerance, spec.solver.tolerance_relative = settings.tolerance, None
         spec.solver.friction_tolerance = settings.friction_tolerance
         spec.output.frames, spec.output.duration = settings.frames, None
@@ -235,20 +249,39 @@ def _named(items: Sequence[Any], name: str, kind: str) -> Any:
     raise SceneError([Problem(f"there is no {kind} '{name}'", key=kind, value=name, remedy=remedy)])
 
 
-def load(source: str | Path, overrides: Iterable[str] = ()) -> Scene:
+def load(
+    source: str | Path, overrides: Iterable[str] = (), allow_overlaps: bool = False, **import_options: Any
+) -> Scene:
     """Read a scene.
 
     Args:
-        source: path of a TOML or JSON file, native or of rigid-ipc, or the name of a shipped scene.
+        source: path of a TOML or JSON file, native or of rigid-ipc, or of a format of `abd.scene.importers`; or the name
+            of a shipped scene.
         overrides: values that replace the file's, such as ``solver.dt=0.005``.
+        allow_overlaps: let the pairs that overlap at the start pass through one another, by contact filters.
+        import_options: those of `abd.scene.importers.formats.ImportOptions`.
 
     Raises:
         SceneError: no such scene, or all that is wrong with it.
     """
     path = find_scene(source)
     overrides = list(overrides)
-    scene = _load_rigid_ipc(path) if _is_rigid_ipc(path) else Scene.from_spec(read_scene(path), path=path)
-    return scene.override(overrides) if overrides else scene
+    scene = _read(path, ImportOptions(**import_options))
+    if overrides:
+        scene = scene.override(overrides)
+    if allow_overlaps:
+        from abd.scene.allow_overlaps import filter_overlaps
+
+        scene.notes += filter_overlaps(scene)
+    return scene
+
+
+def _read(path: Path, options: ImportOptions) -> Scene:
+    imported = format_of(path)
+    if imported is not None:
+        spec, notes = imported.read(path, options)
+        return Scene.from_spec(spec, notes)
+    return _load_rigid_ipc(path) if _is_rigid_ipc(path) else Scene.from_spec(read_scene(path), path=path)
 
 
 def _is_rigid_ipc(path: Path) -> bool:

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from abd.scene.fields import (
     LARGEST,
     AxisName,
+    Color,
     Count,
     Flag,
     Inertia,
     Number,
     Orientation,
     Pair,
+    PositiveNumber,
     Scale,
     Spec,
     Triple,
@@ -187,9 +190,18 @@ class BodySpec(Orientation):
     )
     motion: MotionSpec | None = entry(None, "prescribed motion of a kinematic body")
 
-    kappa: Number = entry(1e9, "near-rigidity stiffness, sensibly 1e7 to 1e11", unit="Pa", gt=0)
+    kappa: Literal["auto"] | PositiveNumber = entry(
+        "auto",
+        "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
+        "to them, so that they strain by 1e-5 at most; of others 1e9, more if their own forces or spin ask for it",
+        unit="Pa",
+    )
     elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
     material: str = entry("default", "name of a [[material]], for friction")
+    color: Color | None = entry(
+        None,
+        "for pictures: [red, green, blue] or with opacity, from 0 to 1, or a name or '#rrggbb'; default: its material's",
+    )
     group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
     world: Count = entry(0, "bodies of different worlds never meet", ge=0, le=LARGEST)
     repeat: RepeatSpec | None = entry(None, "copies on a grid")
@@ -203,10 +215,24 @@ class BodySpec(Orientation):
 
 
 class MaterialSpec(Spec):
-    """A material; pairs combine by the geometric mean, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
+    """A material; pairs combine by geometric means, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
 
     name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
     mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
+    rolling: Number = entry(
+        0.0, "of rolling resistance against itself: largest torque about the tangent plane over the normal force", unit="m", ge=0
+    )
+    spinning: Number = entry(
+        0.0, "of spinning resistance against itself: largest torque about the normal over the normal force", unit="m", ge=0
+    )
+    restitution: Number | None = entry(
+        None,
+        "speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep "
+        "what the step leaves, which is little",
+        ge=0,
+        le=1,
+    )
+    color: Color | None = entry(None, "of bodies that give none, as theirs")
 
 
 class MaterialPairSpec(Spec):
@@ -216,32 +242,74 @@ class MaterialPairSpec(Spec):
         ..., "names of two materials, the same one twice for itself"
     )
     mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
+    rolling: Number | None = entry(None, "coefficient of rolling resistance; default as that of mu", unit="m", ge=0)
+    spinning: Number | None = entry(None, "coefficient of spinning resistance; default as that of mu", unit="m", ge=0)
+    restitution: Number | None = entry(
+        None,
+        "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
+        "sqrt(e_a e_b) where both materials have one",
+        ge=0,
+        le=1,
+    )
     stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
     enabled: Flag = entry(True, "false: these materials pass through each other")
+
+
+class ContactFilterSpec(Spec):
+    """Bodies that pass through one another."""
+
+    bodies: list[str] = entry(..., "names of bodies; none of them collides with another one of them", min_length=2)
 
 
 class SolverSpec(Spec):
     """How a step is computed."""
 
     dt: Number = entry(0.01, "time step", unit="s", gt=0)
-    integrator: Literal["bdf1", "bdf2"] = entry("bdf1", "implicit Euler, or the second-order formula")
+    integrator: Literal["generalized_alpha", "bdf1", "bdf2"] = entry(
+        "generalized_alpha",
+        "second order, and implicit Euler where contacts, limits or ropes act; implicit Euler everywhere (bdf1); or the "
+        "second-order formula on chords, which brakes rotation (bdf2)",
+    )
+    spectral_radius: Number = entry(
+        0.7, "share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all", ge=0, le=1
+    )
     d_hat: Number | None = entry(
         None,
-        "distance at which contact begins to act; default 1e-3 of the scene's bounding-box diagonal, and at most 5 % of "
-        "that of a typical body",
+        "distance at which contact of every pair begins to act; default by pair: 0.4 % of the thinnest extent of the two "
+        "bodies (closed meshes: smallest side of the box about them; others: thickness or diameter), less for pairs that "
+        "start closer, until they have separated",
         unit="m",
         gt=0,
     )
     minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
     barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
-    contact_stiffness: Literal["auto"] | Annotated[Number, Field(gt=0)] = entry(
-        "auto", "stiffness of the barrier; J/m^2 for cubic", unit="J/m^4"
+    contact_set: Literal["minima", "ipc"] = entry(
+        "minima",
+        "what contact counts: every local minimum of distance once, however surfaces are cut into triangles, or all pairs "
+        "of primitives, as rigid-ipc does",
+    )
+    contact_stiffness: Literal["auto"] | PositiveNumber = entry(
+        "auto",
+        "stiffness of the barrier of every pair, J/m^2 for cubic; auto: by pair, from masses, gravity and loads of the two "
+        "bodies",
+        unit="J/m^4",
     )
     eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
+    stick: Literal["elastic", "viscous"] = entry(
+        "elastic",
+        "how contacts hold that do not slide: by a spring, stretched by at most eps_v dt, from where sticking began, so that "
+        "what rests stays; or by a viscous force, under which it creeps, by at most eps_v",
+    )
     friction_iterations: Count = entry(
         1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
     )
-    tolerance: Number = entry(1e-3, "largest speed of a vertex in the last Newton step", unit="m/s", gt=0)
+    tolerance: Number | None = entry(
+        None,
+        "largest speed of a vertex in the last Newton step; default: 1e-3, but 3.2e-4 to 9.6e-4 of sqrt(g L), L the median "
+        "length of the bodies, and at most 1e-4 L per step: 1e-3 for bodies of 0.1 m to 1 m",
+        unit="m/s",
+        gt=0,
+    )
     tolerance_relative: Number | None = entry(
         None, "tolerance as a multiple of the scene's bounding-box diagonal, instead of `tolerance`", unit="1/s", gt=0
     )
@@ -252,14 +320,16 @@ class SolverSpec(Spec):
         gt=0,
     )
     max_newton: Count = entry(100, "Newton iterations per step", ge=1)
-    retries: Count = entry(4, "how often a failed step is halved before the run stops", ge=0, le=20)
+    retries: Count = entry(8, "how often a failed step is halved before the run stops", ge=0, le=20)
     linear_solver: Literal["auto", "direct", "pcg"] = entry(
         "auto", "factorisation (direct), conjugate gradients (pcg), or by size and structure"
     )
     linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)
-    joint_tolerance: Number = entry(
-        1e-8,
-        "residual that the nonlinear rows of exact joints may keep after a step, m or rad; linear ones hold to 1e-9",
+    joint_tolerance: Number | None = entry(
+        None,
+        "residual that the nonlinear rows of exact joints may keep after a step; default 1e-8 rad, and 1e-8 of the length "
+        "of the smaller body; linear ones hold to 1e-9 of half of it",
+        unit="m or rad",
         gt=0,
     )
     kinematic_block: Literal["fail", "lag"] = entry(
@@ -280,6 +350,29 @@ class OutputSpec(Spec):
     frames: Count | None = entry(None, "number of steps; default 100", ge=1)
     duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
     every: Count = entry(1, "write every so many steps", ge=1)
+    contacts: bool = entry(False, "write points of contact and their forces, at /contacts of the trajectory")
+
+
+class CameraSpec(Spec):
+    """Where pictures, films and views of this scene are taken from; what is not given is found, so that everything shows.
+
+    The camera stands at `position`, or as far from the target as it takes, in the direction of the two angles.
+    """
+
+    position: Vector | None = entry(None, "where it stands", unit="m")
+    target: Vector | None = entry(None, "point in the middle of the picture", unit="m")
+    azimuth_deg: Number = entry(-60.0, "direction from the target to the camera about z; 0 is +x", unit="deg")
+    elevation_deg: Number = entry(16.0, "the same above the x-y plane", unit="deg", ge=-90, le=90)
+    zoom: Number = entry(1.0, "1: everything fits into the picture", gt=0)
+    fov_deg: Number = entry(38.0, "field of view from the lower to the upper edge", unit="deg", gt=1, lt=150)
+    follow: str | None = entry(None, "name of a body that stays in the middle")
+    orbit_deg: Number = entry(0.0, "how far a film turns about the target from its start to its end", unit="deg")
+
+    @model_validator(mode="after")
+    def _not_into_itself(self) -> CameraSpec:
+        if self.position is not None and self.position == self.target:
+            raise PydanticCustomError("camera", "position and target are the same point")
+        return self
 
 
 class SceneSpec(Spec):
@@ -289,8 +382,10 @@ class SceneSpec(Spec):
     gravity: Vector = entry((0.0, 0.0, -9.81), "gravity", unit="m/s^2")
     solver: SolverSpec = entry(SolverSpec(), "solver settings")
     output: OutputSpec = entry(OutputSpec(), "length of the run")
+    camera: CameraSpec = entry(CameraSpec(), "where pictures are taken from")
     material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
+    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")

@@ -18,14 +18,13 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joints.link_graph import connected_labels, joined_components, members
 from abd.model import WORLD, Kind, Model
-from abd.scene.intersections import Survey, Surveyor, Way
+from abd.scene.intersections import DIGITS, Survey, Surveyor, Way
 
 ROUNDS = 12
 LEAST_SHARE = 1e-2
 """Share of the gap below which there counts as no room."""
 PREFERENCE = 1e3
 """Worth of the whole share s over the displacement of one group by one gap."""
-_DIGITS = 64.0 * np.finfo(float).eps
 
 
 def set_apart(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Way]]:
@@ -126,7 +125,7 @@ def _solve(
     first, second = (np.array([getattr(way, name) for way in ways], dtype=int) for name in ("first", "second"))
     u, gap = np.array([way.direction for way in ways]), np.array([way.gap for way in ways])
     u[np.abs(u) < 1e-9] = 0.0
-    wanted = np.maximum(surveyor.rounding(first, second), _DIGITS * extent)
+    wanted = np.maximum(surveyor.rounding(first, second), DIGITS * extent)
     matrix = _matrix(u, groups.label[first], groups.label[second], groups.free)
     # unknowns that no row ties together, such as the axes of a lattice, are found by themselves
     rows, columns = matrix.nonzero()

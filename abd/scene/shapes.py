@@ -54,7 +54,7 @@ def round_segment(length: float) -> RawMesh:
 def cylinder(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:
     """Cylinder along z about the origin, both ends closed; `length` [m] is the full length."""
     half = length / 2.0
-    return _revolve([(-half, radius), (half, radius)], -half, half, segments)
+    return revolved([(-half, radius), (half, radius)], -half, half, segments)
 
 
 def capsule(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:
@@ -64,10 +64,10 @@ def capsule(radius: float, length: float, segments: int = 32) -> tuple[np.ndarra
     upper = [(length / 2.0 + radius * np.sin(angle), radius * np.cos(angle)) for angle in latitude]
     lower = [(-height, around) for height, around in reversed(upper)]
     end = length / 2.0 + radius
-    return _revolve(lower + upper, -end, end, segments)
+    return revolved(lower + upper, -end, end, segments)
 
 
-def _revolve(rings: list[tuple[float, float]], bottom: float, top: float, segments: int):
+def revolved(rings: list[tuple[float, float]], bottom: float, top: float, segments: int):
     """Surface of revolution about z through rings (height, radius) from below to above, closed by two poles."""
     angle = 2.0 * np.pi * np.arange(segments) / segments
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)

@@ -70,6 +70,6 @@ def _no_room(model: Model, stuck: list, when: str) -> list[Problem]:
             f"'{names[first]}' touches '{names[second]}'{more} {when}, and there is no room to set them apart",
             key=f"body.{names[first]}",
             value=0.0,
-            remedy="leave a gap between them, or keep them from colliding (group, material pair, joint)",
+            remedy="leave a gap between them, or keep them from colliding (contact filter, group, material pair, joint)",
         )
     ]

@@ -32,11 +32,11 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
     lines = [
         f"{key} = {_value(value, explicit)}" for key, value in _fields(spec, explicit) if key in ("name", "gravity")
     ]
-    for key in ("solver", "output"):
+    for key in ("solver", "output", "camera"):
         fields = _fields(getattr(spec, key), explicit)
         if fields:
             lines += ["", f"[{key}]", *_lines(fields, explicit)]
-    for key in ("material", "material_pair", "body", "joint", "coupling"):
+    for key in ("material", "material_pair", "body", "contact_filter", "joint", "coupling"):
         for item in getattr(spec, key):
             lines += ["", f"[[{key}]]", *_item_lines(key, item, explicit)]
     return "\n".join(lines).lstrip("\n") + "\n"

@@ -204,10 +204,17 @@ def axes_value(value: Any) -> Any:
 
 
 def color_value(value: Any) -> Any:
-    """Three or four numbers from 0 to 1."""
+    """Three or four numbers from 0 to 1: red, green, blue and opacity; a name of CSS or '#rrggbb' stands for four."""
+    if isinstance(value, str):
+        from matplotlib.colors import to_rgba
+
+        try:
+            return tuple(float(item) for item in to_rgba(value))
+        except ValueError as error:
+            raise PydanticCustomError("color", "is no name of a color in CSS, and not of the form '#rrggbb'") from error
     items = sequence(value)
     if items is None or len(items) not in (3, 4) or not all(is_number(x) and 0.0 <= x <= 1.0 for x in items):
-        raise PydanticCustomError("color", "should be three or four numbers from 0 to 1")
+        raise PydanticCustomError("color", "should be three or four numbers from 0 to 1, or a name or '#rrggbb'")
     return tuple(float(item) for item in items)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.solver.progress import island_of, no_decrease
+from abd.solver.progress import no_decrease
 
 ROUNDING = 1e-15
 DOUBTFUL = 1e-9
@@ -53,7 +53,7 @@ def search(
         alpha[rising] *= 0.5
     stuck = rising & ~small
     if stuck.any():
-        raise no_decrease(HALVINGS, island_of(backend, np.where(stuck, np.abs(slope), -1.0)))
+        raise no_decrease(backend, HALVINGS, stuck, slope)
     alpha[rising] = 0.0
     change, _ = backend.try_step(alpha)
     backend.accept()

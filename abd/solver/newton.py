@@ -13,35 +13,46 @@ converged, or sleep, stand still meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from abd.errors import StepFailure
 from abd.solver.caution import Caution
 from abd.solver.forcing import Forcing
+from abd.solver.lagging import changed, least_change
 from abd.solver.line_search import search
-from abd.solver.progress import Progress, island_of, not_converged
+from abd.solver.progress import Progress, not_converged
 from abd.solver.resident import minimise_resident
 
 BALANCED_LAGGINGS = 30
 """Laggings after which ``friction_iterations = -1`` gives up as not converged."""
 
 
-def minimise(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:
+def minimise(
+    backend,
+    settings,
+    h: float,
+    stiffness,
+    progress: Progress,
+    tolerance: float,
+    watch: Callable[[], None] | None = None,
+) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
     Args:
         backend: holds the iterate.
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.solver.stiffness`).
-        linearized: the iterate's gradient and blocks are there already.
+        tolerance: largest velocity of a full step [m/s].
+        watch: called with every iterate from which another one follows; what it raises ends the minimisation.
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
     exact, rubbing = backend.system.has_exact, backend.system.has_friction
-    tolerance = settings.friction_tolerance if backend.friction.count or rubbing else settings.tolerance
     if backend.iteration is not None:
-        minimise_resident(backend, settings, h, tolerance, stiffness, progress, linearized)
+        minimise_resident(backend, settings, h, tolerance, stiffness, progress, watch)
         return
     islands = backend.islands
     forcing, caution = Forcing(settings.linear_tolerance), Caution(islands.count)
@@ -49,11 +60,10 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
     converged = backend.asleep()
     if converged.all():
         return
-    if not linearized:
-        # once with all bodies: those that sleep keep blocks that can be factorised
-        with progress.time("assembly"):
-            backend.linearize()
-        linearized = True
+    # once with all bodies: those that sleep keep blocks that can be factorised
+    with progress.time("assembly"):
+        backend.linearize()
+    linearized = True
     for _ in range(settings.max_newton):
         backend.settle(converged)
         if not linearized:
@@ -103,12 +113,13 @@ def minimise(backend, settings, h: float, stiffness, progress: Progress, lineari
             backend.settle(converged)
             backend.update_multipliers()
             linearized = False
+        if watch is not None:
+            watch()
         if stiffness.after_iteration(backend, alpha, moving):
             converged &= ~islands.paired
             linearized = False
     still_open = error[near & moving].max(initial=0.0) if exact else 0.0
-    where = island_of(backend, np.where(moving, speed, -1.0))
-    raise not_converged(settings.max_newton, still_open, speed[moving].max(), tolerance, where)
+    raise not_converged(backend, settings.max_newton, still_open, np.where(moving, speed, -1.0), tolerance)
 
 
 def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:
@@ -124,19 +135,47 @@ def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: f
     return moved
 
 
-def solve_step(backend, settings, h: float, stiffness, progress: Progress, linearized: bool = False) -> None:
-    """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say."""
-    minimise(backend, settings, h, stiffness, progress, linearized)
+def solve_step(
+    backend,
+    settings,
+    h: float,
+    stiffness,
+    progress: Progress,
+    loaded: bool = False,
+    watch: Callable[[], None] | None = None,
+) -> bool:
+    """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
+    one, once more where contacts were made or loaded in the step (`abd.solver.lagging`).
+
+    Args:
+        loaded: whether the step before was lagged once more; watch: as `minimise` has it.
+
+    Returns:
+        whether this one was.
+    """
+    rubs = settings.friction_tolerance
+    tolerance = rubs if backend.friction.count or backend.system.has_friction else settings.tolerance
+    minimise(backend, settings, h, stiffness, progress, tolerance, watch)
     if not backend.friction.enabled:
-        return
+        return False
     wanted = settings.friction_iterations
+    if wanted == 1:
+        least = least_change(settings, h, loaded)
+        loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
+        if loaded:
+            if rubs < tolerance:
+                minimise(backend, settings, h, stiffness, progress, rubs, watch)
+            backend.lag_friction()
+            minimise(backend, settings, h, stiffness, progress, rubs, watch)
+        return loaded
     for _ in range((wanted if wanted > 0 else BALANCED_LAGGINGS) - 1):
         backend.lag_friction()
         before = progress.newton
-        minimise(backend, settings, h, stiffness, progress)
+        minimise(backend, settings, h, stiffness, progress, rubs, watch)
         if wanted < 0 and progress.newton <= before + 1:
-            return
+            return False
     if wanted < 0:
         raise StepFailure(
             "not_converged", f"friction and contact forces did not balance within {BALANCED_LAGGINGS} laggings"
         )
+    return False

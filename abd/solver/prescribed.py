@@ -26,6 +26,10 @@ REACHED = 1e-3
 """Share of a step's displacement that may be missing when the way to the target is not free (as in rigid-ipc)."""
 
 
+ROOM, CLOSE = 0.5, 0.05
+"""Shares of a tight gap that a body leaves on its way to its target, and on the last part of it, within the tolerance."""
+
+
 class Prescribed:
     """The k kinematic bodies of a model.
 
@@ -52,20 +56,21 @@ class Prescribed:
         return np.array([affine_state(motions[int(body)](time)) for body in self.bodies]).reshape(-1, 12)
 
     def minimise(
-        self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, minimise_step
-    ) -> None:
+        self, backend, start: np.ndarray, goals: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
+        minimise_step,
+    ) -> None:  # fmt: skip
         """Run `minimise_step` until every target is reached, to what the contacts in its way allow.
 
         Args:
             start, goals: (k, 12) states at the beginning of the step and prescribed for its end.
             nominal: (k,) distance the prescribed motion itself covers in the step; resolution: what the step's
-                tolerance lets a body miss [m].
+                tolerance lets a body miss [m]; unit: the pull that a step begins with (`Scheme.pull`).
 
         Raises:
             StepFailure: ``blocked``, naming the bodies and what is missing [m].
         """
         n, bodies = len(self.pace), self.bodies
-        lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), 1.0
+        lp, lA, pull = np.zeros((n, 3)), np.zeros((n, 3, 3)), unit
         closest, idle = np.inf, 0
         travel = np.maximum(_missing(goals, start), 1e-12)
         if self.may_lag:
@@ -73,11 +78,12 @@ class Prescribed:
             pace, behind = np.maximum(self.pace[bodies], nominal), travel > 1e-9
             self.pace = self.pace.copy()
             self.pace[bodies] = pace
-            pull = float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
+            pull = unit * float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
             backend.set_pull(pull, lp, lA)
         enough = np.maximum(REACHED * travel, resolution)
+        near = False
         for _ in range(ROUNDS):
-            self._close(backend, goals)
+            self._close(backend, goals, CLOSE if near else ROOM)
             minimise_step()
             q = backend.read_prescribed()
             missing = _missing(goals, q)
@@ -85,7 +91,11 @@ class Prescribed:
             open_ones = bodies[far]
             if (missing[far] <= enough[far]).all():
                 self.late = open_ones[:0]
-                return
+                if near or self.may_lag or not far.any():
+                    return
+                # what is missing is within the tolerance; once more, it may take all but a little of a tight gap
+                near = True
+                continue
             remaining = float(missing.max())
             idle = idle + 1 if remaining > STALLED * closest else 0
             if idle == PATIENCE:
@@ -97,7 +107,7 @@ class Prescribed:
             delta = (q - goals)[far]
             lp[open_ones] -= pull * weight * delta[:, :3]
             lA[open_ones] -= (pull * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
-            pull = min(2.0 * pull, 1e4)
+            pull = min(2.0 * pull, 1e4 * unit)
             backend.set_pull(pull, lp, lA)
             backend.evaluate()
         names = tuple(self.model.bodies.names[b] for b in open_ones)
@@ -116,16 +126,16 @@ class Prescribed:
         """(k,) distances between the targets for `time` and for `time` + h."""
         return _missing(self.goals(time + h), self.goals(time))
 
-    def _close(self, backend, goals: np.ndarray) -> None:
+    def _close(self, backend, goals: np.ndarray, room: float) -> None:
         """Set bodies on their targets where the arc to them is free, and hold them there.
 
-        A move that would take more than half of a tight gap is left to the next rounds: a barrier squeezed by a body
-        that is held has no way out.
+        A move that would leave less than a share `room` of a tight gap is left to the next rounds: a barrier squeezed by a
+        body that is held has no way out.
         """
         far = self.bodies[_missing(goals, backend.read_prescribed()) > 0.0]
-        if len(far) and not self._move(backend, far) and len(far) > 1:
+        if len(far) and not self._move(backend, far, room) and len(far) > 1:
             for body in far:
-                self._move(backend, body)
+                self._move(backend, body, room)
         # an arc ends within rounding of its goal
         reached = _missing(goals, backend.read_prescribed()) <= 1e-14 * (1.0 + np.abs(goals).max(axis=1))
         held = self._marked(self.bodies[reached])
@@ -139,18 +149,23 @@ class Prescribed:
         marks[chosen] = True
         return marks
 
-    def _move(self, backend, chosen: np.ndarray) -> bool:
+    def _move(self, backend, chosen: np.ndarray, room: float) -> bool:
         """Move the chosen bodies along their arcs to their goals, if that leaves room; returns whether it did."""
-        alpha = backend.follow_velocity(1.0, self._marked(chosen))
+        alpha = backend.follow_velocity(self._marked(chosen))
         if not (alpha == 1.0).all():
             return False
-        roomy = 0.5 * min(backend.smallest_gap(), backend.d_hat)
+        roomy = room * min(_closest(backend), 1.0)
         backend.try_step(alpha)
         backend.accept()
-        if backend.smallest_gap() >= roomy:
+        if _closest(backend) >= roomy:
             return True
         backend.accept()
         return False
+
+
+def _closest(backend) -> float:
+    """Smallest gap at the iterate, in activations."""
+    return float(backend.island_gaps().min(initial=np.inf))
 
 
 def _missing(goals: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -37,32 +37,31 @@ class _Timer:
         self.stages[self.stage] = self.stages.get(self.stage, 0.0) + perf_counter() - self.begin
 
 
-def not_converged(iterations: int, still_open: float, speed: float, tolerance: float, where: str) -> StepFailure:
+def not_converged(backend, iterations: int, still_open: float, speed: np.ndarray, tolerance: float) -> StepFailure:
     """That the iterations did not suffice.
 
     Args:
         still_open: largest residual of the exact joints over its tolerance, of islands that would have converged but for
             them; 0 without such.
-        speed: largest vertex speed that the next step would give; tolerance: both [m/s]; where: in which island.
+        speed: (islands,) largest vertex speeds that the next step would give, negative of those that have converged;
+            tolerance: both [m/s].
     """
+    failed = (speed >= 0.0)[backend.islands.host]
     if still_open > 1.0:
-        return StepFailure(
-            "joints", f"exact joints stay {still_open:.3g} times above their tolerance after {iterations} steps"
-        )
-    return StepFailure(
-        "not_converged",
-        f"{iterations} Newton iterations left a vertex speed of {speed:.3g} m/s (tolerance {tolerance:.3g}) {where}",
-    )
+        message = f"exact joints stay {still_open:.3g} times above their tolerance after {iterations} steps"
+        return StepFailure("joints", message, islands=failed)
+    message = f"{iterations} Newton iterations left a vertex speed of {speed.max():.3g} m/s (tolerance {tolerance:.3g})"
+    return StepFailure("not_converged", f"{message} {_island_of(backend, speed)}", islands=failed)
 
 
-def no_decrease(halvings: int, where: str) -> StepFailure:
-    """That the line search found no lower energy; where: in which island."""
-    return StepFailure(
-        "line_search", f"no decrease of the energy along the Newton direction in {halvings} halvings {where}"
-    )
+def no_decrease(backend, halvings: int, stuck: np.ndarray, slope: np.ndarray) -> StepFailure:
+    """That the line search found no lower energy in islands that are `stuck` (islands,), whose slopes are `slope`."""
+    where = _island_of(backend, np.where(stuck, np.abs(slope), -1.0))
+    message = f"no decrease of the energy along the Newton direction in {halvings} halvings {where}"
+    return StepFailure("line_search", message, islands=stuck[backend.islands.host])
 
 
-def island_of(backend, speed: np.ndarray) -> str:
+def _island_of(backend, speed: np.ndarray) -> str:
     """Where the island of the largest speed (islands,) is."""
     members = np.flatnonzero(backend.islands.host == int(speed.argmax()))
     name = backend.model.bodies.names[int(members[0])]

@@ -6,12 +6,20 @@ more where the candidate list had to be renewed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from abd.solver.forcing import LOOSEST
-from abd.solver.progress import Progress, island_of, not_converged
+from abd.solver.progress import Progress, not_converged
 
 
 def minimise_resident(
-    backend, settings, h: float, tolerance: float, stiffness, progress: Progress, linearized: bool
+    backend,
+    settings,
+    h: float,
+    tolerance: float,
+    stiffness,
+    progress: Progress,
+    watch: Callable[[], None] | None = None,
 ) -> None:
     """As `minimise`, with the tolerance [m/s] that holds.
 
@@ -20,13 +28,14 @@ def minimise_resident(
     """
     iteration, tightest = backend.iteration, settings.linear_tolerance
     with progress.time("iterations"):
-        if not iteration.begin(tolerance, h, tightest, max(LOOSEST, tightest), not linearized):
+        if not iteration.begin(tolerance, h, tightest, max(LOOSEST, tightest)):
             return
         for _ in range(settings.max_newton):
             status = iteration.run(progress)
             if not status.moving:
                 return
+            if watch is not None:
+                watch()
             if stiffness.adapt(backend, status.gap, status.least):
                 iteration.restiffen()
-        speed = iteration.speeds(h)
-        raise not_converged(settings.max_newton, status.open, speed.max(), tolerance, island_of(backend, speed))
+        raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)

@@ -1,9 +1,9 @@
 """Where a step starts: on the arc that the velocities lead along, as far as collisions allow.
 
 A stiff body's energy is a narrow curved valley; Newton from q_n, or from the stretched inertial target, crawls along
-it (formulation.md section 2). Bodies start at ``p = pt + c h^2 f/m``, ``A = exp(h [w]) A_n``, where that lowers the
-energy. Bodies in contact, and those joined to them, would be squeezed against their support by the force term: they
-are tried without it, and then left where they are.
+it (formulation.md section 2). Bodies start where their free motion and the forces that they remember, or external ones,
+lead (`abd.backends.numpy_motion.Target`), where that lowers the energy. Bodies in contact, and those joined to them,
+would be squeezed against their support by the force term: they are tried without it, and then left where they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 
 
-def start(backend, h: float, touching: np.ndarray, ripe: np.ndarray) -> None:
+def start(backend, touching: np.ndarray, ripe: np.ndarray) -> None:
     """Move the iterate from q_n to the start.
 
     Args:
@@ -22,16 +22,16 @@ def start(backend, h: float, touching: np.ndarray, ripe: np.ndarray) -> None:
     """
     gentle = np.select([ripe, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
     if backend.start is not None:
-        backend.start.run(h, gentle, bool(touching.any()), ripe)
+        backend.start.run(gentle, bool(touching.any()), ripe)
         return
-    alpha = backend.follow_velocity(h, gentle)
+    alpha = backend.follow_velocity(gentle)
     backend.sleep(ripe)
     backend.evaluate()
     backend.lag_friction()
     falls = _falls(backend, alpha)
     if not falls.all() and touching.any():
         gentle = np.where(touching & ~falls[backend.islands.host], STAY, gentle)
-        alpha = backend.follow_velocity(h, gentle)
+        alpha = backend.follow_velocity(gentle)
         falls = _falls(backend, alpha)
     if not falls.all():
         backend.try_step(np.where(falls, alpha, 0.0))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 
 import numpy as np
 
-from abd.backends.memory import memory_watched
+from abd.contact.pair_law import OwnLaws
+from abd.contact.path import axial, rotation_vectors
 from abd.energies import Figures
-from abd.errors import OutOfMemory, StepFailure
+from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
 from abd.joints.laws import SLOTS
@@ -19,16 +21,25 @@ from abd.joints.link_graph import joined_components
 from abd.joints.redundancy import open_by
 from abd.joints.system import JointMemory
 from abd.model import Kind, Model
-from abd.solver.integrators import scheme
+from abd.potentials import free_motion
+from abd.potentials.sticking import Anchors
+from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
+from abd.solver.restitution import Restitution, Strikes
+from abd.solver.retries import Retries
 from abd.solver.sleep import Sleep
 from abd.solver.start import start
+from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
-from abd.solver.ways import NotFree, Pieces, prove_free
+from abd.solver.strain import AGAIN, SAID, strain_warning
+from abd.solver.ways import NotFree
 from abd.state import State
 
 _log = logging.getLogger(__name__)
+
+STEADY = 0.5
+"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.solver.integrators`)."""
 
 
 @dataclass(frozen=True)
@@ -48,53 +59,119 @@ class Work:
             self.friction + figures.friction_work,
         )
 
+    def plus(self, after: Work, before: Work) -> Work:
+        """With what has been done between two others."""
+        pairs = ((getattr(one, field.name) for one in (self, after, before)) for field in fields(self))
+        return Work(*(own + (last - first) for own, last, first in pairs))
+
+
+class Struck(Exception):
+    """An iterate shows contacts that act on bodies of a smooth step.
+
+    Attributes:
+        bodies: (n,) bool, those and what is joined to them.
+    """
+
+    def __init__(self, bodies: np.ndarray):
+        super().__init__()
+        self.bodies = bodies
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
+
+    energy: float = 0.0
+    contacts: int = 0
+    smallest_gap: float = np.inf
+
 
 class Stepper:
     """Advances a `State` by frames on a backend, where the state lives.
 
-    A step that fails is halved, at most `settings.retries` times; 2^k substeps make the frame. One whose way is not free is
-    taken in pieces of their own (`abd.solver.ways`). What the host is asked for
-    is read when it is asked for, and kept until the next step.
+    A step that fails is halved, at most `settings.retries` times, and one whose way is not free is taken in pieces
+    (`abd.solver.ways`), by the islands that failed (`abd.solver.retries`). What the host is asked for is read when it is
+    asked for, and kept until the next step.
 
     Attributes:
+        opening: contacts of the state that no step led to, before the first step.
         loads: forces and torques (n, 3) of a (sub)step, from its end [s] and its length [s]; None for those of the last one.
         work: done so far; figures: of the last (sub)step, None before the first.
+        touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
+            the last step, and all that are joined to them.
+        stepped: the present state is what a step led to, whose contacts are still listed.
+        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
+        absent: (n,) bool, bodies that take no part in the present (sub)step.
     """
 
     def __init__(self, model: Model, backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
         self.stiffness = ContactStiffness(model)
-        self.prescribed, self.sleep = Prescribed(model), Sleep(model)
+        self.prescribed, self.sleep, self.restitution = Prescribed(model), Sleep(model), Restitution(model)
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
+        self.dynamic = model.bodies.kind == Kind.DYNAMIC
+        self.jointed = np.zeros(len(model.bodies), dtype=bool)
+        ends = JointList.of(model.joints).bodies
+        self.jointed[ends[ends >= 0]] = True
+        self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
-        self.work, self.figures = Work(), None
+        self.retries = Retries(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
-        self.warned_of_turning = False
-        self.restore(state)
+        self.reset(state)
 
     @property
     def joints(self):
         """The joint system at work (`abd.joints.system`)."""
         return self.backend.system
 
+    def reset(self, state: State) -> None:
+        """Begin in a state, as one that was made of it does."""
+        self.work, self.figures, self.opening = Work(), None, Opening()
+        self.rebounded = self.absent = self.nobody
+        self.warned_of_turning, self.bearable_strain = False, SAID
+        self.restore(state)
+
     def restore(self, state: State) -> None:
         """Continue from a state."""
         n = len(self.model.bodies)
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
-        self.contact_stiffness, self.smallest_gap = state.contact_stiffness, state.smallest_gap
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.loaded = bool(state.extra.get("loaded", np.zeros(1))[0])
+        self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
+        self.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
-        self.backend.load_state(state.q, state.qd, previous_q, previous_qd)
+        forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
+        self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
+        self._restore_laws(state)
         self.backend.recall_solver(state.extra)
+        self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
+        self.stepped = False
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
+
+    def _restore_laws(self, state: State) -> None:
+        """The own laws of pairs; found from the positions where no step led there."""
+        saved, backend = state.extra, self.backend
+        if "law_key" in saved:
+            backend.set_own_laws(OwnLaws(*(saved[f"law_{name}"].copy() for name in ("key", "activation", "factor"))))
+            return
+        backend.set_own_laws(OwnLaws())
+        backend.list_standing()
+        laws = starting_laws(self.model, backend.pair_law, backend.near_contacts(state.q), state.q)
+        if len(laws):
+            backend.set_own_laws(laws)
+            backend.list_standing()
+        self.opening = Opening(*backend.contact_figures())
+        if self.opening.contacts:
+            self.touching = self._drawn_along(backend.touching() != 0)
+        backend.abandon()
 
     def _forget(self) -> None:
         """What the host holds of the state is not so any more."""
@@ -110,6 +187,19 @@ class Stepper:
     def qd(self) -> np.ndarray:
         """(n, 12) velocities after the last (sub)step."""
         return self._read_state()[1]
+
+    @contextmanager
+    def listed(self) -> Iterator[bool]:
+        """While the contacts of the present state are listed: by the last step, or, where no step led to it, for the time
+        being; tells whether it was a step."""
+        if self.stepped:
+            yield True
+            return
+        self.backend.list_standing()
+        try:
+            yield False
+        finally:
+            self.backend.abandon()
 
     def _read_state(self) -> tuple[np.ndarray, np.ndarray]:
         if self._state is None:
@@ -130,6 +220,15 @@ class Stepper:
         if self._previous is None:
             self._previous = self.backend.read_previous()
         return self._previous
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray, h: float) -> None:
+        """Other states and velocities (n, 12) before the last step, now one of h [s]; those that impacts have given other
+        velocities come from free fall."""
+        if self.settings.integrator == "bdf2" and self.rebounded.any():
+            q, qd = q.copy(), qd.copy()
+            self._fall_back(q, qd, self.rebounded, h)
+        self.backend.set_previous(q, qd)
+        self._previous = None
 
     @property
     def memory(self) -> JointMemory:
@@ -174,7 +273,8 @@ class Stepper:
             p=saved["joint_parameters"].reshape(-1, SLOTS).copy(),
             stiffness=saved["joint_stiffness"].reshape(-1, 3).copy(),
             shift=saved["joint_shift"].reshape(-1, 3).copy(),
-            ch2=float(saved["joint_ch2"][0]),
+            ch2=saved["joint_ch2"].copy(),
+            linear_ch2=saved["joint_linear_ch2"].copy(),
         )
 
     def opening_laws(self) -> Applied:
@@ -191,12 +291,18 @@ class Stepper:
             previous_q=self.previous_q.copy(),
             previous_qd=self.previous_qd.copy(),
             previous_h=self.previous_h,
-            contact_stiffness=self.contact_stiffness,
-            smallest_gap=self.smallest_gap,
             extra={
                 "touching": self.touching.astype(np.int32),
+                "loaded": np.array([self.loaded], dtype=np.int32),
+                "acting": self.acting.astype(np.int32),
+                "remembers": self.remembers.copy(),
+                "forces": self.backend.read_forces().ravel(),
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
+                **self.backend.friction.read_anchors().saved(),
+                "law_key": self.backend.pair_law.own.key.copy(),
+                "law_activation": self.backend.pair_law.own.activation.copy(),
+                "law_factor": self.backend.pair_law.own.factor.copy(),
                 "joint_reference": self.memory.reference.copy(),
                 "joint_history": self.memory.history.ravel().copy(),
                 "joint_multiplier": self.memory.multiplier.copy(),
@@ -205,7 +311,8 @@ class Stepper:
                 "joint_parameters": self.applied.p.ravel().copy(),
                 "joint_stiffness": self.applied.stiffness.ravel().copy(),
                 "joint_shift": self.applied.shift.ravel().copy(),
-                "joint_ch2": np.array([self.applied.ch2]),
+                "joint_ch2": self.applied.ch2.copy(),
+                "joint_linear_ch2": self.applied.linear_ch2.copy(),
                 **self.backend.solver_memory(),
             },
         )
@@ -219,125 +326,225 @@ class Stepper:
         begin = perf_counter()
         progress = Progress()
         try:
-            substeps = self._go(self.settings.dt, self.settings.retries, progress)
+            substeps = self.retries.advance(self.settings.dt, self.settings.retries, progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
             raise
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
-    def _go(self, h: float, retries: int, progress: Progress) -> int:
-        """Substeps with free ways that make h; where they fail, the state is as before."""
-        pieces, saved, work, substeps = Pieces(h, self.settings.dt), None, self.work, 0
-        try:
-            while pieces.left:
-                try:
-                    substeps += self._advance(pieces.length, retries, progress)
-                    pieces.free()
-                except NotFree as refusal:
-                    progress.refused_ways += 1
-                    if saved is None:
-                        saved = self.state()
-                    if not pieces.shorten(refusal.share):
-                        raise
-        except StepFailure:
-            if saved is not None:
-                self.restore(saved)
-                self.work = work
-            raise
-        return substeps
-
-    def _advance(self, h: float, retries: int, progress: Progress) -> int:
-        """Substeps that make h, or one whose way is not free; where they fail, the state is as before."""
-        kept = self._before_trying()
-        try:
-            self._try(h, progress)
-            return 1
-        except StepFailure as failure:
-            self._take_back(*kept)
-            if retries == 0 or failure.reason in ("blocked", "limits", "memory", "passed"):
-                raise
-        saved, work = self.state(), self.work
-        try:
-            first = self._go(0.5 * h, retries - 1, progress)
-            return first + self._go(0.5 * h, retries - 1, progress)
-        except StepFailure:
-            self.restore(saved)
-            self.work = work
-            raise
-
-    def _try(self, h: float, progress: Progress) -> None:
-        try:
-            with memory_watched(self.backend.device.name):
-                self._substep(h, progress)
-        except OutOfMemory as error:
-            raise StepFailure("memory", str(error)) from error
-
-    def _before_trying(self) -> tuple[dict, np.ndarray, JointMemory | None]:
-        """What a (sub)step changes even if it fails, for `_take_back`: none of it is as large as the state."""
+    def before_trying(self) -> tuple[dict, np.ndarray, bool, JointMemory | None, OwnLaws]:
+        """What a (sub)step changes even if it fails, for `take_back`: none of it is as large as the state."""
         memory = self.memory.copy() if self.joints.followers else None
-        return self.backend.solver_memory(), self.prescribed.pace, memory
+        return self.backend.solver_memory(), self.prescribed.pace, self.loaded, memory, self.backend.pair_law.own
 
-    def _take_back(self, solver: dict, pace: np.ndarray, memory: JointMemory | None) -> None:
+    def take_back(
+        self, solver: dict, pace: np.ndarray, loaded: bool, memory: JointMemory | None, own: OwnLaws
+    ) -> None:
         """Give up a (sub)step that failed."""
+        self.stepped = False
         self.backend.abandon()
+        self.backend.set_own_laws(own)
         self.backend.recall_solver(solver)
-        self.prescribed.pace = pace
+        self.prescribed.pace, self.loaded = pace, loaded
         if memory is not None:
             self.joints.face(self.previous_q)
             self.memory = memory
 
-    def _substep(self, h: float, progress: Progress) -> None:
-        backend, settings = self.backend, self.settings
-        rule = scheme(settings.integrator, h, self.previous_h)
+    def leave_out(self, absent: np.ndarray) -> None:
+        """Bodies (n,) bool that take no part in the next (sub)steps; what becomes of them there means nothing."""
+        self.absent = absent
+        self.backend.leave_out(absent)
+
+    def substep(self, h: float, progress: Progress) -> None:
+        """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain.
+
+        Raises:
+            StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
+        """
+        settings = self.settings
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            self.backend.set_loads(*loads)
+        rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
+        struck = self.acting | self._whirling(h) | self.absent
+        while True:
+            mode = self.modes(rule, struck)
+            kept = self.before_trying()
+            late = self._solve(rule, mode, progress)
+            if not late.any():
+                break
+            self.take_back(*kept)
+            struck = struck | late
+        with progress.time("way"):
+            found = self.backend.free_way(h)
+        if len(found):
+            raise NotFree(found, self.model.bodies.names, h)
+        with progress.time("end"):
+            self._finish(h, mode)
+
+    def _whirling(self, h: float) -> np.ndarray:
+        """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
+        joined to them."""
+        bound = np.inf if self.figures is None else self.figures.fastest
+        if (
+            self.settings.integrator != "generalized_alpha"
+            or not self.jointed.any()
+            or h * bound < STEADY / np.sqrt(2.0)
+        ):
+            return self.nobody  # |L| / J_mid is at most twice the angular velocity
+        A, Ad = (one[self.jointed, 3:].reshape(-1, 3, 3) for one in (self.q, self.qd))
+        inertia = free_motion.inertia(A, self.model.bodies.moment[self.jointed])
+        L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
+        middle = np.linalg.eigvalsh(inertia)[:, 1]
+        whirling = self.nobody.copy()
+        whirling[self.jointed] = h * np.linalg.norm(L, axis=1) > STEADY * middle
+        return self._drawn_along(whirling)
+
+    def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
+        if rule.chord:
+            return np.full(len(struck), Mode.SMOOTH)
+        smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
+        dissipative = struck | (self.settings.integrator == "bdf1")
+        return np.where(self.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+
+    def jump(self, bodies: np.ndarray) -> None:
+        """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
+        that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
+        jumping = np.zeros(len(self.dynamic), dtype=bool)
+        jumping[bodies] = True
+        self.remembers[self._drawn_along(jumping) & (self.remembers > 1)] = 0
+
+    def _struck(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
+        smooth = self._smooth(mode)
+        if not smooth.any():
+            return self.nobody
+        return smooth & self._drawn_along((self.backend.touching() != 0) | self.backend.limited())
+
+    def _smooth(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies whose step a contact makes another one."""
+        if self.settings.integrator != "generalized_alpha":
+            return self.nobody
+        return self.dynamic & (mode != Mode.DISSIPATIVE)
+
+    def _watch(self, mode: np.ndarray) -> Callable[[], None] | None:
+        """Ends a minimisation whose iterate shows that it has to be begun again with other modes: contacts alone, which
+        act in the end where they act on the way."""
+        smooth = self._smooth(mode)
+        if not smooth.any():
+            return None
+
+        def watch() -> None:
+            late = smooth & self._drawn_along(self.backend.touching() != 0)
+            if late.any():
+                raise Struck(late)
+
+        return watch
+
+    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
+        """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
+        it has to be taken again. Those that the way to Newton's start or its iterates show are found before its end."""
+        backend, settings, h = self.backend, self.settings, rule.h
         ch2 = rule.c * h * h
         prescribed = self.prescribed
-        goals = prescribed.goals(self.time + h) if prescribed.any else None
-        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
-            backend.set_loads(*loads)
-        kappa = self.stiffness.begin(backend, self.contact_stiffness, ch2)
+        goals = self._goals(h) if prescribed.any else None
+        self.stiffness.begin()
         with progress.time("start"):
-            backend.begin(rule.weights, ch2, settings.eps_v * rule.beta * h, goals, kappa)
+            backend.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
             began = backend.read_prescribed() if prescribed.any else None
             self._begin_joints(ch2, h)
-            start(backend, h, self.touching, self.sleep.ripe(self.joints))
-            linearized = self.stiffness.balance(backend, self.smallest_gap) and not prescribed.any
+            start(backend, self.touching, self.sleep.ripe(self.joints))
+            late = self._struck(mode)
+        if late.any():
+            return late
+
+        loaded, watch = self.loaded, self._watch(mode)
 
         def minimise_step() -> None:
-            solve_step(backend, settings, h, self.stiffness, progress, linearized)
+            self.loaded = solve_step(backend, settings, h, self.stiffness, progress, loaded, watch)
 
         try:
             if prescribed.any:
                 nominal = prescribed.nominal(self.time, h)
-                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, minimise_step)
+                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
+        except Struck as struck:
+            return struck.bodies
         except StepFailure as failure:
+            late = self._struck(mode)
+            if late.any():
+                return late
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
-        with progress.time("way"):
-            prove_free(backend, self.model.bodies.names, h)
-        with progress.time("end"):
-            self._finish(h)
+        return self._struck(mode)
 
-    def _finish(self, h: float) -> None:
+    def _goals(self, h: float) -> np.ndarray:
+        """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""
+        bodies = self.prescribed.bodies
+        return np.where(self.absent[bodies, None], self.q[bodies], self.prescribed.goals(self.time + h))
+
+    def _finish(self, h: float, mode: np.ndarray) -> None:
         """Make the iterate the new state."""
         backend = self.backend
+        limited = backend.limited()
         backend.finish()
+        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
         self._forget()
+        self.stepped = True
+        self.rebounded = self.nobody
+        rebound = self._rebound(h) if self.restitution.enabled else None
         self.figures = backend.figures()
+        if rebound is not None:
+            self._begin_from(*rebound, h)
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
-        self.contact_stiffness, self.smallest_gap = self.stiffness.value, self.figures.smallest_gap
         self.sleep.observe(backend, h)
         self._warn_of_turning(h)
+        self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
+        self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
+        self.stiffness.end(backend, h)
+
+    def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Give the velocities what impacts give back (`Restitution.rebound`)."""
+        backend = self.backend
+        impulses = backend.contact_impulses()
+        if not len(impulses[0]):
+            return None
+        before, after = backend.read_previous(), backend.read_state()
+        rebound = self.restitution.rebound(Strikes.of(*impulses, after[0]), before, after, h)
+        if rebound is not None:
+            backend.set_velocity(rebound[0])
+        return rebound
+
+    def _begin_from(self, velocity: np.ndarray, struck: np.ndarray, friction: float, h: float) -> None:
+        """What bodies (b,) that impacts gave other velocities (n, 12) remember, and the work of friction in the impacts [J].
+
+        bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
+        """
+        self.figures = replace(self.figures, friction_work=self.figures.friction_work + friction)
+        self.rebounded = self.nobody.copy()
+        self.rebounded[struck] = True
+        if self.settings.integrator == "bdf2":
+            q, qd = self.backend.read_previous()
+            self._fall_back(q, qd, self.rebounded, h)
+            self.backend.set_previous(q, qd)
+
+    def _fall_back(self, q: np.ndarray, qd: np.ndarray, chosen: np.ndarray, h: float) -> None:
+        """Set the rows (n, 12) of the chosen bodies to where, h [s] ago, free fall would have led to their present state."""
+        now, velocity = self.backend.read_state()
+        gravity = self.settings.gravity
+        q[chosen], qd[chosen] = now[chosen] - h * velocity[chosen], velocity[chosen]
+        q[chosen, :3], qd[chosen, :3] = q[chosen, :3] + 0.5 * h * h * gravity, qd[chosen, :3] - h * gravity
 
     def _drawn_along(self, touching: np.ndarray) -> np.ndarray:
         """(n,) bool, dynamic bodies that touch something, and all that are joined to one."""
-        mobile = touching & (self.model.bodies.kind == Kind.DYNAMIC)
+        mobile = touching & self.dynamic
         drawn = np.zeros(self.component_count, dtype=bool)
         drawn[self.components[mobile]] = True
         return drawn[self.components]
@@ -365,13 +572,21 @@ class Stepper:
         return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"
 
     def _warn_of_turning(self, h: float) -> None:
-        """Say once that a body turns by more than 1 rad in a step: it shrinks along the way, and friction sees chords."""
+        """Say once that a body turns by more than 1 rad in a step: forces and contacts see the ends of its way alone, and on
+        chords it is braked."""
         if self.warned_of_turning or h * self.figures.fastest < 1.0:
-            return  # |W - W^T| / 2 is at most |dA/dt| where A is close to a rotation
-        A, Ad = self.q[:, 3:].reshape(-1, 3, 3), self.qd[:, 3:].reshape(-1, 3, 3)
-        W = Ad @ A.transpose(0, 2, 1)
-        turn = 0.5 * h * np.linalg.norm(W - W.transpose(0, 2, 1), axis=(1, 2)) / np.sqrt(2.0)
+            return  # |dA/dt|_F is sqrt(2) times the angular velocity of a rigid body, and on chords 1.2 times at 1 rad
+        A, before = (q[:, 3:].reshape(-1, 3, 3) for q in (self.q, self.previous_q))
+        rate = np.linalg.norm(axial(self.qd[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)), axis=1)
+        turned = np.linalg.norm(rotation_vectors(A @ before.transpose(0, 2, 1)), axis=1)
+        turn = np.maximum(h * rate, turned)
         if turn.max() > 1.0:
             self.warned_of_turning = True
             body = self.model.bodies.names[int(turn.argmax())]
             _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())
+
+    def _warn_of_strain(self) -> None:
+        """Say that a body is not rigid, and again where the strain has grown much since."""
+        if (strain := self.figures.orthogonality_error) > self.bearable_strain:
+            self.bearable_strain = AGAIN * strain
+            _log.warning("%s", strain_warning(self.model, self.q))

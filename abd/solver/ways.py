@@ -4,6 +4,7 @@ The iterates of a minimisation never cross, but they may walk around one another
 behind it. So when a (sub)step has converged, the arcs from the old state to the new one (`abd.contact.path.between`) are
 proven free by conservative advancement. Where they are not, the (sub)step is taken again, shorter: up to the first
 collision found, and where that is at once a quarter of it. What was proven is kept, and the next attempt is longer again.
+Only the islands do so whose way is not free (`abd.solver.retries`).
 
     attempt 1   |--------------------------------------x--------|   not free beyond x
     attempt 2   |--------------------------------------|            free, kept
@@ -13,6 +14,10 @@ collision found, and where that is at once a quarter of it. What was proven is k
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
 
 from abd.errors import StepFailure
 
@@ -24,20 +29,42 @@ SHORTER = 4
 """What a (sub)step that begins in a collision is divided by."""
 LONGER = 8
 """How much longer than the last one that was free a (sub)step may be, where one of this frame was not."""
+STRAINED = 0.5
+"""Share of a way that bends too much to be proven (`cuda_kernels.ways`) after which the step is tried to end."""
+
+
+@dataclass(frozen=True)
+class NotProven:
+    """Pairs of bodies (k, 2) whose way is proven free up to a share (k,) of it only; a body whose own way bends too much to
+    be proven is a pair with itself."""
+
+    share: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def nobody(cls) -> NotProven:
+        """All is free."""
+        return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
+
+    def __len__(self) -> int:
+        return len(self.share)
 
 
 class NotFree(StepFailure):
-    """A (sub)step whose way is not free; `share` of it is."""
+    """A (sub)step of h [s] whose way is not free for some pairs."""
 
-    def __init__(self, share: float, bodies: tuple[str, ...], h: float):
-        names = " and ".join(f"'{name}'" for name in bodies) or "a body that is strained by more than half"
+    def __init__(self, found: NotProven, names: list[str], h: float):
+        first = found.pairs[int(found.share.argmin())]
+        bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
+        who = " and ".join(f"'{name}'" for name in bodies)
+        who = who if len(bodies) > 1 else f"{who}, which is strained by more than half"
         super().__init__(
             "passed",
-            f"{names}: the way of a substep of {h:.3g} s is not proven free of collisions, which was halved {HALVINGS} "
+            f"{who}: the way of a substep of {h:.3g} s is not proven free of collisions, which was halved {HALVINGS} "
             "times; take a smaller solver.dt",
             bodies=bodies,
         )
-        self.share = share
+        self.found = found
 
 
 class Pieces:
@@ -50,7 +77,6 @@ class Pieces:
     def __init__(self, h: float, dt: float):
         self.left = self.next = max(1, round(h / dt * 2**HALVINGS))
         self.tick = h / self.left
-        self.refused = False
 
     @property
     def length(self) -> float:
@@ -64,20 +90,8 @@ class Pieces:
 
     def shorten(self, share: float) -> bool:
         """The way of the substep is free up to a share of it only; False if it cannot be shorter."""
-        self.refused = True
         if self.next == 1:
             return False
         ahead = min(int(share * self.next), self.next - 1)
         self.next = ahead if CLOSE * ahead >= self.next else max(1, self.next // SHORTER)
         return True
-
-
-def prove_free(backend, names: list[str], h: float) -> None:
-    """Prove the way of a (sub)step of h [s] that has converged.
-
-    Raises:
-        NotFree: it is not free, or could not be proven so.
-    """
-    share, bodies = backend.free_way(h)
-    if share < 1.0:
-        raise NotFree(share, tuple(names[body] for body in bodies), h)

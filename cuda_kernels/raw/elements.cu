@@ -7,6 +7,7 @@
 
 struct Elements {
     const int* item;
+    const int* part;
     const double* f;
     const double* K;
     const double* Y_i;

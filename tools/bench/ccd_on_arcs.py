@@ -71,8 +71,8 @@ class Follower:
 
     def arcs(self) -> dict[str, np.ndarray]:
         """Fields of the arcs along the velocities."""
-        backend, h = self.backend, self.simulation.model.settings.dt
-        backend.follow_velocity(h, np.ones(backend.n, dtype=int))
+        backend = self.backend
+        backend.follow_velocity(np.ones(backend.n, dtype=int))
         return {name: backend.device.read(getattr(backend.path, name)) for name in FIELDS}
 
     def follow(self, fields: dict[str, np.ndarray]) -> tuple[float, int, np.ndarray]:

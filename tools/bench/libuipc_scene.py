@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from families.mechanism import WORLD, Mechanism
 
+from abd.contact.pair_law import widest_activation
 from abd.model import Kind, Model, affine_matrices
 
 STRENGTH = 100.0
@@ -162,7 +163,7 @@ def configuration(uipc, model: Model, converged: bool) -> dict:
     config["gravity"] = [[float(g)] for g in settings.gravity]
     config["integrator"]["type"] = settings.integrator
     config["contact"]["enable"] = int((model.bodies.mesh >= 0).any())
-    config["contact"]["d_hat"] = settings.d_hat
+    config["contact"]["d_hat"] = widest_activation(model)
     config["contact"]["friction"]["enable"] = int((model.materials.mu > 0.0).any())
     config["contact"]["eps_velocity"] = settings.eps_v
     if converged:

@@ -41,6 +41,7 @@ from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
 from abd.bench import WARM_UP, advance, solver_facts, table  # noqa: E402
+from abd.contact.pair_law import widest_activation  # noqa: E402
 from abd.model import Kind, Model, affine_matrices  # noqa: E402
 
 MECHANISMS = {"chain": chain, "ladder": ladder, "net": net}
@@ -113,7 +114,7 @@ def smallest_gap(model: Model, transforms: np.ndarray) -> float | None:
     surface = ipctk.CollisionMesh(points, ipctk.edges(triangles), triangles)
     surface.can_collide = ipctk.make_vertex_patches_filter(owner.astype(np.int32))
     near = ipctk.NormalCollisions()
-    near.build(surface, points, model.settings.d_hat)
+    near.build(surface, points, widest_activation(model))
     gaps = [float(np.sqrt(near.compute_minimum_distance(surface, points)))] if len(near) else []
     moving = points[(model.bodies.kind == Kind.DYNAMIC)[owner]]
     for *normal, offset in model.bodies.plane.tolist():
@@ -189,7 +190,7 @@ def quality(model: Model, mechanism, seconds: list[float], transforms: np.ndarra
         "opening": opened,
         "height": float(transforms[-1, 2, 3]),
         "last_body": last,
-        "d_hat": model.settings.d_hat,
+        "d_hat": widest_activation(model),
         "mass": float(np.median(model.bodies.mass[model.bodies.kind == Kind.DYNAMIC])),
     }
 
@@ -240,7 +241,7 @@ def matched_resistance(options, scene: str, size: float, known: dict) -> float:
     if not (model.bodies.mesh >= 0).any() or options.backend == "none":
         return float(np.sqrt(low * high))
     dynamic = model.bodies.kind == Kind.DYNAMIC
-    mass, d_hat = float(np.median(model.bodies.mass[dynamic])), model.settings.d_hat
+    mass, d_hat = float(np.median(model.bodies.mass[dynamic])), widest_activation(model)
     if (mass, d_hat) in known:
         return known[mass, d_hat]
     goal = apart("abd", options, "cube", mass, SETTLING, 0.0, d_hat).get("gap")

@@ -1,0 +1,177 @@
+"""`abd render`: pictures and films of a run."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tomllib
+from pathlib import Path
+
+from abd.errors import AbdError
+
+KINDS = ("mp4", "gif", "png")
+
+
+class RenderError(AbdError):
+    """A wrong argument."""
+
+    exit_status = 2
+
+
+def add(commands) -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser(
+        "render",
+        help="make a film or a picture of a run, without a display",
+        description="Make a film or a picture of a run on the processor alone: no display, no driver. A picture is of one "
+        "frame; a film runs through the run in its own time, each picture the nearest frame.",
+    )
+    parser.add_argument("run", metavar="RUN", help="directory of a run")
+    parser.add_argument("--to", choices=KINDS, help="kind of the file [what --out ends with, else mp4]")
+    parser.add_argument("--out", metavar="FILE", help="where to [RUN/film.mp4, film.gif, or frame-K.png]")
+    parser.add_argument("--frame", type=int, metavar="K", help="of a picture, negative from the end [-1]")
+    parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="in pixels [1280x720]")
+    camera_arguments(parser)
+    parser.add_argument(
+        "--orbit",
+        type=float,
+        nargs="?",
+        const=360.0,
+        metavar="DEG",
+        help="turn about the target through the film [360]",
+    )
+    parser.add_argument("--fps", type=_positive, default=30.0, metavar="N", help="pictures per second [30]")
+    parser.add_argument("--speed", type=_positive, default=1.0, metavar="X", help="0.25 is four times slower [1]")
+    parser.add_argument("--no-joints", dest="joints", action="store_false", help="leave out joints, ropes and springs")
+    parser.add_argument("--no-contacts", dest="contacts", action="store_false", help="leave out contact forces")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    parser.set_defaults(command=render)
+
+
+def camera_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--camera` and `--follow`."""
+    parser.add_argument(
+        "--camera",
+        default="",
+        metavar="KEYS",
+        help="values of the scene's table camera, as in 'azimuth_deg=-40, zoom=1.5, target=[0, 0, 1]'; see `abd schema`",
+    )
+    parser.add_argument("--follow", metavar="BODY", help="keep a body in the middle")
+
+
+def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = None):
+    """The camera of a scene with what the command line says instead.
+
+    Args:
+        saved: the scene's table, `text`: keys and values as in TOML, between commas.
+
+    Raises:
+        SceneError: unknown keys or values.
+    """
+    from abd.pictures.camera import View
+    from abd.scene.schema import CameraSpec
+    from abd.scene.tables import table
+
+    try:
+        given = tomllib.loads(f"camera = {{ {text} }}")["camera"]
+    except tomllib.TOMLDecodeError as error:
+        raise RenderError(f"--camera {text!r}: {error}; write KEY=VALUE, KEY=VALUE with values as in TOML") from error
+    given |= {"follow": follow} if follow is not None else {}
+    given |= {"orbit_deg": orbit} if orbit is not None else {}
+    spec = table(CameraSpec, "camera", {**saved, **given})
+    return View(
+        spec.position, spec.target, spec.azimuth_deg, spec.elevation_deg, spec.zoom, spec.fov_deg, spec.follow or "",
+        spec.orbit_deg,
+    )  # fmt: skip
+
+
+def render(arguments) -> int:
+    """Run the command."""
+    from abd.io.trajectory import Trajectory
+
+    kind = _kind(arguments)
+    if arguments.frame is not None and kind != "png":
+        raise RenderError(f"--frame is for pictures: use --to png, not {kind}")
+    with Trajectory(arguments.run) as trajectory:
+        return _render(arguments, kind, trajectory)
+
+
+def _render(arguments, kind: str, trajectory) -> int:
+    import numpy as np
+
+    from abd.pictures.cast import Recorded
+    from abd.pictures.films import Film, Studio, frames_of, write_film, write_picture
+
+    view = view_of(trajectory.camera, arguments.camera, arguments.follow, arguments.orbit)
+    film = Film(view, arguments.size, arguments.fps, arguments.speed, arguments.joints, arguments.contacts)
+    run, folder = Recorded(trajectory), trajectory.path.parent
+    frame = -1 if arguments.frame is None else arguments.frame
+    if not -len(run) <= frame < len(run):
+        raise RenderError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
+    frames = np.array([range(len(run))[frame]]) if kind == "png" else frames_of(run.time, film)
+    studio = Studio(run, film, frames)
+    target = (
+        Path(arguments.out)
+        if arguments.out
+        else folder / (f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}")
+    )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "png":
+        write_picture(target, studio.draw(run.moment(int(frames[0]))))
+    elif arguments.quiet:
+        write_film(target, studio, frames, kind)
+    else:
+        _with_progress(lambda told: write_film(target, studio, frames, kind, told), len(frames))
+    if not studio.shown:
+        print(
+            "note: nothing of the scene is in the picture: leave out the position or the target of the camera",
+            file=sys.stderr,
+        )
+    if not arguments.quiet:
+        print(target)
+    return 0
+
+
+def _with_progress(work, count: int) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("picture"),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=30),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("", total=count)
+        work(lambda done: progress.update(task, completed=done))
+
+
+def _kind(arguments) -> str:
+    suffix = Path(arguments.out).suffix.lower().lstrip(".") if arguments.out else ""
+    if arguments.to is None:
+        if arguments.out and suffix not in KINDS:
+            raise RenderError(f"--out {arguments.out}: say --to {', --to '.join(KINDS)}, or end the name so")
+        return suffix or ("mp4" if arguments.frame is None else "png")
+    return arguments.to
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, times, height = text.partition("x")
+    if not (
+        times and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192
+    ):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x720, each from 16 to 8192")
+    return int(width), int(height)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value

@@ -1,0 +1,140 @@
+"""`abd view`: a run or a scene in the browser."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import time
+from pathlib import Path
+
+from abd.commands.render import camera_arguments, view_of
+from abd.errors import AbdError
+
+
+class ViewError(AbdError):
+    """Nothing that can be shown."""
+
+    exit_status = 2
+
+
+def add(commands) -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser(
+        "view",
+        help="show a run or a scene in the browser",
+        description="Show a run, or how a scene begins, in the browser. `abd run SCENE --view` shows a run as it goes.",
+    )
+    parser.add_argument("source", metavar="RUN|SCENE", help="directory of a run; or path, or name of a shipped scene")
+    parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and end")
+    parser.add_argument(
+        "--fps", type=float, default=30.0, metavar="N", help="most pictures per second of that file [30]"
+    )
+    camera_arguments(parser)
+    server_arguments(parser)
+    parser.set_defaults(command=view)
+
+
+def server_arguments(parser) -> None:
+    """Where the page is served."""
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 shows it to the network [127.0.0.1]"
+    )
+    parser.add_argument("--port", type=int, default=8080, help="the first free one from this on [8080]")
+
+
+def serve(host: str, port: int):
+    """A server for browsers.
+
+    Raises:
+        MissingLibrary: viser is not installed.
+    """
+    from abd.optional import required
+
+    viser = required("viser", "view", "viser", "a view in the browser")
+    with contextlib.redirect_stdout(io.StringIO()):
+        return viser.ViserServer(host=host, port=port, verbose=False)
+
+
+def view(arguments) -> int:
+    """Run the command."""
+    from abd.io.trajectory import Trajectory, trajectory_path
+
+    source = Path(arguments.source)
+    if trajectory_path(source).is_file() and trajectory_path(source).suffix == ".h5":
+        with Trajectory(source) as trajectory:
+            return _view_run(arguments, trajectory)
+    return _view_scene(arguments)
+
+
+@contextlib.contextmanager
+def live(scene, port: int):
+    """An observer that shows a run of a scene as it goes, while the context lasts."""
+    from abd.viewer.live import LiveView
+
+    server = serve("127.0.0.1", port)
+    try:
+        print(f"http://{server.get_host()}:{server.get_port()}", file=sys.stderr, flush=True)
+        yield LiveView(server, view_of(scene.camera.model_dump(exclude_defaults=True), "", None))
+    finally:
+        server.stop()
+
+
+def _view_run(arguments, trajectory) -> int:
+    from abd.pictures.cast import Recorded
+    from abd.viewer.page import write_page
+    from abd.viewer.player import Player
+
+    run = Recorded(trajectory)
+    seen = _checked(view_of(trajectory.camera, arguments.camera, arguments.follow), run.cast)
+    server = serve(arguments.host, arguments.port)
+    try:
+        if arguments.html:
+            path = Path(arguments.html)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            count = write_page(server, run, seen, path, arguments.fps)
+            print(f"{path}: {count} of {len(run)} frames, {path.stat().st_size / 2**20:.1f} MiB")
+            return 0
+        player = Player(server, run, seen)
+        try:
+            return _until_stopped(server)
+        finally:
+            player.close()
+    finally:
+        server.stop()
+
+
+def _view_scene(arguments) -> int:
+    from abd.pictures.cast import of_model
+    from abd.scene.scene import load
+    from abd.viewer.stage import Stage
+
+    if arguments.html:
+        raise ViewError(f"--html is for runs, and '{arguments.source}' is none: run the scene first")
+    scene = load(arguments.source)
+    cast, moment = of_model(scene.started())
+    seen = _checked(view_of(scene.camera.model_dump(exclude_defaults=True), arguments.camera, arguments.follow), cast)
+    server = serve(arguments.host, arguments.port)
+    try:
+        Stage(server, cast, seen, [moment]).show(moment)
+        return _until_stopped(server)
+    finally:
+        server.stop()
+
+
+def _checked(seen, cast):
+    if seen.follow:
+        try:
+            cast.index(seen.follow)
+        except KeyError as error:
+            raise ViewError(str(error.args[0])) from error
+    return seen
+
+
+def _until_stopped(server) -> int:
+    print(f"http://{server.get_host()}:{server.get_port()}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    try:
+        while True:
+            time.sleep(3600.0)
+    except KeyboardInterrupt:
+        return 0

@@ -1,0 +1,138 @@
+"""What contacts do in one state: gradients of the contact potential and of lagged friction, point by point.
+
+Forces are minus the derivatives of the energies that the step minimised, so that those on one body and those on the other
+cancel, and at a converged state they balance all other loads. With the contact set of local minima
+(`abd.contact.minima`) some distances count negatively, where faces meet in a valley: so may a single point's force; their
+sum over the pair does not. Nearly parallel edges exert a couple besides; it is part of the wrench of the pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.contact.candidates import Candidates, contacts
+from abd.contact.minima import find_minima
+from abd.contact.pair_law import PairLaw
+from abd.contact.pairs import Pairs
+from abd.contact.surfaces import Surfaces
+from abd.contact.topology import Topology
+from abd.model import Model
+from abd.potentials.contact import FIRST, ContactParameters, closest, contact_elements
+from abd.potentials.elements import body_gradient
+from abd.potentials.friction import f1_over_y
+from abd.potentials.rolling import RUB
+
+
+@dataclass(frozen=True)
+class Pressing:
+    """c points at which bodies press on one another.
+
+    Attributes:
+        pair: (c, 2) bodies i, j; point: (c, 3) midway between the two surfaces [m]; normal: (c, 3) from j to i; gap: (c,) [m].
+        force: (c, 3) on i [N]; on_i, on_j: (c, 12) generalized forces on both, couples of parallel edges included.
+    """
+
+    pair: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    force: np.ndarray
+    on_i: np.ndarray
+    on_j: np.ndarray
+
+
+@dataclass(frozen=True)
+class Rubbing:
+    """l points at which bodies rub, as frozen in the last Newton iterations of a step.
+
+    Attributes:
+        pair: (l, 2) bodies i, j; kind: (l,) what is resisted (`abd.potentials.rolling`): but for `RUB` these are couples.
+        point: (l, 3) of the material of i [m]; load: (l,) mu times the normal force [N].
+        force: (l, 3) on i [N]; slip: (l, 3) of i against j over the step [m]; on_i, on_j: (l, 12) generalized forces.
+    """
+
+    pair: np.ndarray
+    kind: np.ndarray
+    point: np.ndarray
+    load: np.ndarray
+    force: np.ndarray
+    slip: np.ndarray
+    on_i: np.ndarray
+    on_j: np.ndarray
+
+
+class ContactForces:
+    """The definitions for one scene; what belongs to its surfaces is made once."""
+
+    def __init__(self, model: Model):
+        self.model, self.surfaces = model, Surfaces.of(model)
+        self.topology = None if model.settings.contact_set == "ipc" else Topology.of(model, self.surfaces)
+
+    def pressing(self, law: PairLaw, pairs: Pairs, found: Candidates, q: np.ndarray) -> Pressing:
+        """The contacts of candidates that act in the state q (n, 12)."""
+        listed = contacts(self.model, self.surfaces, pairs, found)
+        parts = listed
+        if self.topology is not None:
+            minima = find_minima(self.surfaces, self.topology, pairs, found, listed)
+            parts = minima.contacts
+        i, j = parts.first.astype(np.int64), parts.second.astype(np.int64)
+        activation = law.activation(i, j)
+        rule = ContactParameters(law.stiffness(i, j, activation, parts.xi), activation, law.barrier)
+        weights = None if self.topology is None else minima.weights(q, rule)
+        x = parts.positions(q)
+        elements = contact_elements(x, parts, rule, weights=weights)
+        source, place = np.unique(elements.source, return_inverse=True)
+        on_i, on_j = np.zeros((2, len(source), 12))
+        for total, f, Y in ((on_i, elements.f_i, elements.Y_i), (on_j, elements.f_j, elements.Y_j)):
+            np.add.at(total, place, -body_gradient(f, Y))
+        parts, near = parts[source], closest(x[source], parts[source])
+        distance = np.sqrt(near.D)
+        toward_first = near.r / distance[:, None]
+        side = np.where(parts.flipped, -1.0, 1.0)[:, None]
+        at_first = np.einsum("mk,mki->mi", FIRST[parts.stencil] * near.w, x[source])
+        gap, radius = distance - parts.xi, self.model.bodies.radius
+        inner = radius[parts.first.astype(np.int64)] + 0.5 * (gap + self.model.settings.minimum_separation)
+        pair = np.stack([parts.first, parts.second], axis=1).astype(np.int64)
+        return Pressing(
+            pair=np.where(parts.flipped[:, None], pair[:, ::-1], pair),
+            point=at_first - inner[:, None] * toward_first,
+            normal=side * toward_first,
+            gap=gap,
+            force=on_i[:, :3],
+            on_i=on_i,
+            on_j=on_j,
+        )
+
+
+def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float) -> Rubbing:
+    """Forces of lagged friction in the state q (n, 12).
+
+    Args:
+        pair: (l, 2); kind: (l,) what is resisted; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates, 0 on a
+            half-space; share: (l, 3) stretch at the beginning of the step, of eps; load: (l,) mu lambda [N].
+        rest: (n, 12) reference of slips; eps: slip below which friction counts as static [m].
+    """
+    i, j = pair.T
+    moved = _points(q - rest, i, Y_i) - _points(q - rest, j, Y_j)
+    u = moved - np.einsum("li,li->l", moved, n)[:, None] * n
+    stretch = u + eps * share
+    force = -(load * f1_over_y(np.linalg.norm(stretch, axis=1), eps))[:, None] * stretch
+    on_i, on_j = body_gradient(force, Y_i), body_gradient(-force, Y_j)
+    rubs = (kind == RUB)[:, None]
+    # arms resist turning: they push nothing, and are nowhere
+    return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * u, on_i, on_j)
+
+
+def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """(l, 3) ``y0 p + A Y`` of the bodies (l,)."""
+    return Y[:, :1] * q[body, :3] + np.einsum("lij,lj->li", q[body, 3:].reshape(-1, 3, 3), Y[:, 1:])
+
+
+def wrenches(forces: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(k, 6) forces [N] and torques about the centres of mass [N m] of generalized forces (k, 12) on bodies in the states q
+    (k, 12): torques are twice the axial vectors of ``F A^T``."""
+    B = forces[:, 3:].reshape(-1, 3, 3) @ q[:, 3:].reshape(-1, 3, 3).transpose(0, 2, 1)
+    torque = np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
+    return np.concatenate([forces[:, :3], torque], axis=1)

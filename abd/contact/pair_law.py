@@ -1,0 +1,169 @@
+"""Where contact of two bodies begins to act, and how strong it is: from the two bodies alone.
+
+Contact of bodies i and j acts below a gap of a, their *activation*. Its force follows one law at every scale,
+
+    f = F phi(gap / a),    kappa_c = F / (a (a + 2 xi)^2)    (F / a for the cubic barrier)
+
+where phi, the slope of the barrier, vanishes at 1 and grows without bound towards 0. The activation is the smaller one of
+the two bodies' own, a fixed share of the thinnest extent of each. The force is what accelerates the reduced mass of the two
+by some times the acceleration that has to be resisted: gravity, what the loads on a body give it, or what turns its
+velocity around within its size. None of this knows the step, nor what else is in the scene.
+
+``solver.d_hat`` and ``solver.contact_stiffness``, where they are given, hold for all pairs. A pair may have a law of its
+own (`OwnLaws`): another activation, since it started closer than that, and a multiple of the force, since it carries more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from abd.model import Kind, Mesh, Model
+
+D_HAT_SHARE = 0.004
+"""Activation of a body over its thinnest extent."""
+FORCE_SHARE = 10.0
+"""F over the force that gives the reduced mass the acceleration to be resisted."""
+LARGEST = 1.25
+"""Activation of a pair over that of its bodies, at most: a body that starts just within its range is in balance there. A
+given d_hat is not exceeded."""
+
+
+@dataclass(frozen=True)
+class OwnLaws:
+    """Pairs whose law is their own, sorted by key.
+
+    Attributes:
+        key: (k,) int64, ``min n + max`` of the bodies of a pair among n bodies.
+        activation: (k,) [m]; factor: (k,) on the force.
+    """
+
+    key: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    activation: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def places(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the keys (m,), and whether they are there (m,)."""
+        if not len(self):
+            return np.zeros(len(key), dtype=int), np.zeros(len(key), dtype=bool)
+        at = np.minimum(np.searchsorted(self.key, key), len(self) - 1)
+        return at, self.key[at] == key
+
+    def __getitem__(self, rows: np.ndarray) -> OwnLaws:
+        """Those of a mask or of sorted indices."""
+        return OwnLaws(self.key[rows], self.activation[rows], self.factor[rows])
+
+
+class PairLaw:
+    """The law of all pairs of a model.
+
+    Attributes:
+        d_hat: (n,) activation of every body [m]; share, acceleration (n,) [m/s^2], lightness (n,) [1/kg]: what F follows
+            from; given: kappa_c for all pairs, 0 without; largest: activation of a pair over that of its bodies, at most.
+        own: laws of single pairs.
+    """
+
+    def __init__(self, model: Model):
+        bodies, settings = model.bodies, model.settings
+        extents = thinnest_extents(model)
+        self.n, self.barrier = len(bodies), settings.barrier
+        self.d_hat = activations(model, extents)
+        self.given = settings.contact_stiffness or 0.0
+        self.share, self.largest = FORCE_SHARE, LARGEST if settings.d_hat is None else 1.0
+        dynamic = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
+        self.lightness = np.where(dynamic, 1.0 / np.where(dynamic, bodies.mass, 1.0), 0.0)
+        gravity, speed = np.linalg.norm(settings.gravity), np.linalg.norm(bodies.qd[:, :3], axis=1)
+        loaded = np.linalg.norm(bodies.force, axis=1) * self.lightness
+        # at least what stops the speed that Newton's method may leave
+        least = settings.tolerance**2 / self.d_hat
+        size = np.where(np.isfinite(extents), extents, 1.0)
+        wanted = np.maximum.reduce([np.full(self.n, gravity), loaded, speed**2 / size, least])
+        self.acceleration = np.where(dynamic, wanted, 0.0)
+        self.own = OwnLaws()
+
+    def keys(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """(m,) keys of pairs of bodies."""
+        return np.minimum(i, j).astype(np.int64) * self.n + np.maximum(i, j)
+
+    def bodies_of(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,), (m,) the bodies of keys."""
+        return key // self.n, key % self.n
+
+    def regular(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """(m,) activations [m] that follow from the bodies."""
+        return np.minimum(self.d_hat[i], self.d_hat[j])
+
+    def reach(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """(m,) no less than the activations that the pairs have at any time [m]."""
+        return self.largest * self.regular(i, j)
+
+    def activation(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """(m,) gaps [m] below which bodies i and j act on one another."""
+        at, own = self.own.places(self.keys(i, j))
+        usual = self.regular(i, j)
+        return np.where(own, self.own.activation[at], usual) if len(self.own) else usual
+
+    def stiffness(self, i: np.ndarray, j: np.ndarray, a: np.ndarray, xi: np.ndarray) -> np.ndarray:
+        """(m,) kappa_c of bodies i and j for activations a and separations xi [m]."""
+        at, own = self.own.places(self.keys(i, j))
+        factor = np.where(own, self.own.factor[at], 1.0) if len(self.own) else 1.0
+        return factor * self.force(i, j, xi) / self.force_scale(a, xi)
+
+    def force(self, i: np.ndarray, j: np.ndarray, xi: np.ndarray) -> np.ndarray:
+        """(m,) F of bodies i and j [N], without the factor of their own."""
+        if self.given:
+            return self.given * self.force_scale(self.regular(i, j), xi)
+        acceleration = np.maximum(self.acceleration[i], self.acceleration[j])
+        return self.share * acceleration / (self.lightness[i] + self.lightness[j])
+
+    def force_scale(self, a: np.ndarray, xi: np.ndarray) -> np.ndarray:
+        """Force of a barrier of stiffness 1 over a function of gap / a."""
+        return a if self.barrier == "cubic" else a * (a + 2.0 * xi) ** 2
+
+
+def activations(model: Model, extents: np.ndarray) -> np.ndarray:
+    """(n,) activation of every body [m]: d_hat, or a share of its thinnest extent (n,).
+
+    Bodies that have none do not limit: theirs is the largest one of the others.
+    """
+    given = model.settings.d_hat
+    if given is not None:
+        return np.full(len(extents), float(given))
+    own = D_HAT_SHARE * extents
+    finite = np.isfinite(own)
+    moving = own[finite & (model.bodies.kind == Kind.DYNAMIC)]
+    most = moving.max() if len(moving) else 1e-3 * model.settings.diagonal
+    return np.where(finite, np.minimum(own, most), most)
+
+
+def thinnest_extents(model: Model) -> np.ndarray:
+    """(n,) thinnest extent of every body [m], infinite where it has none: of half-spaces, and of surfaces without thickness.
+
+    Closed meshes: the smallest side of the box about them, in their own frame or along the principal axes of their
+    vertices, whichever is smaller, and twice their radius. Shells, rods and points: twice their radius.
+    """
+    bodies = model.bodies
+    of_meshes = np.array([_thinnest(mesh) for mesh in model.meshes] + [np.inf])
+    solid = of_meshes[bodies.mesh]
+    thickness = 2.0 * bodies.radius
+    return np.where(np.isfinite(solid), solid + thickness, np.where(thickness > 0.0, thickness, np.inf))
+
+
+def _thinnest(mesh: Mesh) -> float:
+    """Smallest side of the box about a closed mesh [m]; infinite for others."""
+    x = mesh.vertices
+    if not mesh.closed or not len(mesh.triangles):
+        return np.inf
+    centered = x - x.mean(axis=0)
+    axes = np.linalg.eigh(centered.T @ centered)[1]
+    thinnest = min(np.ptp(x, axis=0).min(), np.ptp(centered @ axes, axis=0).min())
+    return float(thinnest) if thinnest > 0.0 else np.inf
+
+
+def widest_activation(model: Model) -> float:
+    """Largest activation that a pair of bodies may have [m]."""
+    return float(activations(model, thinnest_extents(model)).max(initial=0.0))

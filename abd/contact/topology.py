@@ -1,0 +1,231 @@
+"""What surrounds the edges and vertices of the meshes, and which of them can touch at all.
+
+The contact potential counts every local minimum of distance once (`abd.contact.minima`). For that it needs, of every
+edge and vertex of a surface, the targets around it, and constants of the rest shape:
+
+    edge weight     how convex an edge is: 0 where its two faces are flat or, on a closed mesh, concave; 1 from `SHARP` on
+                    and for edges of one face (the boundary of an open mesh), of none, or of more than two
+    vertex weight   the largest of its edges'; 1 for isolated points
+    vertex share    that over the sum of its edges' weights: what each of them carries of the vertex against codimensional
+                    edges; 0 for vertices that meet those themselves (`Surfaces.least`)
+
+A flat or concave edge, or vertex, is never the point of a surface that another body touches first. Vertices in one
+place count as one, and so do edges between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.contact.surfaces import Surfaces, least_dimension
+from abd.model import Mesh, Model
+
+FLAT = 1e-6
+"""Angle [rad] below which two faces are in one plane, up to rounding of their vertices."""
+SHARP = 0.05
+"""Angle [rad] from which on a convex edge has its whole weight."""
+SIDES = ((0, 1), (1, 2), (2, 0))
+"""Corners of the sides of a target."""
+PATTERNS = np.array([3, 6, 5])
+"""Which corners' weights are positive on a side of a target, as bits; ``1 << k`` at corner k, 7 inside."""
+SIDE_BIT, CORNER_BIT = 0, 3
+"""First bits of `Topology.owned`."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Neighbourhoods in all meshes side by side; indices of vertices, targets and edges are those of `Surfaces`.
+
+    Attributes:
+        vertex_weight, vertex_share: (V,); edge_weight: (E,).
+        edge_faced: (E,) whether an edge belongs to a triangle.
+        owned: (T,) bits of the sides (from `SIDE_BIT`) and corners (from `CORNER_BIT`) that a target speaks for: the first
+            target around each.
+        sides: (T, 3) side of a triangle at `SIDES`, -1 for other targets; corners: (T, 3) vertices, of those in one place
+            the first.
+        side_ends: (S, 2) its vertices; side_start: (S + 1,) where side_target and side_pattern of its triangles begin.
+        ring_start: (V + 1,) where ring_target and ring_pattern of the targets around a vertex begin.
+        spoke_start: (V + 1,) where spoke_end and spoke_extra begin: the other ends of sides that several triangles share,
+            and their number less one.
+    """
+
+    vertex_weight: np.ndarray
+    vertex_share: np.ndarray
+    edge_weight: np.ndarray
+    edge_faced: np.ndarray
+    owned: np.ndarray
+    sides: np.ndarray
+    corners: np.ndarray
+    side_ends: np.ndarray
+    side_start: np.ndarray
+    side_target: np.ndarray
+    side_pattern: np.ndarray
+    ring_start: np.ndarray
+    ring_target: np.ndarray
+    ring_pattern: np.ndarray
+    spoke_start: np.ndarray
+    spoke_end: np.ndarray
+    spoke_extra: np.ndarray
+
+    @classmethod
+    def of(cls, model: Model, surfaces: Surfaces) -> Topology:
+        """The neighbourhoods in a compiled scene."""
+        parts = [_of_mesh(mesh) for mesh in model.meshes] or [_of_mesh(_NOTHING)]
+        side_count = np.cumsum([0] + [len(part["side_ends"]) for part in parts])
+        shifts = {
+            "corners": surfaces.vertex_start,
+            "side_ends": surfaces.vertex_start,
+            "spoke_end": surfaces.vertex_start,
+            "side_target": surfaces.target_start,
+            "ring_target": surfaces.target_start,
+        }
+        joined = {}
+        for name in parts[0]:
+            values = [part[name] for part in parts]
+            if name == "sides":
+                values = [np.where(v >= 0, v + first, v) for v, first in zip(values, side_count, strict=False)]
+            elif name in shifts:
+                values = [v + first for v, first in zip(values, shifts[name], strict=False)]
+            joined[name] = np.concatenate(values)
+        for name in ("side", "ring", "spoke"):
+            joined[f"{name}_start"] = np.concatenate([[0], np.cumsum(joined.pop(f"{name}_count"))]).astype(np.int64)
+        return cls(**joined)
+
+
+_NOTHING = Mesh("nothing", *(np.zeros(shape, dtype=int) for shape in ((0, 3), (0, 3), (0, 2), (0, 2), 0)))
+
+
+def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
+    """The parts of `Topology` of one mesh, with counts for starts and local indices."""
+    count = len(mesh.vertices)
+    isolated = np.zeros(count, dtype=bool)
+    isolated[mesh.points.astype(np.int64)] = True
+    same = _first_in_place(mesh.vertices, isolated)
+    triangles = same[mesh.triangles.reshape(-1, 3).astype(np.int64)]
+    wires = same[mesh.codim_edges.reshape(-1, 2).astype(np.int64)]
+    points = mesh.points.reshape(-1).astype(np.int64)
+    faces, targets = len(triangles), len(triangles) + len(wires) + len(points)
+
+    corners = np.sort(triangles[:, SIDES].reshape(-1, 2), axis=1)
+    ends, side = _unique_pairs(corners, count)
+    order = np.argsort(side, kind="stable")
+    shared = np.bincount(side, minlength=len(ends))
+    first_side = order[np.concatenate([[0], np.cumsum(shared)[:-1]]).astype(int)] if len(ends) else order
+    owned = np.zeros(targets, dtype=np.int64)
+    np.bitwise_or.at(owned, first_side // 3, 1 << (SIDE_BIT + first_side % 3))
+
+    around = np.concatenate([triangles.ravel(), wires.ravel(), points])
+    target = np.repeat(np.arange(targets), np.repeat([3, 2, 1], [faces, len(wires), len(points)]))
+    corner = np.concatenate([np.tile([0, 1, 2], faces), np.tile([0, 1], len(wires)), np.zeros(len(points), int)])
+    ring = np.argsort(around, kind="stable")
+    ring_count = np.bincount(around, minlength=count)
+    begin = np.concatenate([[0], np.cumsum(ring_count)])[:-1][ring_count > 0]
+    first_corner = ring[begin]
+    np.bitwise_or.at(owned, target[first_corner], 1 << (CORNER_BIT + corner[first_corner]))
+
+    several = shared > 1
+    spokes = np.concatenate([ends[several], ends[several][:, ::-1]])
+    spoke_order = np.argsort(spokes[:, 0], kind="stable")
+    sides = np.full((targets, 3), -1, dtype=np.int64)
+    sides[:faces] = side.reshape(-1, 3)
+    edges = np.sort(same[mesh.edges.reshape(-1, 2).astype(np.int64)], axis=1)
+    edge_weight, faced = _edge_weights(mesh, triangles, edges, ends, side, shared)
+    meets_wires = least_dimension(mesh) <= 1
+    vertex_weight, vertex_share = _vertex_weights(edges, edge_weight, isolated, meets_wires, same)
+    return {
+        "vertex_weight": vertex_weight,
+        "vertex_share": vertex_share,
+        "edge_weight": edge_weight,
+        "edge_faced": faced,
+        "owned": owned,
+        "sides": sides,
+        "corners": np.concatenate([triangles, wires[:, [0, 1, 1]], points[:, None][:, [0, 0, 0]]]),
+        "side_ends": ends,
+        "side_count": shared,
+        "side_target": order // 3,
+        "side_pattern": PATTERNS[order % 3],
+        "ring_count": ring_count,
+        "ring_target": target[ring],
+        "ring_pattern": 1 << corner[ring],
+        "spoke_count": np.bincount(spokes[:, 0], minlength=count),
+        "spoke_end": spokes[spoke_order, 1],
+        "spoke_extra": np.tile(shared[several] - 1, 2)[spoke_order],
+    }
+
+
+def _first_in_place(vertices: np.ndarray, isolated: np.ndarray) -> np.ndarray:
+    """(v,) the first vertex in the place of each; isolated points stand for themselves."""
+    same = np.arange(len(vertices))
+    kept = np.flatnonzero(~isolated)
+    if len(kept):
+        # adding zero turns -0.0 into 0.0, which should count as equal to it
+        _, first, place = np.unique(vertices[kept] + 0.0, axis=0, return_index=True, return_inverse=True)
+        same[kept] = kept[first[place.reshape(-1)]]
+    return same
+
+
+def _unique_pairs(pairs: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The different rows (k, 2) of sorted pairs (m, 2) of numbers below `count`, and which of them each row is."""
+    keys, index = np.unique(pairs[:, 0] * max(count, 1) + pairs[:, 1], return_inverse=True)
+    return np.stack([keys // max(count, 1), keys % max(count, 1)], axis=1), index.reshape(-1)
+
+
+def _edge_weights(
+    mesh: Mesh, triangles: np.ndarray, edges: np.ndarray, ends: np.ndarray, side: np.ndarray, shared: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (e,) of the edges (e, 2), and whether they belong to a triangle; of equal edges the first one counts.
+
+    With the unit directions t_1, t_2 from an edge into its two faces, ``|t_1 + t_2| = 2 sin(angle/2)``, and the edge is
+    convex where t_2 points to the inner side of the first face.
+    """
+    weight = np.ones(len(ends))
+    two = np.flatnonzero(shared == 2)
+    order = np.argsort(side, kind="stable")
+    begin = np.concatenate([[0], np.cumsum(shared)])[two]
+    inward, normals = [], []
+    for place in order[begin], order[begin + 1]:
+        # corner k, k + 1 and the one across of side k, whose numbers within the triangle are those of `SIDES`
+        a, b, c = (mesh.vertices[triangles[place // 3, (place % 3 + k) % 3]] for k in (0, 1, 2))
+        along = _unit(b - a)
+        across = c - a
+        inward.append(_unit(across - np.einsum("mi,mi->m", across, along)[:, None] * along))
+        normals.append(_unit(np.cross(b - a, c - a)))
+    bend = np.linalg.norm(inward[0] + inward[1], axis=1)
+    value = np.clip((bend - FLAT) / (SHARP - FLAT), 0.0, 1.0)
+    if mesh.closed and len(triangles):
+        a, b, c = (mesh.vertices[triangles[:, k]] - mesh.vertices[0] for k in (0, 1, 2))
+        outward = 1.0 if np.sum(a * np.cross(b, c)) >= 0.0 else -1.0
+        value[outward * np.einsum("mi,mi->m", normals[0], inward[1]) >= 0.0] = 0.0
+    weight[two] = value
+
+    count = len(mesh.vertices)
+    keys = edges[:, 0] * max(count, 1) + edges[:, 1]
+    known = ends[:, 0] * max(count, 1) + ends[:, 1]
+    place = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
+    faced = known[place] == keys if len(known) else np.zeros(len(keys), dtype=bool)
+    result = np.where(faced, weight[place], 1.0) if len(known) else np.ones(len(keys))
+    _, first = np.unique(keys, return_index=True)
+    again = np.ones(len(keys), dtype=bool)
+    again[first] = False
+    return np.where(again, 0.0, result), faced
+
+
+def _vertex_weights(
+    edges: np.ndarray, weight: np.ndarray, isolated: np.ndarray, meets_wires: np.ndarray, same: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and shares (v,) of the vertices; those in the place of an earlier one have the weight 0."""
+    count = len(same)
+    largest, total = np.zeros(count), np.zeros(count)
+    np.maximum.at(largest, edges.ravel(), np.repeat(weight, 2))
+    np.add.at(total, edges.ravel(), np.repeat(weight, 2))
+    share = np.where(total > 0.0, largest / np.where(total > 0.0, total, 1.0), 1.0)
+    share[meets_wires] = 0.0
+    value = np.where(isolated, 1.0, np.where(same == np.arange(count), largest, 0.0))
+    return value, share[same]
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(v, axis=1)
+    return v / np.where(length > 0.0, length, 1.0)[:, None]

@@ -1,0 +1,260 @@
+"""`Contacts`: where bodies touch in the present state, and with what forces.
+
+    contacts = sim.contacts()                       # all, or of one body, or between two
+    contacts.point, contacts.force                  # (c, 3) arrays, one row per point
+    for patch in contacts.patches(): ...            # one per pair of bodies in contact
+
+Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
+friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
+balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which
+some bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an
+impact gave back (restitution) is an impulse besides, and no force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from abd.contact.forces import ContactForces, Pressing, Rubbing, rubbing, wrenches
+from abd.pandas_tables import table_of
+from abd.potentials.rolling import RUB
+
+if TYPE_CHECKING:
+    import pandas
+
+    from abd.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class ContactPoint:
+    """One point of contact.
+
+    Attributes:
+        bodies: names of the first and the second body; point: (3,) [m]; normal: (3,) from the second to the first.
+        gap: [m]; normal_force: [N], negative in the crease of a valley alone; friction: (3,) on the first body [N].
+        slip: (3,) velocity of the first body's surface against the second's [m/s]; sticks: slower than `solver.eps_v`.
+    """
+
+    bodies: tuple[str, str]
+    point: np.ndarray
+    normal: np.ndarray
+    gap: float
+    normal_force: float
+    friction: np.ndarray
+    slip: np.ndarray
+    sticks: bool
+
+    @property
+    def force(self) -> np.ndarray:
+        """(3,) on the first body [N]."""
+        return self.normal_force * self.normal + self.friction
+
+
+@dataclass(frozen=True)
+class ContactPatch:
+    """All contact of two bodies.
+
+    Attributes:
+        bodies: names of the first and the second body; points: rows of `Contacts`.
+        force, torque: (3,) on the first body, the torque about `center` [N, N m]; normal_force: (3,), friction: (3,) shares
+            of the force [N]. On the second body act their negatives, and the couple of friction across the gap.
+        center: (3,) mean of the points, weighted by the sizes of their normal forces [m]; gap: the smallest [m].
+        sticks: no point that carries friction slides.
+    """
+
+    bodies: tuple[str, str]
+    points: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    normal_force: np.ndarray
+    friction: np.ndarray
+    center: np.ndarray
+    gap: float
+    sticks: bool
+
+
+class Contacts:
+    """Points of contact, as arrays of one row per point.
+
+    Attributes:
+        pair: (c, 2) indices of the first and the second body; point: (c, 3) midway between the surfaces [m].
+        normal: (c, 3) unit vectors from the second to the first body; gap: (c,) [m].
+        normal_force: (c,) [N]; friction: (c, 3) on the first body [N]; slip: (c, 3) [m/s]; sticks: (c,) bool.
+    """
+
+    def __init__(self, simulation: Simulation, pressing: Pressing, rubbing: Rubbing, slip: np.ndarray):
+        self._simulation, self._pressing, self._rubbing, self._slip = simulation, pressing, rubbing, slip
+        self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
+        self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
+        self.friction, self.slip = np.zeros((len(self), 3)), np.zeros((len(self), 3))
+        self.sticks = np.ones(len(self), dtype=bool)
+        self._share_friction(slip)
+
+    def _share_friction(self, slip: np.ndarray) -> None:
+        """Give every force of friction to the nearest point of its pair: contact may have moved on by what a step brings."""
+        rub = self._rubbing
+        rubs = rub.kind == RUB
+        rub, slip = part_of(rub, rubs), slip[rubs]
+        row = _nearest(self.pair, self.point, rub.pair, rub.point)
+        found = row >= 0
+        np.add.at(self.friction, row[found], rub.force[found])
+        load = np.zeros(len(self))
+        np.add.at(load, row[found], np.abs(rub.load[found]))
+        np.add.at(self.slip, row[found], np.abs(rub.load[found])[:, None] * slip[found])
+        self.slip /= np.where(load > 0.0, load, 1.0)[:, None]
+        self.sticks = np.linalg.norm(self.slip, axis=1) < self._simulation.model.settings.eps_v
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} points of contact of {len(self._pairs)} pairs of bodies>"
+
+    def __getitem__(self, k: int) -> ContactPoint:
+        return ContactPoint(
+            self._names(self.pair[k]), self.point[k], self.normal[k], float(self.gap[k]), float(self.normal_force[k]),
+            self.friction[k], self.slip[k], bool(self.sticks[k]),
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[ContactPoint]:
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def force(self) -> np.ndarray:
+        """(c, 3) on the first body [N]."""
+        return self.normal_force[:, None] * self.normal + self.friction
+
+    @property
+    def bodies(self) -> list[tuple[str, str]]:
+        """(c,) names of the first and the second body."""
+        return [self._names(pair) for pair in self.pair]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row per point and the columns first, second (names), point.x and so on.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        names = np.array(self.bodies, dtype=object).reshape(-1, 2)
+        own = ("point", "normal", "gap", "normal_force", "friction", "slip", "sticks")
+        return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})
+
+    def _names(self, pair: np.ndarray) -> tuple[str, str]:
+        names = self._simulation.model.bodies.names
+        return names[int(pair[0])], names[int(pair[1])]
+
+    @cached_property
+    def _pairs(self) -> np.ndarray:
+        """(k, 2) pairs that press or rub."""
+        return np.unique(np.concatenate([self.pair, self._rubbing.pair]), axis=0)
+
+    @cached_property
+    def _on_bodies(self) -> np.ndarray:
+        """(n, 6) force and torque about the centre of mass of all contacts on every body."""
+        q = self._simulation.stepper.q
+        total = np.zeros((len(q), 12))
+        for one in (self._pressing, self._rubbing):
+            np.add.at(total, one.pair[:, 0], one.on_i)
+            np.add.at(total, one.pair[:, 1], one.on_j)
+        out = wrenches(total, q)
+        # what a half-space feels is what it does to others, seen from its own origin
+        flat = np.isfinite(self._simulation.model.bodies.plane).all(axis=1)
+        for one in (self._pressing, self._rubbing):
+            rows = np.flatnonzero(flat[one.pair[:, 1]])
+            i, j = one.pair[rows].T
+            felt = -wrenches(one.on_i[rows], q[i])
+            felt[:, 3:] += np.cross(q[i, :3] - q[j, :3], felt[:, :3])
+            np.add.at(out, j, felt)
+        return out
+
+    def between(self, body: int, other: int | None = None) -> Contacts:
+        """Those of one body, or of two."""
+
+        def rows(pair: np.ndarray) -> np.ndarray:
+            mine = (pair == body).any(axis=1)
+            return np.flatnonzero(mine if other is None else mine & (pair == other).any(axis=1))
+
+        which = rows(self._rubbing.pair)
+        pressing = part_of(self._pressing, rows(self.pair))
+        return Contacts(self._simulation, pressing, part_of(self._rubbing, which), self._slip[which])
+
+    def on(self, body: int) -> np.ndarray:
+        """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
+        return self._on_bodies[body]
+
+    def patches(self) -> list[ContactPatch]:
+        """One for every pair of bodies."""
+        q, found = self._simulation.stepper.q, []
+        for pair in self._pairs:
+            rows = np.flatnonzero((self.pair == pair).all(axis=1))
+            rubs = np.flatnonzero((self._rubbing.pair == pair).all(axis=1))
+            sliding = rubs[self._rubbing.kind[rubs] == RUB]
+            size = np.abs(self.normal_force[rows])
+            points = self.point[rows] if size.sum() > 0.0 else self._rubbing.point[sliding]
+            weight = size if size.sum() > 0.0 else np.ones(len(sliding))
+            center = weight @ points / weight.sum()
+            on_i = self._pressing.on_i[rows].sum(axis=0) + self._rubbing.on_i[rubs].sum(axis=0)
+            i = int(pair[0])
+            wrench = wrenches(on_i[None], q[[i]])[0]
+            force = wrench[:3]
+            friction = self._rubbing.force[rubs].sum(axis=0)
+            found.append(
+                ContactPatch(
+                    bodies=self._names(pair),
+                    points=rows,
+                    force=force,
+                    torque=wrench[3:] + np.cross(q[i, :3] - center, force),
+                    normal_force=force - friction,
+                    friction=friction,
+                    center=center,
+                    gap=float(self.gap[rows].min(initial=np.inf)),
+                    sticks=bool(self.sticks[rows].all()),
+                )
+            )
+        return found
+
+
+def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
+    """Some of the points."""
+    return type(one)(**{name: value[which] for name, value in vars(one).items()})
+
+
+def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[Pressing, Rubbing, np.ndarray]:
+    """What presses and rubs in the present state, and the velocities of slip (l, 3) [m/s]."""
+    stepper, backend, settings = simulation.stepper, simulation.backend, simulation.model.settings
+    q = stepper.q
+    with stepper.listed() as stepped:
+        pairs, found = backend.acting_contacts()
+        pressing = definitions.pressing(backend.pair_law, pairs, found, q)
+        if not stepped:
+            pair, kind = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32)
+            nothing = *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
+            return pressing, rubbing(pair, kind, *nothing, q, q, 1.0), np.zeros((0, 3))
+        frozen = backend.frozen_friction()
+    rub = rubbing(*frozen, q, backend.eps)
+    return pressing, rub, rub.slip * (settings.eps_v / backend.eps)
+
+
+def _nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_point: np.ndarray) -> np.ndarray:
+    """(l,) row of the nearest point of the same pair, -1 where the pair has none."""
+    out = np.full(len(asked_pair), -1)
+    if not len(pair) or not len(asked_pair):
+        return out
+    both = np.concatenate([pair, asked_pair])
+    label = np.unique(both, axis=0, return_inverse=True)[1].ravel()
+    mine, asked = label[: len(pair)], label[len(pair) :]
+    # pairs are kept apart by a fourth coordinate that is larger than all distances
+    everything = np.concatenate([point, asked_point])
+    low = everything.min(axis=0)
+    size = float(max(np.ptp(everything, axis=0).max(), 1e-300))
+    tree = cKDTree(np.column_stack([point - low, 4.0 * size * mine]))
+    distance, row = tree.query(np.column_stack([asked_point - low, 4.0 * size * asked]))
+    near = distance < 3.0 * size
+    out[near] = row[near]
+    return out

@@ -1,0 +1,81 @@
+"""The formats of `abd export`, and the export itself."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from abd.errors import AbdError
+
+
+class ExportError(AbdError):
+    """A run that cannot be exported as it was asked for."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    Attributes:
+        module: that has ``write(scenery, path) -> list of notes``.
+        suffixes: of its files, the default first; an empty one is a folder of files.
+        meaning: for the help.
+    """
+
+    module: str
+    suffixes: tuple[str, ...]
+    meaning: str
+
+    @property
+    def write(self) -> Callable[..., list[str]]:
+        """The function that writes it."""
+        return importlib.import_module(self.module).write
+
+
+FORMATS = {
+    "usd": Format("abd.export.usd", (".usdc", ".usd", ".usda", ".usdz"), "stage with time samples, shear kept"),
+    "glb": Format("abd.export.glb", (".glb",), "animated binary glTF: rotation and scale of every body"),
+    "obj": Format("abd.export.obj", ("",), "folder of one OBJ file per frame"),
+    "vtk": Format("abd.export.vtk", (".vtkhdf",), "moving surfaces for ParaView"),
+    "rrd": Format("abd.export.rrd", (".rrd",), "recording for the viewer of rerun"),
+}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and what the user should know about it."""
+
+    path: Path
+    notes: list[str] = field(default_factory=list)
+
+
+def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
+    """Write a run in another format.
+
+    Args:
+        run: directory of the run, or its trajectory file.
+        to: one of `FORMATS`.
+        out: file, for obj a folder; default: in the run's directory. One that exists is replaced.
+
+    Raises:
+        ExportError: an unknown format, a suffix that is not the format's, a library that is not installed.
+        TrajectoryError: there is no such run.
+    """
+    from abd.export.scenery import Scenery
+    from abd.io.trajectory import Trajectory, trajectory_path
+
+    if to not in FORMATS:
+        raise ExportError(f"there is no export to '{to}': {', '.join(FORMATS)}")
+    form, file = FORMATS[to], trajectory_path(run)
+    path = Path(out) if out else file.parent / (file.stem + form.suffixes[0] if form.suffixes[0] else to)
+    if form.suffixes[0] and path.suffix.lower() not in form.suffixes:
+        raise ExportError(f"{path} is no file for {to}: its suffix should be {' or '.join(form.suffixes)}")
+    with Trajectory(run) as trajectory:
+        scenery = Scenery(trajectory)
+        write = form.write
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return Exported(path, write(scenery, path))

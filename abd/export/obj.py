@@ -1,0 +1,118 @@
+"""OBJ: a folder of one file per frame, `frame_00000.obj` and so on, with the materials in `scene.mtl`.
+
+Vertices are in the world, metres, each body an object of its name. All frames have the same faces. Numbers have as many
+decimals as it takes for a ten-millionth of the scene's size. The time of each frame is in its first line.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from abd.export.formats import ExportError
+from abd.export.scenery import Scenery
+from abd.export.whole import WholeMesh
+
+MATERIALS = "scene.mtl"
+
+
+def write(scenery: Scenery, path: Path) -> list[str]:
+    """Write the folder; one of an earlier export is replaced, any other is refused."""
+    if path.exists() and not _ours(path):
+        raise ExportError(f"{path} is there and is not a folder of an earlier export: give another --out")
+    part = path.with_name(path.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    mesh = WholeMesh(scenery, len(scenery.time))
+    faces = _faces(mesh)
+    (part / MATERIALS).write_text(_materials(mesh), encoding="utf-8")
+    places = decimals(scenery.extent)
+    width = max(5, len(str(max(len(scenery.time) - 1, 0))))
+    for frames, poses in scenery.by_frames():
+        for frame, pose in zip(frames, poses):
+            heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
+            with open(part / f"frame_{frame:0{width}d}.obj", "wb") as out:
+                out.write(heading.encode())
+                out.write(vertex_lines(mesh.vertices(pose), places))
+                out.write(faces)
+    shutil.rmtree(path, ignore_errors=True)
+    part.replace(path)
+    return [f"{len(scenery.time)} files of {len(mesh)} vertices and {len(mesh.triangles)} triangles"]
+
+
+def decimals(extent: float) -> int:
+    """Digits after the point of a scene of this size [m]."""
+    return int(np.clip(7 - np.floor(np.log10(extent)), 0, 15))
+
+
+def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
+    """Lines ``v x y z`` of vertices (v, 3), in columns. Digits are made for all numbers at once: one at a time takes
+    minutes where there are a hundred million."""
+    if len(vertices) == 0:
+        return b""
+    scaled = np.rint(np.abs(vertices) * 10.0**places)
+    if not (scaled < 2.0**62).all():
+        raise ExportError("a vertex is not finite, or farther away than its digits can say")
+    rest, digits = scaled.astype(np.int64), len(str(int(scaled.max())))
+    whole = max(digits - places, 1)
+    point = 1 if places else 0
+    width = 2 + whole + point + places  # a space, a sign, digits, the point
+    text = np.full((*vertices.shape, width), ord(" "), dtype=np.uint8)
+    column = width - 1
+    for k in range(places + whole):
+        if k == places and point:
+            text[..., column] = ord(".")
+            column -= 1
+        following = rest // 10
+        digit = (rest - 10 * following).astype(np.uint8) + ord("0")
+        # zeros ahead of the number are left blank, but for the one before the point
+        text[..., column] = digit if k <= places else np.where(rest > 0, digit, ord(" "))
+        rest = following
+        column -= 1
+    negative = (vertices < 0.0) & (scaled > 0.0)
+    first = (text != ord(" ")).argmax(axis=2)
+    row, axis = np.nonzero(negative)
+    text[row, axis, first[row, axis] - 1] = ord("-")
+    lines = np.empty((len(vertices), 2 + 3 * width), dtype=np.uint8)
+    lines[:, 0], lines[:, -1] = ord("v"), ord("\n")
+    lines[:, 1:-1] = text.reshape(len(vertices), -1)
+    return lines.tobytes()
+
+
+def _faces(mesh: WholeMesh) -> bytes:
+    """Objects and their faces, the same in all frames."""
+    _, number = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0, return_inverse=True)
+    number = number.reshape(-1)
+    blocks, taken = [], set()
+    for part, name in enumerate(mesh.names):
+        first, last = mesh.triangle_starts[part : part + 2]
+        blocks.append(f"o {_unused(name.replace(' ', '_'), taken)}\nusemtl color_{number[part]}\n")
+        blocks += [f"f {a} {b} {c}\n" for a, b, c in (mesh.triangles[first:last] + 1).tolist()]
+    return "".join(blocks).encode()
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """The name, with a number where it is taken; it is from then on."""
+    new, k = name, 1
+    while new in taken:
+        new, k = f"{name}_{k}", k + 1
+    taken.add(new)
+    return new
+
+
+def _materials(mesh: WholeMesh) -> str:
+    """The colours."""
+    colors = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0) / 255.0
+    return "".join(
+        f"newmtl color_{k}\nKd {r:.6g} {g:.6g} {b:.6g}\nd {opacity:.6g}\n"
+        for k, (r, g, b, opacity) in enumerate(colors)
+    )
+
+
+def _ours(path: Path) -> bool:
+    """Whether a folder holds an earlier export and nothing else."""
+    if not path.is_dir():
+        return False
+    return all(item.name == MATERIALS or item.match("frame_*.obj") for item in path.iterdir())

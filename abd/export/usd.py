@@ -1,0 +1,239 @@
+"""USD: a stage of transforms with time samples, by `usd-core`.
+
+Every body is an Xform with its affine map as one matrix, so that shear is kept, and below it an instance of its shape. Exact
+balls and rods are spheres and capsules, all others meshes with normals. Units are metres; z is up, or y where gravity pulls
+along y; one frame is one time code. Colours are displayColor, linear, on the Xform, from which the shape inherits it.
+
+Bodies are written in portions, each of which goes to the file before the next one is made; a stage in text or a package is
+packed in the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import repeat
+from pathlib import Path
+
+import numpy as np
+
+from abd.export.scenery import Scenery, turned_from_z
+from abd.export.symbols import Figure
+from abd.optional import required
+from abd.pictures.colors import to_linear
+
+ROOT, BODIES, JOINTS, SHAPES = "/World", "/World/Bodies", "/World/Joints", "/Shapes"
+
+
+def write(scenery: Scenery, path: Path) -> list[str]:
+    """Write a stage; its suffix says whether it is binary (.usdc, .usd), text (.usda) or a package (.usdz)."""
+    required("pxr", "usd", "usd-core", "export to USD")
+    from pxr import Sdf, Usd
+
+    part = path.with_name(path.stem + ".part.usdc")
+    part.unlink(missing_ok=True)
+    layer = Sdf.Layer.CreateNew(str(part))
+    try:
+        _Writer(layer, scenery).write()
+        if path.suffix.lower() == ".usda":
+            layer.Export(str(path))
+        elif path.suffix.lower() == ".usdz":
+            _package(part, path)
+        else:
+            part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return [f"{len(scenery.time)} frames of {len(scenery)} things, at {_rate(scenery.time):.6g} time codes per second, "
+            f"by OpenUSD {'.'.join(map(str, Usd.GetVersion()[1:]))}"]  # fmt: skip
+
+
+def _package(part: Path, path: Path) -> None:
+    """Put a binary stage into a package."""
+    from pxr import UsdUtils
+
+    inner = part.with_name(path.stem + ".usdc") if path.stem else part
+    keep = inner.exists()
+    source = part if keep else part.rename(inner)
+    try:
+        UsdUtils.CreateNewUsdzPackage(str(source), str(path))
+    finally:
+        if not keep:
+            source.rename(part)
+
+
+def _rate(time: np.ndarray) -> float:
+    """Time codes per second: frames per second, so that every frame is one code."""
+    span = float(time[-1] - time[0]) if len(time) > 1 else 0.0
+    return (len(time) - 1) / span if span > 0.0 else 24.0
+
+
+def _codes(time: np.ndarray) -> list[float]:
+    """Time code of each frame; whole where frames follow each other evenly."""
+    codes = (time - time[0]) * _rate(time) if len(time) else time
+    whole = np.round(codes)
+    return np.where(np.abs(codes - whole) < 1e-6, whole, codes).tolist()
+
+
+class _Writer:
+    """Fills one layer."""
+
+    def __init__(self, layer, scenery: Scenery):
+        from pxr import Sdf, Tf
+
+        self.sdf, self.identifier = Sdf, Tf.MakeValidIdentifier
+        self.layer, self.scenery = layer, scenery
+        self.codes = _codes(scenery.time)
+        self.taken: set[str] = set()
+
+    def write(self) -> None:
+        """Everything, thing by thing."""
+        Sdf, scenery = self.sdf, self.scenery
+        with Sdf.ChangeBlock():
+            self._heading()
+            for number, figure in enumerate(scenery.figures):
+                self._figure(f"{SHAPES}/shape_{number}", figure)
+        markers: dict[int, list] = {}
+        for marker in scenery.markers:
+            markers.setdefault(marker.body, []).append(marker)
+        colors = np.concatenate([to_linear(scenery.colors[:, :3]), scenery.colors[:, 3:]], axis=1)
+        for things, poses in scenery.by_things():
+            with Sdf.ChangeBlock():
+                for k, thing in enumerate(things):
+                    parent = BODIES if thing < scenery.bodies else JOINTS
+                    path = self._thing(parent, thing, colors[thing], poses[:, k])
+                    for marker in markers.get(thing, ()):
+                        self._marker(path, marker)
+            self.layer.Save()
+        self.layer.Save()
+
+    def _heading(self) -> None:
+        """Metadata of the stage, and what everything hangs on."""
+        layer, root = self.layer, self.layer.pseudoRoot
+        layer.defaultPrim = ROOT[1:]
+        layer.documentation = f"{self.scenery.name}, exported by abd"
+        for key, value in (("metersPerUnit", 1.0), ("kilogramsPerUnit", 1.0), ("upAxis", self.scenery.up)):
+            root.SetInfo(key, value)
+        layer.timeCodesPerSecond = layer.framesPerSecond = _rate(self.scenery.time)
+        layer.startTimeCode, layer.endTimeCode = (self.codes[0], self.codes[-1]) if self.codes else (0.0, 0.0)
+        for path in (ROOT, BODIES, JOINTS):
+            self._prim(path, "Xform")
+        self._prim(ROOT, "Xform").SetInfo("kind", "assembly")
+        # a class is not drawn by itself
+        self._prim(SHAPES, "Scope").specifier = self.sdf.SpecifierClass
+
+    def _prim(self, path: str, kind: str):
+        prim = self.sdf.CreatePrimInLayer(self.layer, path)
+        prim.specifier, prim.typeName = self.sdf.SpecifierDef, kind
+        return prim
+
+    def _attribute(self, prim, name: str, kind: str, value, uniform: bool = False, **info):
+        Sdf = self.sdf
+        spec = Sdf.AttributeSpec(
+            prim, name, getattr(Sdf.ValueTypeNames, kind), Sdf.VariabilityUniform if uniform else Sdf.VariabilityVarying
+        )
+        if value is not None:
+            spec.default = value
+        for key, text in info.items():
+            spec.SetInfo(key, text)
+        return spec
+
+    def _color(self, prim, color: np.ndarray) -> None:
+        from pxr import Gf, Vt
+
+        rgb = Vt.Vec3fArray([Gf.Vec3f(*map(float, color[:3]))])
+        self._attribute(prim, "primvars:displayColor", "Color3fArray", rgb, interpolation="constant")
+        if color[3] < 1.0:
+            opacity = Vt.FloatArray([float(color[3])])
+            self._attribute(prim, "primvars:displayOpacity", "FloatArray", opacity, interpolation="constant")
+
+    def _thing(self, parent: str, thing: int, color: np.ndarray, poses: np.ndarray) -> str:
+        """The Xform of one thing with poses (T, 4, 4); returns its path."""
+        from pxr import Vt
+
+        scenery = self.scenery
+        path, prim = self._named(parent, scenery.names[thing], "Xform")
+        # row vectors: USD's matrices are transposed
+        matrices = Vt.Matrix4dArray.FromNumpy(np.ascontiguousarray(np.swapaxes(poses, 1, 2)))
+        spec = self._attribute(prim, "xformOp:transform", "Matrix4d", matrices[0] if len(matrices) else None)
+        if len(matrices) > 1 and (poses != poses[0]).any():
+            deque(map(self.layer.SetTimeSample, repeat(spec.path), self.codes, matrices), maxlen=0)
+        self._attribute(prim, "xformOpOrder", "TokenArray", Vt.TokenArray(["xformOp:transform"]), uniform=True)
+        self._color(prim, color)
+        if scenery.figure[thing] >= 0:
+            self._instance(f"{path}/shape", int(scenery.figure[thing]))
+        return path
+
+    def _marker(self, path: str, marker) -> None:
+        inner, prim = self._named(path, f"joint_{marker.name}", "Xform")
+        color = np.append(to_linear(marker.color[:3]), marker.color[3])
+        self._color(prim, color)
+        self._instance(f"{inner}/shape", marker.figure)
+
+    def _instance(self, path: str, figure: int) -> None:
+        prim = self._prim(path, "Xform")
+        prim.instanceable = True
+        prim.referenceList.prependedItems.append(self.sdf.Reference("", f"{SHAPES}/shape_{figure}"))
+
+    def _named(self, parent: str, name: str, kind: str) -> tuple[str, object]:
+        """A prim whose path is made of a name, which it shows as it is."""
+        plain = self.identifier(name)
+        path, k = f"{parent}/{plain}", 1
+        while path in self.taken or plain == "shape":
+            plain = f"{self.identifier(name)}_{k}"
+            path, k = f"{parent}/{plain}", k + 1
+        self.taken.add(path)
+        prim = self._prim(path, kind)
+        if plain != name:
+            prim.SetInfo("displayName", name)
+        return path, prim
+
+    def _figure(self, path: str, figure: Figure) -> None:
+        """A shape that things are instances of."""
+        self._prim(path, "Xform")
+        if len(figure.balls) + len(figure.rods) == 0:
+            self._mesh(f"{path}/mesh", figure)
+        for k, ball in enumerate(figure.balls):
+            prim = self._prim(f"{path}/ball_{k}", "Sphere")
+            self._attribute(prim, "radius", "Double", figure.radius)
+            self._extent(prim, -np.full(3, figure.radius), np.full(3, figure.radius))
+            self._place(prim, ball, np.eye(3))
+        for k, (one, other) in enumerate(figure.rods):
+            prim, length = self._prim(f"{path}/rod_{k}", "Capsule"), float(np.linalg.norm(other - one))
+            self._attribute(prim, "radius", "Double", figure.radius)
+            self._attribute(prim, "height", "Double", length)
+            self._attribute(prim, "axis", "Token", "Z", uniform=True)
+            half = np.array([figure.radius, figure.radius, figure.radius + 0.5 * length])
+            self._extent(prim, -half, half)
+            self._place(prim, 0.5 * (one + other), turned_from_z((other - one) / length))
+
+    def _place(self, prim, position: np.ndarray, rotation: np.ndarray) -> None:
+        from pxr import Gf, Vt
+
+        matrix = np.eye(4)
+        matrix[:3, :3], matrix[3, :3] = rotation.T, position
+        if (matrix != np.eye(4)).any():
+            self._attribute(prim, "xformOp:transform", "Matrix4d", Gf.Matrix4d(matrix.tolist()))
+            self._attribute(prim, "xformOpOrder", "TokenArray", Vt.TokenArray(["xformOp:transform"]), uniform=True)
+
+    def _extent(self, prim, low: np.ndarray, high: np.ndarray) -> None:
+        from pxr import Vt
+
+        box = np.stack([low, high]).astype(np.float32)
+        self._attribute(prim, "extent", "Float3Array", Vt.Vec3fArray.FromNumpy(box))
+
+    def _mesh(self, path: str, figure: Figure) -> None:
+        from pxr import Vt
+
+        prim = self._prim(path, "Mesh")
+        points = figure.vertices.astype(np.float32)
+        self._attribute(prim, "points", "Point3fArray", Vt.Vec3fArray.FromNumpy(points))
+        counts = np.full(len(figure.triangles), 3, dtype=np.int32)
+        self._attribute(prim, "faceVertexCounts", "IntArray", Vt.IntArray.FromNumpy(counts))
+        corners = np.ascontiguousarray(figure.triangles.ravel(), dtype=np.int32)
+        self._attribute(prim, "faceVertexIndices", "IntArray", Vt.IntArray.FromNumpy(corners))
+        normals = Vt.Vec3fArray.FromNumpy(figure.normals.astype(np.float32))
+        self._attribute(prim, "normals", "Normal3fArray", normals, interpolation="vertex")
+        self._attribute(prim, "subdivisionScheme", "Token", "none", uniform=True)
+        if figure.open:
+            self._attribute(prim, "doubleSided", "Bool", True, uniform=True)
+        if len(points):
+            self._extent(prim, points.min(axis=0), points.max(axis=0))

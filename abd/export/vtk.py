@@ -1,0 +1,82 @@
+"""VTKHDF for ParaView: surfaces that move, as PolyData with time steps, written by h5py.
+
+The triangles are stored once, the points of every frame in single precision. Data: `velocity` [m/s] of the points, `body` (the
+number of the body; ropes, springs and joints count on after the bodies) and `color` (red, green, blue, 0 to 255) of the
+triangles. Readers take what is below `/VTKHDF`; beside it, `/names` has the names of all that is drawn, by that number.
+
+Format: VTK file formats, VTKHDF 2.0, temporal PolyData.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from abd.export.scenery import Scenery
+from abd.export.whole import WholeMesh
+
+TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
+
+
+def write(scenery: Scenery, path: Path) -> list[str]:
+    """Write the file."""
+    part = path.with_name(path.name + ".part")
+    mesh = WholeMesh(scenery, len(scenery.time))
+    count, steps = len(mesh), len(scenery.time)
+    try:
+        with h5py.File(part, "w", libver="latest") as file:
+            root = file.create_group("VTKHDF")
+            root.attrs["Version"] = np.array([2, 0], dtype=np.int64)
+            root.attrs.create("Type", b"PolyData", dtype=h5py.string_dtype("ascii", len("PolyData")))
+            _constants(root, mesh)
+            _steps(root, scenery.time, count)
+            points = root.create_dataset("Points", (count * steps, 3), np.float32)
+            velocity = root["PointData"].create_dataset("velocity", (count * steps, 3), np.float32)
+            for frames, poses in scenery.by_frames():
+                rates = scenery.velocities(frames)
+                for frame, pose, rate in zip(frames, poses, rates):
+                    rows = slice(count * frame, count * (frame + 1))
+                    points[rows] = mesh.vertices(pose).astype(np.float32)
+                    velocity[rows] = mesh.velocities(rate).astype(np.float32)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return [f"{steps} steps of {count} points and {len(mesh.triangles)} triangles"]
+
+
+def _constants(root: h5py.Group, mesh: WholeMesh) -> None:
+    """Triangles, what they carry, and names: the same in all steps."""
+    count, faces = len(mesh), len(mesh.triangles)
+    root["NumberOfPoints"] = np.array([count], dtype=np.int64)
+    for name in TOPOLOGIES:
+        cells = faces if name == "Polygons" else 0
+        group = root.create_group(name)
+        group["NumberOfCells"] = np.array([cells], dtype=np.int64)
+        group["NumberOfConnectivityIds"] = np.array([3 * cells], dtype=np.int64)
+        group["Offsets"] = 3 * np.arange(cells + 1, dtype=np.int64)
+        group["Connectivity"] = mesh.triangles.astype(np.int64).ravel() if cells else np.empty(0, dtype=np.int64)
+    sizes = np.diff(mesh.triangle_starts)
+    cell = root.create_group("CellData")
+    cell["body"] = np.repeat(mesh.thing.astype(np.int32), sizes)
+    cell["color"] = np.repeat(np.round(255.0 * mesh.colors[:, :3]).astype(np.uint8), sizes, axis=0)
+    root.create_group("PointData")
+    names = np.array([""] * (int(mesh.thing.max(initial=-1)) + 1), dtype=object)
+    names[mesh.thing] = mesh.names
+    root.file["names"] = names if len(names) else np.empty(0, dtype="S1")
+
+
+def _steps(root: h5py.Group, time: np.ndarray, count: int) -> None:
+    """Where each step's part of the arrays begins: points move on, all else stays."""
+    steps = len(time)
+    group = root.create_group("Steps")
+    group.attrs["NSteps"] = np.int64(steps)
+    group["Values"] = time.astype(float)
+    zero, moved = np.zeros(steps, dtype=np.int64), count * np.arange(steps, dtype=np.int64)
+    group["PointOffsets"], group["PartOffsets"], group["NumberOfParts"] = moved, zero, zero + 1
+    for name in ("CellOffsets", "ConnectivityIdOffsets"):
+        group[name] = np.zeros((steps, len(TOPOLOGIES)), dtype=np.int64)
+    group.create_group("PointDataOffsets")["velocity"] = moved
+    cells = group.create_group("CellDataOffsets")
+    cells["body"], cells["color"] = zero, zero

@@ -1,0 +1,56 @@
+"""Lengths of bodies and joints: what residuals, lever arms and speeds are measured against.
+
+A body's half length is that of the thin rod with the same largest moment of S, ``l = sqrt(3 max(S) / m)``: half the longest
+edge of a box, 1.3 radii of a sphere. It needs no surface.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.model import WORLD, Kind, Model
+
+LINEAR_SHARE = 1e-9
+"""What exact linear rows hold to, in half lengths: hinges of two points at that distance to 1e-9 rad."""
+MEASURED_SHARE = 1e-8
+"""What exact measured rows hold to by default [rad], in full lengths where they are lengths."""
+ROUNDING = 64.0 * np.finfo(float).eps
+"""Least residual that can be asked for, over the size of the coordinates."""
+
+
+def half_length(mass, moment) -> np.ndarray:
+    """(n,) half lengths [m] of bodies of mass (n,) [kg] and moment (n, 3) [kg m^2]; 0 where there is no mass."""
+    largest = np.max(np.asarray(moment, dtype=float), axis=-1)
+    mass = np.asarray(mass, dtype=float)
+    return np.sqrt(3.0 * largest / np.where(mass > 0.0, mass, np.inf))
+
+
+def reaches(model: Model) -> np.ndarray:
+    """(n,) longest lever arms [m] of forces on bodies: half lengths, or the way to the farthest anchor of a joint."""
+    joints = JointList.of(model.joints)
+    out = half_length(model.bodies.mass, model.bodies.moment)
+    for side in ("parent", "child"):
+        body = joints.column(side)
+        inner = body != WORLD
+        np.maximum.at(out, body[inner], np.linalg.norm(joints.column(f"{side}_frame")[inner, :3, 3], axis=1))
+    return out
+
+
+def joint_sizes(model: Model) -> np.ndarray:
+    """(j,) half length [m] of the smaller one of the dynamic bodies at every joint; 1 where neither has any."""
+    bodies = model.bodies
+    mine = half_length(bodies.mass, bodies.moment)
+    length = np.where((bodies.kind == Kind.DYNAMIC) & (mine > 0.0), mine, np.inf)
+    smaller = np.append(length, np.inf)[JointList.of(model.joints).bodies].min(axis=1)  # the last one: the world
+    return np.where(np.isfinite(smaller), smaller, 1.0)
+
+
+def residual_scales(model: Model) -> np.ndarray:
+    """(j,) length [m] that the residuals of every joint's rows are measured against.
+
+    The joint's size; where coordinates are so large that rounding alone would open it by more than `LINEAR_SHARE` of that,
+    the length at which it does not.
+    """
+    reach = float(np.abs(model.bodies.q[:, :3]).max(initial=0.0))
+    return np.maximum(joint_sizes(model), ROUNDING * reach / LINEAR_SHARE)

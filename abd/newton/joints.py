@@ -1,0 +1,183 @@
+"""Newton's joints as tables of a scene: types, frames, limits, drives and friction of their degrees of freedom."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FAR = 1e6
+"""Limits and efforts of at least this size are none: Newton's defaults are 1e6 and more."""
+SAME = 1e-5
+"""Sine between axes, in single precision, that counts as none."""
+
+
+def joint_tables(newton, model, joint_q: np.ndarray, names: list[str], enforcement: str, out) -> list[dict]:
+    """Tables of the joints that hold something; `out` gets drives, notes, and `single`, the joints of one coordinate."""
+    out.single = []
+    if not model.joint_count:
+        return []
+    source = _Source(newton, model, joint_q, names, enforcement, out)
+    return [table for k in range(model.joint_count) if (table := source.table(k)) is not None]
+
+
+class _Source:
+    """The arrays of a model's joints."""
+
+    def __init__(self, newton, model, joint_q, names, enforcement, out):
+        from abd.newton.scene import _unique
+
+        self.types, self.modes = newton.JointType, newton.JointTargetMode
+        self.model, self.q, self.names, self.enforcement, self.out = model, joint_q, names, enforcement, out
+        self.labels = _unique([str(label) or f"joint_{k}" for k, label in enumerate(model.joint_label)])
+        arrays = (
+            "type parent child X_p X_c axis dof_dim enabled q_start qd_start limit_lower limit_upper limit_ke limit_kd "
+        )
+        arrays += (
+            "armature friction target_ke target_kd target_mode effort_limit velocity_limit stiffness damping rest_q"
+        )
+        for name in arrays.split():
+            array = getattr(model, f"joint_{name}", None)
+            setattr(self, name, None if array is None else array.numpy())
+        start = model.joint_target_q_start
+        self.target_start = self.q_start if start is None else start.numpy()
+
+    def table(self, k: int) -> dict | None:
+        """One joint; None for those that hold nothing."""
+        from abd.newton.scene import ModelError, transform_matrix
+
+        types, kind = self.types, int(self.type[k])
+        if not self.enabled[k] or kind == types.FREE:
+            return None
+        parent, child = int(self.parent[k]), int(self.child[k])
+        D, C = transform_matrix(self.X_p[k]), transform_matrix(self.X_c[k])
+        table = {
+            "name": self.labels[k],
+            "parent": "world" if parent < 0 else self.names[parent],
+            "child": self.names[child],
+        }
+        # filters between shapes say what may touch
+        table |= {"enforcement": self.enforcement, "collide": True}
+        if kind == types.DISTANCE:
+            return self._distance(k, table, D, C)
+        if kind == types.FIXED:
+            return table | {"type": "fixed"} | _frames(D, C, np.eye(3))
+        if kind == types.BALL:
+            return table | {"type": "spherical"} | _frames(D, C, np.eye(3))
+        if kind in (types.REVOLUTE, types.PRISMATIC, types.D6):
+            return self._by_axes(k, table, D, C)
+        raise ModelError(f"joint '{self.labels[k]}' is of type {types(kind).name}, which SolverABD has not")
+
+    def _distance(self, k: int, table: dict, D, C) -> dict | None:
+        dof = int(self.qd_start[k])
+        low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
+        ends = {"parent_anchor": D[:3, 3].tolist(), "child_anchor": C[:3, 3].tolist()}
+        if not 0.0 < high < FAR:
+            self.out.notes.append(f"joint '{self.labels[k]}' has no largest distance, and is left out")
+            return None
+        if low == high:
+            return table | ends | {"type": "distance", "distance": high}
+        if low > 0.0:
+            self.out.notes.append(f"joint '{self.labels[k]}': its smallest distance is left out; it is a rope")
+        return table | ends | {"type": "rope", "distance": high}
+
+    def _by_axes(self, k: int, table: dict, D, C) -> dict:
+        """Hinges, sliders, and joints of several axes."""
+        linear, angular = (int(count) for count in self.dof_dim[k])
+        first, coordinate = int(self.qd_start[k]), int(self.q_start[k])
+        axes = self.axis[first : first + linear + angular].astype(float)
+        count, target = linear + angular, int(self.target_start[k])
+        if count == 0:
+            return table | {"type": "fixed"} | _frames(D, C, np.eye(3))
+        settings = [self._settings(first + i, float(self.q[coordinate + i]), i >= linear) for i in range(count)]
+        if count == 1:
+            kind, name = ("hinge", "theta") if angular else ("slider", "z")
+            table |= {"type": kind} | _frames(D, C, _turned_to(axes[0]))
+            found = [(name, settings[0])]
+            self.out.single.append({"number": k, "name": table["name"], "coordinate": name})
+        else:
+            rotation, found = self._triad(k, axes, linear, settings)
+            free = {name for name, _ in found}
+            held = [name for name in ("x", "y", "z", "rx", "ry", "rz") if name not in free]
+            table |= {"type": "general", "constrained": held} | _frames(D, C, rotation)
+        for i, (name, values) in enumerate(found):
+            drive = self._drive(first + i)
+            if drive:
+                values["drive"] = drive
+                self.out.drives.append((table["name"], name, target + i, first + i, drive["mode"] == "pd"))
+        tables = {name: values for name, values in found if values}
+        return table | ({"coordinate": tables} if tables else {})
+
+    def _triad(self, k: int, axes: np.ndarray, linear: int, settings: list[dict]):
+        """Axes of a joint of several degrees of freedom as those of one frame, whose names they get."""
+        from abd.newton.scene import ModelError
+
+        unit = axes / np.linalg.norm(axes, axis=1, keepdims=True)
+        different: list[np.ndarray] = []
+        for one in unit[linear:].tolist() + unit[:linear].tolist():
+            if all(abs(np.dot(one, other)) < 1.0 - SAME for other in different):
+                different.append(np.array(one))
+        if any(abs(a @ b) > SAME for i, a in enumerate(different) for b in different[:i]):
+            raise ModelError(f"joint '{self.labels[k]}' has axes that are neither parallel nor at right angles")
+        while len(different) < 3:
+            helper = np.cross(different[0], different[1]) if len(different) == 2 else _turned_to(different[0])[:, 0]
+            different.append(helper)
+        rotation = np.stack(different, axis=1)
+        if np.linalg.det(rotation) < 0.0:
+            rotation[:, 2] *= -1.0
+        found = []
+        for i, (axis, values) in enumerate(zip(unit, settings)):
+            place = int(np.argmax(np.abs(axis @ rotation)))
+            if axis @ rotation[:, place] < 0.0:
+                raise ModelError(f"joint '{self.labels[k]}': axis {axis.tolist()} makes its axes left-handed")
+            names = ("rx", "ry", "rz") if i >= linear else ("x", "y", "z")
+            found.append((names[place], values))
+        turning = [name for name, _ in found if name.startswith("r")]
+        if turning != sorted(turning):
+            raise ModelError(f"joint '{self.labels[k]}': its angles are not in the order of its axes")
+        return rotation, found
+
+    def _settings(self, dof: int, start: float, rotary: bool) -> dict:
+        """What acts on a degree of freedom beside its drive."""
+        values: dict = {}
+        low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
+        low, high = (low if low > -FAR else -np.inf), (high if high < FAR else np.inf)
+        if low < high and (np.isfinite(low) or np.isfinite(high)):
+            values["range"] = (low, high)
+            if not low < start < high:
+                stiffness, damping = float(self.limit_ke[dof]), float(self.limit_kd[dof])
+                values |= {"limit": "compliant", "limit_compliance": 1.0 / stiffness if stiffness > 0.0 else 0.0}
+                values |= {"limit_damping": damping} if damping > 0.0 else {}
+        elif low == high:
+            values |= {"locked": True, "lock_value": low}
+        for key, array in (("armature", self.armature), ("friction", self.friction), ("damping", self.damping),
+                           ("stiffness", self.stiffness)):  # fmt: skip
+            if array is not None and len(array) > dof and array[dof] > 0.0:
+                values[key] = float(array[dof])
+        return values
+
+    def _drive(self, dof: int) -> dict:
+        """The table of a drive, whose targets follow Newton's control; nothing where there is none."""
+        mode, ke, kd = int(self.target_mode[dof]), float(self.target_ke[dof]), float(self.target_kd[dof])
+        if mode in (self.modes.NONE, self.modes.EFFORT) or (ke == 0.0 and kd == 0.0):
+            return {}
+        if mode == self.modes.VELOCITY or ke == 0.0:
+            drive = {"mode": "velocity", "damping": kd} if kd > 0.0 else {}
+        else:
+            drive = {"mode": "pd", "stiffness": ke, "damping": kd}
+        effort = float(self.effort_limit[dof])
+        return drive | ({"effort": effort} if drive and 0.0 < effort < FAR else {})
+
+
+def _frames(D: np.ndarray, C: np.ndarray, rotation: np.ndarray) -> dict:
+    """Keys of a joint's frames, both turned so that its axes are those of `rotation`."""
+    return {
+        key: {"position": frame[:3, 3].tolist(), "matrix": (frame[:3, :3] @ rotation).tolist()}
+        for key, frame in (("parent_frame", D), ("child_frame", C))
+    }
+
+
+def _turned_to(axis: np.ndarray) -> np.ndarray:
+    """(3, 3) rotation whose z is an axis."""
+    z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)

@@ -1,0 +1,310 @@
+"""A Newton model in a state, as a scene.
+
+Bodies keep Newton's numbers; static shapes (those of body -1) follow as bodies of their own, once for every world. Friction and
+restitution of a body are those of its first shape. Joints are exact, and their limits are never passed; those that a start
+already violates are compliant, with Newton's stiffness. A joint's axis becomes z of both of its frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from abd.errors import AbdError
+from abd.joints.rotations import quaternion_matrix
+from abd.newton.joints import joint_tables
+from abd.newton.shapes import plane_keys, shape_collider
+from abd.scene.importers.compound import Collider, keys, pose
+from abd.scene.scene import Scene
+
+
+class ModelError(AbdError):
+    """A Newton model with something that this solver has not."""
+
+    exit_status = 2
+
+
+@dataclass
+class Translated:
+    """A scene made of a model.
+
+    Attributes:
+        scene: with a body for every body of the model, in order, and static shapes behind.
+        drives: (joint name, coordinate, number of the coordinate's target, number of the degree of freedom, with a position).
+        notes: what was changed or left out.
+    """
+
+    scene: Scene
+    drives: list[tuple[str, str, int, int, bool]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def transform_matrix(values: np.ndarray) -> np.ndarray:
+    """(4, 4) of Newton's transform: position, then quaternion x, y, z, w."""
+    x, y, z, w = np.asarray(values[3:7], dtype=float)
+    return pose(np.asarray(values[:3], dtype=float), quaternion_matrix(np.array([w, x, y, z])))
+
+
+def translate(
+    newton,
+    model,
+    body_q: np.ndarray,
+    body_qd: np.ndarray,
+    joint_q: np.ndarray,
+    dt: float,
+    enforcement: str,
+    solver: dict,
+) -> Translated:
+    """The scene of a model whose bodies are at `body_q` (n, 7) with the velocities `body_qd` (n, 6).
+
+    Raises:
+        ModelError: a shape, a joint or gravity that a scene cannot have.
+    """
+    scene = Scene("newton", gravity=_gravity(model), solver={"dt": dt, **solver})
+    out = Translated(scene)
+    materials = _Materials(scene, model)
+    world, flags = _numpy(model.body_world, 0), _numpy(model.body_flags, 0)
+    mass, com, inertia = _numpy(model.body_mass, 0), _numpy(model.body_com, 0), _numpy(model.body_inertia, 0)
+    names = _unique([str(label) or f"body_{k}" for k, label in enumerate(model.body_label)])
+    shapes = _Shapes(newton, model, out)
+    for k in range(model.body_count):
+        colliders = shapes.of_body(k)
+        table: dict = dict(keys(colliders))
+        T = transform_matrix(body_q[k])
+        R = T[:3, :3]
+        table |= {"position": T[:3, 3].tolist(), "matrix": R.tolist(), "world": max(int(world[k]), 0)}
+        moves = mass[k] > 0.0 and not flags[k] & int(newton.BodyFlags.KINEMATIC)
+        if mass[k] > 0.0:
+            table |= {
+                "mass": float(mass[k]),
+                "center_of_mass": com[k].astype(float).tolist(),
+                "inertia": (0.5 * (inertia[k] + inertia[k].T)).astype(float).tolist(),
+            }
+        elif not colliders:
+            # a frame that others hang on: what it weighs does not matter, for no force moves it
+            table |= {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+        if moves:
+            table |= {"velocity": body_qd[k, :3].tolist(), "angular_velocity": body_qd[k, 3:].tolist()}
+        else:
+            table |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
+        scene.add_body(names[k], **table, **materials.of(shapes.numbers(k)))
+    shapes.add_static(scene, materials, max(1, int(model.world_count)))
+    joints = joint_tables(newton, model, joint_q, names, enforcement, out)
+    for table in joints:
+        kind, name, parent, child = (table.pop(key) for key in ("type", "name", "parent", "child"))
+        scene.add_joint(kind, name, parent, child, **table)
+    _add_mimics(newton, model, scene, joints, out)
+    for pair in shapes.filters(names):
+        scene.add_contact_filter(*pair)
+    return out
+
+
+def refuse_soft(model) -> None:
+    """`ModelError` for what is not made of rigid bodies."""
+    for name, what in (
+        ("particle_count", "particles"), ("tri_count", "triangles of cloth"), ("tet_count", "tetrahedra"),
+        ("spring_count", "springs between particles"), ("muscle_count", "muscles"),
+    ):  # fmt: skip
+        if int(getattr(model, name, 0) or 0):
+            raise ModelError(f"the model has {getattr(model, name)} {what}: SolverABD moves rigid bodies alone")
+
+
+def _gravity(model) -> tuple[float, float, float]:
+    """[m/s^2], which must be the same in all worlds."""
+    rows = np.asarray(_numpy(model.gravity, 0), dtype=float).reshape(-1, 3)
+    if len(rows) == 0:
+        return (0.0, 0.0, 0.0)
+    if (rows != rows[0]).any():
+        raise ModelError(f"gravity differs between worlds ({rows.tolist()}): SolverABD takes one for all")
+    return tuple(rows[0].tolist())
+
+
+def _numpy(array, empty: int) -> np.ndarray:
+    return np.zeros(empty) if array is None else array.numpy()
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names that our scenes allow, each once."""
+    taken, out = {"world"}, []
+    for name in names:
+        plain = name.replace("/", ".").strip() or "body"
+        new, k = plain, 1
+        while new in taken or new == ".":
+            new, k = f"{plain}#{k}", k + 1
+        taken.add(new)
+        out.append(new)
+    return out
+
+
+class _Materials:
+    """Friction and restitution of shapes as materials of the scene."""
+
+    def __init__(self, scene: Scene, model):
+        self._scene, self._names = scene, {}
+        self._mu = _numpy(model.shape_material_mu, 0)
+        self._restitution = _numpy(model.shape_material_restitution, 0)
+
+    def of(self, shapes: list[int]) -> dict:
+        """The key of a body with these shapes."""
+        if not shapes:
+            return {}
+        key = max(float(self._mu[shapes[0]]), 0.0), float(np.clip(self._restitution[shapes[0]], 0.0, 1.0))
+        if key not in self._names:
+            name = f"mu {key[0]:.6g}" + (f", e {key[1]:.6g}" if key[1] > 0.0 else "")
+            while name in self._names.values():
+                name += " "  # two that differ beyond six digits
+                name = name.rstrip() + "'"
+            self._names[key] = name
+            self._scene.add_material(name, mu=key[0], **({"restitution": key[1]} if key[1] > 0.0 else {}))
+        return {"material": self._names[key]}
+
+
+class _Shapes:
+    """Colliding shapes of a model, by body."""
+
+    def __init__(self, newton, model, out: Translated):
+        self.newton, self.model, self.out = newton, model, out
+        self._body, self._flags = _numpy(model.shape_body, 0), _numpy(model.shape_flags, 0)
+        self._group = _numpy(model.shape_collision_group, 0)
+        self._world = _numpy(model.shape_world, 0)
+        self._type, self._scale = _numpy(model.shape_type, 0), _numpy(model.shape_scale, 0)
+        self._place = _numpy(model.shape_transform, 0)
+        self._mine: dict[int, list[int]] = {}
+        collide = int(newton.ShapeFlags.COLLIDE_SHAPES)
+        for k in range(model.shape_count):
+            if self._flags[k] & collide and self._group[k] != 0:
+                self._mine.setdefault(int(self._body[k]), []).append(k)
+        self._static: list[tuple[str, int]] = []
+
+    def numbers(self, body: int) -> list[int]:
+        """Shapes of a body that collide."""
+        return self._mine.get(body, [])
+
+    def of_body(self, body: int) -> list[Collider]:
+        """Colliders of a body, in its frame."""
+        found = []
+        for k in self.numbers(body):
+            if self._is_plane(k):
+                self.out.notes.append(
+                    f"plane '{self.model.shape_label[k]}' on a body is left out: half-spaces do not move"
+                )
+                continue
+            found.append(self._collider(k))
+        return found
+
+    def add_static(self, scene: Scene, materials: _Materials, worlds: int) -> None:
+        """Shapes of no body, those of all worlds once in each."""
+        for k in self.numbers(-1):
+            own = int(self._world[k])
+            label = str(self.model.shape_label[k] or f"shape_{k}").replace("/", ".").strip()
+            for world in range(worlds) if own < 0 else [own]:
+                name = label if worlds == 1 else f"{label}@{world}"
+                while scene._is_taken("body", name):
+                    name += "'"
+                if self._is_plane(k):
+                    table = plane_keys(transform_matrix(self._place[k]))
+                    if (self._scale[k][:2] > 0.0).any():
+                        self.out.notes.append(f"plane '{label}' is finite in the model, and endless here")
+                else:
+                    one = self._collider(k)
+                    place, one.place = one.place, np.eye(4)
+                    table = {
+                        **keys([one]),
+                        "kind": "static",
+                        "position": place[:3, 3].tolist(),
+                        "matrix": place[:3, :3].tolist(),
+                    }
+                scene.add_body(name, **table, world=world, **materials.of([k]))
+                self._static.append((name, k))
+
+    def filters(self, names: list[str]) -> list[tuple[str, ...]]:
+        """Pairs of bodies of which no two shapes collide, by filters between shapes and by groups."""
+        shapes: dict[str, list[int]] = {names[body]: mine for body, mine in self._mine.items() if body >= 0}
+        shapes |= {name: [k] for name, k in self._static}
+        body_of: dict[int, list[str]] = {}
+        for name, mine in shapes.items():
+            for k in mine:
+                body_of.setdefault(k, []).append(name)
+        filtered = {(min(i, j), max(i, j)) for i, j in self.model.shape_collision_filter_pairs}
+        near: set[tuple[str, str]] = set()
+        for i, j in filtered:
+            near |= {tuple(sorted((a, b))) for a in body_of.get(i, ()) for b in body_of.get(j, ()) if a != b}
+        near |= self._apart_by_group(shapes)
+        static = {name for name, _ in self._static}
+        out = []
+        for a, b in sorted(near):
+            if {a, b} <= static:
+                continue
+            pairs = [(min(i, j), max(i, j)) for i in shapes[a] for j in shapes[b]]
+            if all(pair in filtered or not self._groups_meet(*pair) for pair in pairs):
+                out.append((a, b))
+            else:
+                self.out.notes.append(
+                    f"filters between some shapes of '{a}' and '{b}' are left out: bodies collide as wholes"
+                )
+        return out
+
+    def _apart_by_group(self, shapes: dict[str, list[int]]) -> set[tuple[str, str]]:
+        """Pairs of bodies with shapes of groups that do not meet."""
+        groups = {name: frozenset(int(self._group[k]) for k in mine) for name, mine in shapes.items()}
+        members: dict[frozenset[int], list[str]] = {}
+        for name, own in groups.items():
+            members.setdefault(own, []).append(name)
+        out: set[tuple[str, str]] = set()
+        for one in members:
+            for other in members:
+                if any(not groups_meet(a, b) for a in one for b in other):
+                    pairs = (
+                        combinations(members[one], 2)
+                        if one == other
+                        else ((a, b) for a in members[one] for b in members[other])
+                    )
+                    out |= {tuple(sorted(pair)) for pair in pairs}
+        return out
+
+    def _groups_meet(self, i: int, j: int) -> bool:
+        return groups_meet(int(self._group[i]), int(self._group[j]))
+
+    def _is_plane(self, k: int) -> bool:
+        return int(self._type[k]) == int(self.newton.GeoType.PLANE)
+
+    def _collider(self, k: int) -> Collider:
+        place = transform_matrix(self._place[k])
+        found = shape_collider(
+            self.newton, int(self._type[k]), self._scale[k].astype(float), self.model.shape_source[k], place
+        )
+        if found is None:
+            kind = self.newton.GeoType(int(self._type[k])).name
+            raise ModelError(f"shape '{self.model.shape_label[k]}' is of type {kind}, which SolverABD has not")
+        return found
+
+
+def groups_meet(a: int, b: int) -> bool:
+    """Newton's rule of collision groups: 0 meets nobody, positive ones meet their own and negative ones, negative ones all
+    but their own."""
+    if a == 0 or b == 0:
+        return False
+    return a == b or b < 0 if a > 0 else a != b
+
+
+def _add_mimics(newton, model, scene: Scene, joints: list[dict], out: Translated) -> None:
+    """Joints that follow others, ``q = c0 + c1 q_leader``."""
+    if int(getattr(model, "constraint_mimic_count", 0) or 0):
+        out.notes.append(f"{model.constraint_mimic_count} mimic constraints of the old kind are left out")
+    leaders = _numpy(getattr(model, "joint_mimic_joint", None), 0)
+    coefficients = _numpy(getattr(model, "joint_mimic_coeffs", None), 0)
+    single = {joint["number"]: joint for joint in out.single}
+    for follower, leader in enumerate(leaders):
+        if leader < 0:
+            continue
+        pair = single.get(follower), single.get(int(leader))
+        if None in pair:
+            out.notes.append(
+                f"mimic of joint {model.joint_label[follower]} is left out: it needs two joints of one coordinate"
+            )
+            continue
+        names = [f"{one['name']}.{one['coordinate']}" for one in pair]
+        terms = [{"coordinate": names[1], "polynomial": coefficients[follower].astype(float).tolist()}]
+        scene.add_coupling(f"{pair[0]['name']} follows {pair[1]['name']}", names[0], terms, enforcement="exact")

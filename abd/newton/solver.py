@@ -1,0 +1,251 @@
+"""`SolverABD`: Newton's solver interface over a simulation.
+
+The simulation is made in the first step, from the state that it is given: Newton's models hold poses that `newton.eval_fk` may
+still have to correct. From then on it keeps its own state in double precision, and a body follows Newton's state only where
+that is not what the last step wrote: set by the user, or reset.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from abd.model import Kind, affine_state
+from abd.newton.scene import refuse_soft, transform_matrix, translate
+from abd.optional import required
+from abd.potentials.arap import polar
+from abd.simulation import Simulation
+
+newton = required("newton", "newton", "newton", "abd.newton")
+
+_log = logging.getLogger(__name__)
+
+
+class SolverABD(newton.solvers.SolverBase):
+    """Affine bodies with barriers: no state is passed on in which bodies overlap, whatever the step.
+
+    Contacts are found by the solver itself; those that `step` is given are not used. Friction and restitution are Newton's,
+    combined as geometric means. Joint limits are never passed.
+
+    Args:
+        model: Newton's; rigid bodies alone.
+        device: of the simulation: "cpu", "cuda", "cuda:N" or "numpy"; default: that of the model.
+        enforcement: of joints: "exact", "penalty" or "compliant".
+        allow_overlaps: let bodies that overlap in the first state pass through one another; they are an error otherwise.
+        solver: keys of the scene's table solver, such as ``tolerance=1e-4``; `abd schema` lists them.
+
+    Raises:
+        ModelError: particles, cloth, or other things that are not rigid bodies.
+
+    Attributes:
+        simulation: the `abd.Simulation`, None before the first step; report: that of the last step.
+        notes: what was changed or left out of the model.
+    """
+
+    def __init__(
+        self, model, device: str | None = None, enforcement: str = "exact", allow_overlaps: bool = False, **solver
+    ):
+        super().__init__(model)
+        refuse_soft(model)
+        where = str(model.device)
+        self._device = device or ("cpu" if where == "cpu" else where)
+        self._enforcement, self._allow_overlaps, self._settings = enforcement, allow_overlaps, solver
+        self.simulation: Simulation | None = None
+        self.report = None
+        self.notes: list[str] = []
+        self._dt = 0.0
+
+    def step(self, state_in, state_out, control, contacts, dt: float, **_) -> None:
+        """Advance by `dt` [s]; `control` may be None for the model's own targets, `contacts` is not used.
+
+        Raises:
+            SceneError: bodies overlap in a state that was set from outside. StepFailure: the step did not converge.
+        """
+        model = self.model
+        body_q, body_qd = (array.numpy().astype(float) for array in (state_in.body_q, state_in.body_qd))
+        if self.simulation is None or dt != self._dt:
+            self._start(state_in, body_q, body_qd, float(dt))
+        elif not (np.array_equal(body_q, self._written[0]) and np.array_equal(body_qd, self._written[1])):
+            self._take_over(body_q, body_qd)
+        self._goal = body_q
+        self._read_control(model if control is None else control)
+        self._set_loads(state_in, model if control is None else control, body_q)
+        self.report = self.simulation.step()
+        self._write(state_out, body_q)
+
+    def notify_model_changed(self, flags) -> None:
+        """Whatever has changed: the next step makes the simulation anew, from the state that it is given."""
+        self.simulation = None
+
+    # making it ----------------------------------------------------------------------------------------------------------
+
+    def _start(self, state, body_q: np.ndarray, body_qd: np.ndarray, dt: float) -> None:
+        model, self._dt = self.model, dt
+        joint_q = np.zeros(0)
+        if model.joint_count:
+            scratch = model.state()
+            newton.eval_ik(model, state, scratch.joint_q, scratch.joint_qd)
+            joint_q = scratch.joint_q.numpy().astype(float)
+        made = translate(newton, model, body_q, body_qd, joint_q, dt, self._enforcement, self._settings)
+        if self._allow_overlaps:
+            from abd.scene.allow_overlaps import filter_overlaps
+
+            made.notes += filter_overlaps(made.scene)
+        compiled = made.scene.compile()
+        self._goal = body_q
+        compiled = replace(compiled, joints=self._driven(compiled, made.drives), motions=self._motions(compiled))
+        self.notes = [*made.notes, *compiled.notes]
+        for note in made.notes:
+            _log.warning(note)
+        self.simulation = Simulation(made.scene.set_free(compiled), self._device)
+        self._center = np.linalg.inv(self.simulation.model.bodies.body_frame)[:, :3, 3]
+        self.simulation.stepper.loads = self._loads
+        self._force = self._torque = None
+
+    def _driven(self, compiled, drives) -> list:
+        """The joints with drives whose targets are those of Newton's control."""
+        count = len(self.model.joint_target_q.numpy()) if self.model.joint_count else 0
+        self._target, self._rate = np.zeros(count), np.zeros(int(self.model.joint_dof_count))
+        joints = list(compiled.joints)
+        place = {joint.name: k for k, joint in enumerate(joints)}
+        for name, coordinate, target, dof, with_position in drives:
+            joint = joints[place[name]]
+            settings = [
+                replace(one, drive=self._followed(one.drive, target, dof, with_position))
+                if one.name == coordinate
+                else one
+                for one in joint.coordinates
+            ]
+            joints[place[name]] = replace(joint, coordinates=tuple(settings))
+        return joints
+
+    def _followed(self, drive, target: int, dof: int, with_position: bool):
+        def rate(_time: float) -> float:
+            return float(self._rate[dof])
+
+        if not with_position:
+            return replace(drive, target=rate)
+        return replace(drive, target=lambda _time: float(self._target[target]), rate=rate)
+
+    def _motions(self, compiled) -> dict:
+        """Kinematic bodies go where Newton's state has them."""
+
+        def goal(body: int):
+            return lambda _time: transform_matrix(self._goal[body])
+
+        kinds = compiled.bodies.kind[: self.model.body_count]
+        return {int(body): goal(int(body)) for body in np.flatnonzero(kinds == Kind.KINEMATIC)}
+
+    # what comes in ------------------------------------------------------------------------------------------------------
+
+    def _take_over(self, body_q: np.ndarray, body_qd: np.ndarray) -> None:
+        """Put the bodies where the state has them that the last step did not put there."""
+        simulation, count = self.simulation, self.model.body_count
+        bodies = simulation.model.bodies
+        dynamic = bodies.kind[:count] == Kind.DYNAMIC
+        moved = np.flatnonzero(dynamic & (body_q != self._written[0]).any(axis=1))
+        other = dynamic & (body_qd != self._written[1]).any(axis=1)
+        other[moved] = True
+        if len(moved):
+            q = simulation.stepper.q.copy()
+            for body in moved:
+                q[body] = affine_state(transform_matrix(body_q[body]) @ np.linalg.inv(bodies.body_frame[body]))
+            simulation.move_to(q)
+        if other.any():
+            qd = simulation.stepper.qd.copy()
+            A = simulation.stepper.q[:, 3:].reshape(-1, 3, 3)
+            for body in np.flatnonzero(other):
+                qd[body, :3] = body_qd[body, :3]
+                qd[body, 3:] = np.cross(body_qd[body, 3:], A[body], axisb=0, axisc=0).ravel()
+            simulation.set_velocities(qd)
+
+    def _read_control(self, control) -> None:
+        """Targets of the drives."""
+        if self.model.joint_count:
+            self._target[:] = control.joint_target_q.numpy()
+            self._rate[:] = control.joint_target_qd.numpy()
+
+    def _set_loads(self, state, control, body_q: np.ndarray) -> None:
+        """Forces on bodies and joints, as wrenches at centres of mass."""
+        wrench = np.zeros((len(self.simulation.model.bodies), 6))
+        if state.body_f is not None:
+            wrench[: self.model.body_count] += state.body_f.numpy()
+        effort = control.joint_f
+        effort = np.zeros(0) if effort is None else effort.numpy().astype(float)
+        if effort.any():
+            self._add_efforts(wrench, effort, body_q)
+        idle = not wrench.any()
+        self._force, self._torque = (None, None) if idle else (wrench[:, :3], wrench[:, 3:])
+
+    def _add_efforts(self, wrench: np.ndarray, effort: np.ndarray, body_q: np.ndarray) -> None:
+        """Efforts along degrees of freedom as wrenches: on the child, and the other way on the parent."""
+        model, types = self.model, newton.JointType
+        arrays = (model.joint_type, model.joint_parent, model.joint_child, model.joint_qd_start, model.joint_dof_dim,
+                  model.joint_axis, model.joint_X_p, model.joint_X_c, model.joint_enabled)  # fmt: skip
+        kind, parent, child, start, dims, axis, X_p, X_c, enabled = (array.numpy() for array in arrays)
+        q = self.simulation.stepper.q
+        for k in range(model.joint_count):
+            first, (linear, angular) = int(start[k]), (int(count) for count in dims[k])
+            own = effort[first : first + linear + angular]
+            if not own.any() or not enabled[k]:
+                continue
+            i, j = int(parent[k]), int(child[k])
+            if kind[k] in (types.FREE, types.DISTANCE):
+                wrench[j] += own
+                continue
+            frame = transform_matrix(X_p[k])
+            frame = frame if i < 0 else transform_matrix(body_q[i]) @ frame
+            axes = frame[:3, :3] @ axis[first : first + linear + angular].astype(float).T
+            force, torque = axes[:, :linear] @ own[:linear], axes[:, linear:] @ own[linear:]
+            point = (transform_matrix(body_q[j]) @ transform_matrix(X_c[k]))[:3, 3]
+            for body, sign in ((i, -1.0), (j, 1.0)):
+                if body >= 0:
+                    wrench[body, :3] += sign * force
+                    wrench[body, 3:] += sign * (torque + np.cross(point - q[body, :3], force))
+
+    def _loads(self, _time: float, _h: float):
+        """Forces and torques (n, 3) of a substep; None where there are none and were none before."""
+        loads = self.simulation.loads
+        if self._force is None:
+            if not loads.force.any() and not loads.torque.any():
+                return None
+            loads.force[:], loads.torque[:] = 0.0, 0.0
+        else:
+            loads.force[:], loads.torque[:] = self._force, self._torque
+            self.simulation.stepper.sleep.disturb()
+        return loads.force.copy(), loads.torque.copy()
+
+    # what goes out ------------------------------------------------------------------------------------------------------
+
+    def _write(self, state, body_q: np.ndarray) -> None:
+        """Poses and velocities of the bodies, and coordinates of the joints."""
+        simulation, count = self.simulation, self.model.body_count
+        stepper, bodies = simulation.stepper, simulation.model.bodies
+        poses = simulation.model.user_transform(stepper.q)[:count]
+        A = stepper.q[:count, 3:].reshape(-1, 3, 3)
+        turning = stepper.qd[:count, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A)
+        spin = 0.5 * np.stack(
+            [
+                turning[:, 2, 1] - turning[:, 1, 2],
+                turning[:, 0, 2] - turning[:, 2, 0],
+                turning[:, 1, 0] - turning[:, 0, 1],
+            ],
+            axis=1,
+        )
+        q, qd = np.empty((count, 7), dtype=np.float32), np.empty((count, 6), dtype=np.float32)
+        if count:
+            from scipy.spatial.transform import Rotation
+
+            q[:, :3], q[:, 3:] = poses[:, :3, 3], Rotation.from_matrix(polar(poses[:, :3, :3])).as_quat()
+            qd[:, :3], qd[:, 3:] = stepper.qd[:count, :3], spin
+            fixed = bodies.kind[:count] != Kind.DYNAMIC
+            arm = np.einsum("nij,nj->ni", poses[fixed, :3, :3], self.model.body_com.numpy()[fixed])
+            qd[fixed, :3] += np.cross(spin[fixed], arm)
+            q[fixed] = body_q[fixed]
+            state.body_q.assign(q)
+            state.body_qd.assign(qd)
+        self._written = q.astype(float), qd.astype(float)
+        if self.model.joint_count and state.joint_q is not None:
+            newton.eval_ik(self.model, state, state.joint_q, state.joint_qd)

@@ -1,0 +1,33 @@
+"""Libraries that only some commands need: there, or one line that says how they come."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from abd.errors import AbdError
+
+
+class MissingLibrary(AbdError):
+    """A library that is not installed, with the command that installs it."""
+
+    exit_status = 2
+
+
+def required(module: str, extra: str, package: str, purpose: str) -> ModuleType:
+    """Import a library.
+
+    Args:
+        module: its import name; package: its name on the index.
+        extra: of ours that brings it; purpose: what needs it, for the message.
+
+    Raises:
+        MissingLibrary: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        install = f"pip install 'abd-solver[{extra}]', or pip install {package}"
+        raise MissingLibrary(f"{purpose} needs {package}, which is not installed: {install}") from error

@@ -1,0 +1,51 @@
+"""Read-outs as pandas tables. pandas is imported here alone, where somebody asks for a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abd.optional import required
+
+if TYPE_CHECKING:
+    import pandas
+
+_XYZ = ("x", "y", "z")
+
+
+def table_of(columns: Mapping[str, Any], index: np.ndarray | None = None, name: str | None = None) -> pandas.DataFrame:
+    """A table of columns of equal length.
+
+    Args:
+        columns: name -> (k,), or (k, 3) for three columns ``name.x``, ``name.y``, ``name.z``.
+        index: (k,) of the rows, called `name`; numbers from 0 by default.
+
+    Raises:
+        MissingLibrary: pandas is not installed.
+    """
+    pandas = required("pandas", "pandas", "pandas", "a table")
+    flat: dict[str, Any] = {}
+    for key, values in columns.items():
+        array = np.asarray(values)
+        if array.ndim == 2:
+            flat |= {f"{key}.{axis}": array[:, k] for k, axis in enumerate(_XYZ)}
+        else:
+            flat[key] = array
+    return pandas.DataFrame(flat, index=None if index is None else pandas.Index(index, name=name))
+
+
+def row_of(report: Any) -> dict[str, float]:
+    """The numbers of a step's report by name: ``energy.kinetic``, ``momentum.linear.x``, ``max_joint_residual.m``."""
+    row: dict[str, float] = {}
+    for key, value in vars(report).items():
+        if key == "energy" or key == "stages":
+            row |= {f"{key}.{name}": float(one) for name, one in value.items()}
+        elif key == "momentum":
+            row |= {f"{key}.{name}.{axis}": float(one[k]) for name, one in value.items() for k, axis in enumerate(_XYZ)}
+        elif key == "max_joint_residual":
+            row |= {f"{key}.m": float(value[0]), f"{key}.rad": float(value[1])}
+        elif not isinstance(value, tuple):
+            row[key] = value
+    return row

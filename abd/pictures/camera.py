@@ -1,0 +1,198 @@
+"""Cameras: where a picture is taken from. A scene's `[camera]`, the command line, and what is found where both are silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.pictures.cast import Cast, Moment
+
+DOLLY = 1.06
+"""Distance beyond the one at which everything just fits."""
+SURROUNDINGS = 5.0
+"""Radii of a followed body that are in the picture."""
+LARGE = 3.0
+"""Radius beyond which what does not move need not be in the picture, over the extent of all that moves."""
+FAR_OUT = 8.0
+"""Bodies beyond this many times the usual distance from the middle do not count for what has to be in the picture."""
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A camera at one instant.
+
+    Attributes:
+        eye: (3,) position [m]; axes: (3, 3) rows right, up, forward.
+        scale: pixels per unit of tangent (perspective), or per metre (parallel).
+        width, height: of the picture in pixels; parallel: no perspective, as the sun sees things.
+    """
+
+    eye: np.ndarray
+    axes: np.ndarray
+    scale: float
+    width: int
+    height: int
+    parallel: bool = False
+
+    def seen(self, points: np.ndarray) -> np.ndarray:
+        """(..., 3) columns, rows and depths [m] of world points (..., 3)."""
+        x, y, z = np.moveaxis((points - self.eye) @ self.axes.T, -1, 0)
+        factor = self.scale if self.parallel else self.scale / np.where(z == 0.0, np.inf, z)
+        return np.stack([0.5 * self.width + factor * x, 0.5 * self.height - factor * y, z], axis=-1)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a scene or a user says of the camera; the rest is found (`abd schema`, table camera).
+
+    Attributes:
+        position, target: (3,) [m] or None; azimuth, elevation: where it stands as seen from the target [deg].
+        zoom: 1 shows everything; fov: vertical field of view [deg].
+        follow: name of a body that stays in the middle, "" for none; orbit: turn about the target over the whole film [deg].
+    """
+
+    position: tuple[float, float, float] | None = None
+    target: tuple[float, float, float] | None = None
+    azimuth: float = -60.0
+    elevation: float = 16.0
+    zoom: float = 1.0
+    fov: float = 38.0
+    follow: str = ""
+    orbit: float = 0.0
+
+    def changed(self, **values) -> View:
+        """The same with other values."""
+        return replace(self, **values)
+
+
+class Camera:
+    """Stands where a view says, and finds what it leaves open from what there is to see.
+
+    Args:
+        view: see `View`; cast: what there is to draw.
+        moments: instants that have to fit into the picture: one for a picture, some for a film.
+        size: width and height in pixels.
+
+    Attributes:
+        bounds: lower and upper corner (3,) of a box about all there is to show.
+
+    Raises:
+        KeyError: there is no body of the name to follow.
+    """
+
+    def __init__(self, view: View, cast: Cast, moments: list[Moment], size: tuple[int, int]):
+        self.view, self.cast, self.size = view, cast, size
+        self.followed = cast.index(view.follow) if view.follow else None
+        points, radii = (np.concatenate(parts) for parts in zip(*(_to_show(cast, one) for one in moments)))
+        self.bounds = (points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)
+        if self.followed is not None:
+            center, radius = self._place(moments[0])
+            points, radii = center[None], np.array([SURROUNDINGS * (radius or _usual(radii))])
+        self._focus = points.min(axis=0), points.max(axis=0)
+        self._points, self._radii = points, radii
+
+    def _place(self, moment: Moment) -> tuple[np.ndarray, float]:
+        middle, radius = self.cast.middles(moment.transform)
+        return middle[self.followed], float(radius[self.followed])
+
+    def lens(self, moment: Moment, progress: float = 0.0) -> Lens:
+        """At one instant; `progress` through the film, 0 to 1, is for the orbit."""
+        view, (width, height) = self.view, self.size
+        focal = 1.0 / np.tan(np.radians(0.5 * view.fov))
+        low, high = self._focus
+        middle = 0.5 * (low + high) if view.target is None else np.array(view.target, dtype=float)
+        shift = np.zeros(3)
+        if self.followed is not None:
+            center = self._place(moment)[0]
+            shift = center - self._points[0]
+        forward = self._forward(middle, progress)
+        axes = axes_of(forward)
+        if view.position is None:
+            eye = self._fitting(middle, axes, focal)
+        else:
+            eye = self._turned(np.array(view.position, dtype=float), middle, progress)
+            focal *= view.zoom
+        return Lens(eye + shift, axes, 0.5 * height * focal, width, height)
+
+    def _fitting(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
+        """(3,) where the eye stands to have everything in the picture; aside, too, where no target is given."""
+        width, height = self.size
+        aspect, points, radii = width / height, self._points, self._radii
+        for _ in range(4):
+            x, y, z = ((points - middle) @ axes.T).T
+            # A ball of radius r about (x, y, z) is in the picture from a distance of focal |y| + r sqrt(focal^2 + 1) - z.
+            over = np.maximum((focal * np.abs(x) + radii * np.hypot(focal, aspect)) / aspect,
+                              focal * np.abs(y) + radii * np.hypot(focal, 1.0)) - z  # fmt: skip
+            distance = DOLLY * float(over.max()) / self.view.zoom
+            if self.view.target is not None or self.followed is not None:
+                break
+            # what is seen goes to the middle of the picture
+            depth = np.maximum(z + distance, 1e-3 * distance)
+            sides = [(c - radii) / depth for c in (x, y)], [(c + radii) / depth for c in (x, y)]
+            shift = [0.5 * (low.min() + high.max()) * distance for low, high in zip(*sides)]
+            middle = middle + shift[0] * axes[0] + shift[1] * axes[1]
+        return middle - axes[2] * distance
+
+    def _forward(self, middle: np.ndarray, progress: float) -> np.ndarray:
+        if self.view.position is not None:
+            way = middle - self._turned(np.array(self.view.position, dtype=float), middle, progress)
+            length = np.linalg.norm(way)
+            return way / length if length > 0.0 else np.array([1.0, 0.0, 0.0])
+        turn, rise = np.radians([self.view.azimuth + self.view.orbit * progress, self.view.elevation])
+        return -np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
+
+    def _turned(self, eye: np.ndarray, middle: np.ndarray, progress: float) -> np.ndarray:
+        """The eye after its share of the orbit."""
+        angle = np.radians(self.view.orbit * progress)
+        x, y, z = eye - middle
+        cos, sin = np.cos(angle), np.sin(angle)
+        return middle + np.array([cos * x - sin * y, sin * x + cos * y, z])
+
+
+def axes_of(forward: np.ndarray) -> np.ndarray:
+    """(3, 3) rows right, up, forward; z is up in the picture unless one looks along it."""
+    up = np.array([0.0, 0.0, 1.0]) if abs(forward[2]) < 0.999 else np.array([0.0, 1.0, 0.0])
+    right = np.cross(forward, up)
+    right /= np.linalg.norm(right)
+    return np.array([right, np.cross(right, forward), forward])
+
+
+def _to_show(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
+    """Points (k, 3) and radii (k,) of what has to be in the picture at one instant: the corners of boxes about all bodies
+    that have a surface or can move, but for those that are far from all others, and for ground that is much larger than
+    what moves on it."""
+    middle, radius = cast.middles(moment.transform)
+    chosen = ~cast.is_plane & np.isfinite(middle).all(axis=1)
+    moves = chosen & (cast.kind != "static")
+    if moves.any():
+        reach = LARGE * (np.linalg.norm(np.ptp(middle[moves], axis=0)) + 2.0 * radius[moves].max())
+        chosen &= moves | (radius < reach)
+    if not chosen.any():
+        foot = -cast.planes[0, :3] * -cast.planes[0, 3] if len(cast.planes) else np.zeros(3)
+        return foot[None], np.ones(1)
+    index = np.flatnonzero(chosen)
+    center = np.median(middle[index], axis=0)
+    away = np.linalg.norm(middle[index] - center, axis=1)
+    limit = FAR_OUT * (np.quantile(away, 0.8) + np.median(radius[index]))
+    index = index[away <= limit] if limit > 0.0 else index
+    points, radii = [], []
+    smallest = 0.02 * _usual(radius[index]) or 0.1
+    for shape in np.unique(cast.shape[index]):
+        members = index[cast.shape[index] == shape]
+        if shape < 0:
+            points.append(middle[members])
+            radii.append(np.full(len(members), max(smallest, 0.1 * np.ptp(middle[index], axis=0).max())))
+            continue
+        low, high = cast.shapes[shape].box
+        corners = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+        maps = moment.transform[members]
+        points.append((np.einsum("nij,cj->nci", maps[:, :3, :3], corners) + maps[:, None, :3, 3]).reshape(-1, 3))
+        radii.append(np.zeros(8 * len(members)))
+    return np.concatenate(points), np.concatenate(radii)
+
+
+def _usual(radii: np.ndarray) -> float:
+    """Median radius of those that have one; 0 where none has."""
+    some = radii[radii > 0.0]
+    return float(np.median(some)) if len(some) else 0.0

@@ -1,0 +1,302 @@
+"""What there is to draw: the constant part of a run or a scene (`Cast`), and one instant of it (`Moment`).
+
+Both come from a trajectory (`Recorded`), whose frames are read when they are asked for, from a compiled scene (`of_model`),
+or from a simulation that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from abd.io.trajectory import Trajectory
+from abd.joint_list import JointCopies, JointList
+from abd.model import WORLD, Joint, Kind, Model
+from abd.names import CopyNames
+from abd.pictures.colors import body_colors
+from abd.pictures.shapes import Shape, shape_of
+
+
+@dataclass(frozen=True)
+class JointGroup:
+    """Joints of one kind and look: one joint, or the copies of one.
+
+    Attributes:
+        names, type, enforcement; parent, child: (k,) bodies, -1 for the world.
+        parent_frame, child_frame: (k, 4, 4) frames D and C in the mesh frames of the bodies, or in the world.
+        parameters, drawing: by name, as the scene gives them.
+        coordinates: names of the coordinates; rotary: (c,) which of them are angles.
+    """
+
+    names: Sequence[str]
+    type: str
+    parent: np.ndarray
+    child: np.ndarray
+    parent_frame: np.ndarray
+    child_frame: np.ndarray
+    parameters: dict
+    drawing: dict
+    coordinates: tuple[str, ...]
+    rotary: np.ndarray
+
+    def frames(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Frames D and C (k, 4, 4) in the world, at poses (n, 4, 4)."""
+        parent = np.where((self.parent == WORLD)[:, None, None], np.eye(4), transform[self.parent])
+        return parent @ self.parent_frame, transform[self.child] @ self.child_frame
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Everything that does not change.
+
+    Attributes:
+        name: of the scene; names: (n,) of the bodies; kind: (n,) "dynamic", "kinematic" or "static".
+        shape: (n,) index into `shapes`, -1 for bodies without a surface; colors: (n, 4) sRGB and opacity, 0 to 1.
+        planes: (h, 4) unit normals and offsets of half-spaces; plane_colors: (h, 4); plane_bodies: (h,).
+        joints: groups of joints.
+    """
+
+    name: str
+    names: Sequence[str]
+    kind: np.ndarray
+    shape: np.ndarray
+    shapes: list[Shape]
+    colors: np.ndarray
+    planes: np.ndarray
+    plane_colors: np.ndarray
+    plane_bodies: np.ndarray
+    joints: list[JointGroup] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Number of a body.
+
+        Raises:
+            KeyError: there is none of this name, and which there are.
+        """
+        try:
+            return list(self.names).index(name)
+        except ValueError:
+            from abd.scene.suggestions import did_you_mean
+
+            raise KeyError(f"there is no body '{name}'{_hint(did_you_mean(name, list(self.names)))}") from None
+
+    def middles(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Middles (n, 3) and radii (n,) of balls about the bodies [m]; the radius of those without a surface is 0."""
+        center, extent = np.zeros((len(self), 3)), np.zeros(len(self))
+        has = self.shape >= 0
+        if has.any():
+            center[has] = np.array([one.center for one in self.shapes])[self.shape[has]]
+            extent[has] = np.array([one.extent for one in self.shapes])[self.shape[has]]
+        return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], extent
+
+    @property
+    def is_plane(self) -> np.ndarray:
+        """(n,) which bodies are half-spaces."""
+        out = np.zeros(len(self), dtype=bool)
+        out[self.plane_bodies] = True
+        return out
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Contacts at one instant: pair (c, 2) of bodies, point (c, 3) [m], normal (c, 3), gap (c,) [m], force (c, 3) [N]."""
+
+    pair: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    force: np.ndarray
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One instant: time [s], poses (n, 4, 4) of the mesh frames, which joints are there, by group, and contacts."""
+
+    time: float
+    transform: np.ndarray
+    active: list[np.ndarray]
+    contacts: Contacts | None = None
+
+
+class Recorded:
+    """A trajectory as something to draw; frames are read when they are asked for.
+
+    Attributes:
+        cast: what does not change; trajectory: the file; time: (T,) [s].
+    """
+
+    def __init__(self, trajectory: Trajectory):
+        self.trajectory, self.time = trajectory, trajectory.time
+        self._paths: list[str] = []
+        self.cast = Cast(
+            name=str(trajectory.attributes.get("scene", "")),
+            names=trajectory.names,
+            kind=np.array(trajectory.kind, dtype=object),
+            joints=self._joints(),
+            **_bodies(trajectory.mesh, trajectory.meshes, trajectory.radius, trajectory.kind, trajectory.plane,
+                      trajectory.color),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def has_contacts(self) -> bool:
+        """Whether the file has contacts."""
+        return self.trajectory.has_contacts
+
+    def moment(self, frame: int) -> Moment:
+        """One frame; -1 is the last."""
+        frame = range(len(self))[frame]
+        active = [
+            np.atleast_1d(self.trajectory.row(f"{path}/active", frame)).astype(bool)
+            if self.trajectory.has(f"{path}/active")
+            else np.ones(len(group.child), dtype=bool)
+            for path, group in zip(self._paths, self.cast.joints)
+        ]
+        return Moment(float(self.time[frame]), self.trajectory.transform(frame), active, self.contacts(frame))
+
+    def contacts(self, frame: int) -> Contacts | None:
+        """Contacts of one frame; None where the run did not write them."""
+        if not self.has_contacts:
+            return None
+        found = self.trajectory.contacts(frame)
+        return Contacts(**{name: found[name] for name in Contacts.__annotations__})
+
+    def _joints(self) -> list[JointGroup]:
+        groups = []
+        number = {name: k for k, name in enumerate(self.trajectory.names)} | {"world": WORLD}
+        for path, group in self.trajectory.joint_groups():
+            attributes, frame = group.attrs, group.attrs["parent_frame"]
+            if "count" in attributes:
+                names = CopyNames(str(attributes["name"]), tuple(int(k) for k in attributes["count"]))
+                parent, child = group["bodies"][...].T
+                parent_frame = np.tile(frame, (len(child), 1, 1))
+                parent_frame[:, :3, 3] += group["shift"][...]
+            else:
+                names = [str(attributes["name"])]
+                parent, child = (np.array([number[_text(one)]]) for one in attributes["bodies"])
+                parent_frame = frame[None]
+            self._paths.append(path)
+            groups.append(
+                JointGroup(
+                    names=names,
+                    type=str(attributes["type"]),
+                    parent=np.asarray(parent, dtype=int),
+                    child=np.asarray(child, dtype=int),
+                    parent_frame=parent_frame,
+                    child_frame=np.tile(attributes["child_frame"], (len(child), 1, 1)),
+                    parameters={key: _plain(value) for key, value in group["parameters"].attrs.items()},
+                    drawing={key: _plain(value) for key, value in group["drawing"].attrs.items()},
+                    coordinates=tuple(_text(one) for one in attributes["coordinates"]),
+                    rotary=np.asarray(attributes["rotary"], dtype=bool),
+                )
+            )
+        return groups
+
+    def joint_series(self, group: int, what: str, frame: int) -> np.ndarray:
+        """(k, ...) coordinates, rates, residual or wrench of a group's joints in one frame."""
+        values = np.asarray(self.trajectory.row(f"{self._paths[group]}/{what}", frame))
+        return values.reshape(len(self.cast.joints[group].child), -1)
+
+    def coordinate_series(self, group: int, joint: int, coordinate: int) -> np.ndarray:
+        """(T,) one coordinate of one joint of a group over all frames [m or rad]."""
+        values = self.trajectory.series(f"{self._paths[group]}/coordinates")
+        return values.reshape(len(values), len(self.cast.joints[group].child), -1)[:, joint, coordinate]
+
+
+def of_model(model: Model) -> tuple[Cast, Moment]:
+    """A compiled scene and its initial state."""
+    from abd.joints import TYPES
+
+    bodies, joints = model.bodies, JointList.of(model.joints)
+    inverse = np.linalg.inv(bodies.body_frame)
+    groups, active = [], []
+    for first, part in zip(joints.starts, joints.parts):
+        members = range(first, first + (1 if isinstance(part, Joint) else len(part)))
+        joint = part.first if isinstance(part, JointCopies) else joints[first]
+        parent, child = (
+            np.array([part.parent, part.child]) if isinstance(part, JointCopies) else [[joint.parent], [joint.child]]
+        )
+        parent, child = np.asarray(parent, dtype=int), np.asarray(child, dtype=int)
+        own = np.stack([joints[k].parent_frame for k in members]) if joint.parent == WORLD else joint.parent_frame[None]
+        measures = TYPES[joint.type].coordinates(joint)
+        groups.append(
+            JointGroup(
+                names=[joint.name] if isinstance(part, Joint) else part.names,
+                type=joint.type,
+                parent=parent,
+                child=child,
+                parent_frame=np.where((parent == WORLD)[:, None, None], np.eye(4), inverse[parent]) @ own,
+                child_frame=inverse[child] @ joint.child_frame,
+                parameters=dict(joint.parameters),
+                drawing=dict(joint.drawing),
+                coordinates=tuple(one.name for one in measures),
+                rotary=np.array([one.rotary for one in measures], dtype=bool),
+            )
+        )
+        active.append(np.array([joints[k].active for k in members], dtype=bool))
+    kind = [Kind(int(k)).name.lower() for k in bodies.kind]
+    meshes = [_in_mesh_frame(model, k) for k in range(len(model.meshes))]
+    cast = Cast(
+        name=model.name,
+        names=bodies.names,
+        kind=np.array(kind, dtype=object),
+        joints=groups,
+        **_bodies(bodies.mesh, meshes, bodies.radius, kind, bodies.plane, bodies.color),
+    )
+    return cast, Moment(0.0, model.user_transform(bodies.q), active)
+
+
+@dataclass(frozen=True)
+class _Mesh:
+    vertices: np.ndarray
+    triangles: np.ndarray
+    edges: np.ndarray
+    points: np.ndarray
+
+
+def _in_mesh_frame(model: Model, k: int) -> _Mesh:
+    """A mesh of a model with its vertices in the user's mesh frame."""
+    mesh, users = model.meshes[k], np.flatnonzero(model.bodies.mesh == k)
+    frame = model.bodies.body_frame[users[0]] if len(users) else np.eye(4)
+    return _Mesh((mesh.vertices - frame[:3, 3]) @ frame[:3, :3], mesh.triangles, mesh.edges, mesh.points)
+
+
+def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
+    """What `Cast` says about bodies; those that share a mesh and a radius share a shape."""
+    has = np.flatnonzero(mesh >= 0)
+    keys = np.stack([mesh[has].astype(float), radius[has]], axis=1)
+    used, index = np.unique(keys, axis=0, return_inverse=True) if len(has) else (np.zeros((0, 2)), has)
+    shape = np.full(len(mesh), -1)
+    shape[has] = index.reshape(-1)
+    half_spaces = np.flatnonzero(np.isfinite(plane[:, 3]))
+    colors = body_colors(color, shape, kind, half_spaces)
+    return {
+        "shape": shape,
+        "shapes": [shape_of(meshes[int(k)], float(r)) for k, r in used],
+        "colors": colors,
+        "planes": plane[half_spaces],
+        "plane_colors": colors[half_spaces],
+        "plane_bodies": half_spaces,
+    }
+
+
+def _text(value) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _plain(value):
+    """An attribute of the file as a number, a text, or an array."""
+    if isinstance(value, bytes | str):
+        return _text(value)
+    return value.item() if np.ndim(value) == 0 else np.asarray(value)
+
+
+def _hint(text: str) -> str:
+    return f": {text}" if text else ""

@@ -1,0 +1,163 @@
+"""Pictures and films of runs: what `abd render` does."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from abd.backends.device import threads_available
+from abd.errors import AbdError
+from abd.optional import required
+from abd.pictures.camera import Camera, View
+from abd.pictures.cast import Moment, Recorded
+from abd.pictures.rasterizer import Rasterizer
+from abd.pictures.symbols import force_scale
+
+FORMATS = ("mp4", "gif", "png")
+LOOKED_AT = 24
+"""Frames of a film that the camera looks at to find its place."""
+GIF_COLORS = 255
+
+
+class PictureError(AbdError):
+    """A picture or a film that cannot be made, and why."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class Film:
+    """How a film is taken.
+
+    Attributes:
+        view: the camera; size: width and height in pixels.
+        fps: pictures per second; speed: simulated over shown time.
+        joints, contacts: whether they are drawn.
+    """
+
+    view: View
+    size: tuple[int, int] = (1280, 720)
+    fps: float = 30.0
+    speed: float = 1.0
+    joints: bool = True
+    contacts: bool = True
+
+
+def frames_of(time: np.ndarray, film: Film) -> np.ndarray:
+    """Frames of the run that are shown, one after the other: at every instant the one nearest in time."""
+    length = float(time[-1] - time[0])
+    count = max(1, round(length / film.speed * film.fps)) + 1
+    wanted = time[0] + np.arange(count) * (film.speed / film.fps)
+    after = np.searchsorted(time, wanted).clip(1, max(len(time) - 1, 1))
+    if len(time) == 1:
+        return np.zeros(1, dtype=int)
+    return np.where(wanted - time[after - 1] <= time[after] - wanted, after - 1, after)
+
+
+class Studio:
+    """Draws frames of a run.
+
+    Args:
+        run: the run; film: how; frames: those that have to fit into the picture.
+
+    Raises:
+        PictureError: no body of the name to follow.
+    """
+
+    def __init__(self, run: Recorded, film: Film, frames: np.ndarray):
+        self.run, self.film = run, film
+        spread = frames[np.unique(np.linspace(0, len(frames) - 1, min(len(frames), LOOKED_AT)).round().astype(int))]
+        moments = [run.moment(int(k)) for k in spread]
+        try:
+            self.camera = Camera(film.view, run.cast, moments, film.size)
+        except KeyError as error:
+            raise PictureError(str(error.args[0])) from error
+        forces = [one.contacts.force for one in moments if one.contacts is not None]
+        self.scale = force_scale(run.cast, forces) if film.contacts else None
+        self._own = threading.local()
+        self.shown = 0
+
+    def draw(self, moment: Moment, progress: float = 0.0) -> np.ndarray:
+        """(height, width, 3), 8 bits per channel; may be called by several threads."""
+        if not hasattr(self._own, "rasterizer"):
+            self._own.rasterizer = Rasterizer(self.run.cast, self.camera, self.film.joints, self.scale)
+        picture = self._own.rasterizer.picture(moment, progress)
+        self.shown += self._own.rasterizer.item_count() > 0
+        return picture
+
+    def film_of(self, frames: np.ndarray, told: Callable[[int], None] | None = None) -> Iterator[np.ndarray]:
+        """Pictures of frames in order, drawn by as many threads as there are processors, a few ahead."""
+        threads = threads_available()
+        waiting: deque[Future] = deque()
+        last = max(len(frames) - 1, 1)
+        with ThreadPoolExecutor(threads, "abd-picture") as pool:
+            for k, frame in enumerate(frames):
+                # the file is read by one thread
+                waiting.append(pool.submit(self.draw, self.run.moment(int(frame)), k / last))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+                if told is not None:
+                    told(k + 1)
+            while waiting:
+                yield waiting.popleft().result()
+
+
+def write_picture(path: Path, pixels: np.ndarray) -> None:
+    """Write a PNG; the same picture gives the same file."""
+    from PIL import Image
+
+    Image.fromarray(pixels).save(path, format="PNG", optimize=True)
+
+
+def write_film(
+    path: Path, studio: Studio, frames: np.ndarray, kind: str, told: Callable[[int], None] | None = None
+) -> None:
+    """Write an mp4 or a gif of frames; nothing is left where it fails.
+
+    Raises:
+        MissingLibrary: what mp4 needs is not installed. PictureError: a size that mp4 does not know.
+    """
+    part = path.with_name(f"{path.stem}.part{path.suffix}")
+    writer = _write_mp4 if kind == "mp4" else _write_gif
+    try:
+        writer(part, studio, frames, told)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
+    imageio_ffmpeg = required("imageio_ffmpeg", "film", "imageio-ffmpeg", "mp4 (not gif, not png)")
+    size = studio.film.size
+    if any(extent % 2 for extent in size):
+        raise PictureError(f"mp4 needs even sizes, not {size[0]}x{size[1]}")
+    writer = imageio_ffmpeg.write_frames(
+        str(path), size, fps=studio.film.fps, codec="libx264", quality=None, macro_block_size=1,
+        ffmpeg_log_level="error", output_params=["-crf", "19", "-preset", "medium", "-movflags", "+faststart"],
+    )  # fmt: skip
+    writer.send(None)
+    try:
+        for one in studio.film_of(frames, told):
+            writer.send(one)
+    finally:
+        writer.close()
+
+
+def _write_gif(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
+    """A gif with one set of colours, those of its first, middle and last picture: with one for each, they would flicker."""
+    from PIL import Image
+
+    some = [frames[0], frames[len(frames) // 2], frames[-1]]
+    chosen = np.concatenate([studio.draw(studio.run.moment(int(k)), 0.5 * place) for place, k in enumerate(some)])
+    colors = Image.fromarray(chosen).quantize(GIF_COLORS, method=Image.Quantize.MEDIANCUT)
+    dither = Image.Dither.FLOYDSTEINBERG
+    pictures = (Image.fromarray(one).quantize(palette=colors, dither=dither) for one in studio.film_of(frames, told))
+    # times of a gif are whole hundredths of a second, and viewers take less than two for ten
+    pause = max(2, round(100.0 / studio.film.fps)) * 10
+    next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, duration=pause, loop=0)

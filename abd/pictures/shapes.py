@@ -1,0 +1,143 @@
+"""What one or more bodies look like in their mesh frame: triangles, and what a contact radius makes of edges and points.
+
+The surface of a body with radius r is that of its Minkowski sum with a ball: faces moved out by r, rods about sharp edges,
+balls about single points. The distance r is one of the world: an affine map moves the segments and the points, but does not
+stretch r, which is what contact does too. So a sphere is one ball and a capsule one rod, both exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.io.skin import moved_faces, sharp_edges, skin
+
+CREASE = np.cos(np.radians(40.0))
+"""Cosine of the angle between two faces above which they look like one curved surface."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A surface in the mesh frame [m].
+
+    Attributes:
+        corners: (f, 3, 3) of triangles; normals: (f, 3, 3) unit normals at them, common ones where faces meet almost flat.
+        rods: (r, 2, 3) segments about which there is a rounded tube; balls: (b, 3) middles; radius: of both.
+        open: whether triangles show both sides.
+        vertices, triangles: all of it as one mesh (v, 3), (t, 3), for viewers that know triangles alone.
+        center, extent: middle and radius of a ball about it.
+        box: (2, 3) lower and upper corner of the box about it, radius included.
+    """
+
+    corners: np.ndarray
+    normals: np.ndarray
+    rods: np.ndarray
+    balls: np.ndarray
+    radius: float
+    open: bool
+    vertices: np.ndarray
+    triangles: np.ndarray
+    center: np.ndarray
+    extent: float
+    box: np.ndarray
+
+
+def shape_of(mesh, radius: float) -> Shape:
+    """The shape of a mesh (`abd.model.Mesh`, `abd.io.trajectory.StoredMesh`) whose bodies have a contact radius [m].
+
+    `mesh` needs vertices, triangles, edges and points; edges of no triangle and single points without a radius become thin
+    enough to be seen and no thicker.
+    """
+    vertices = np.asarray(mesh.vertices, dtype=float)
+    triangles = np.asarray(mesh.triangles, dtype=np.int64).reshape(-1, 3)
+    points = np.asarray(mesh.points, dtype=np.int64).reshape(-1)
+    loose = _loose_edges(triangles, np.asarray(mesh.edges, dtype=np.int64).reshape(-1, 2))
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    size = float(np.linalg.norm(high - low))
+    is_open = len(triangles) > 0 and not _closed(vertices, triangles)
+    if not is_open and _volume(vertices[triangles]) < 0.0:
+        triangles = triangles[:, ::-1]
+    corners = vertices[triangles]
+    if radius > 0.0:
+        rods, drawn = vertices[np.concatenate([sharp_edges(vertices, triangles), loose])], radius
+        outer, inner = moved_faces(corners, radius)
+        corners = np.concatenate([outer, inner]) if is_open else outer
+        whole = skin(vertices, triangles, loose, points, radius)
+    else:
+        rods, drawn = vertices[loose], 0.004 * size or 0.01
+        whole = _joined((vertices, triangles), skin(vertices, triangles[:0], loose, points, drawn))
+    reach = drawn if len(rods) or len(points) else radius
+    box = np.stack([low - reach, high + reach])
+    return Shape(
+        corners=corners,
+        normals=corner_normals(corners),
+        rods=rods,
+        balls=vertices[points],
+        radius=drawn,
+        open=is_open and radius == 0.0,
+        vertices=whole[0],
+        triangles=whole[1],
+        center=0.5 * (low + high),
+        extent=float(np.linalg.norm(vertices - 0.5 * (low + high), axis=1).max()) + reach,
+        box=box,
+    )
+
+
+def corner_normals(corners: np.ndarray) -> np.ndarray:
+    """(f, 3, 3) unit normals at the corners (f, 3, 3) of triangles: mean over the faces about a corner that lie within the
+    angle of `CREASE`, weighted by area; zeros for a face without area."""
+    count = len(corners)
+    if count == 0:
+        return np.zeros((0, 3, 3))
+    area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(area, axis=1, keepdims=True)
+    unit = np.divide(area, length, out=np.zeros_like(area), where=length > 0.0)
+    vertex = _welded(corners.reshape(-1, 3))
+    order = np.argsort(vertex, kind="stable")
+    start = np.searchsorted(vertex[order], np.arange(vertex.max() + 2))
+    valence = np.diff(start)[vertex]
+    mine = np.repeat(np.arange(3 * count), valence)
+    place = np.arange(len(mine)) - np.repeat(np.cumsum(valence) - valence, valence)
+    face = order[start[vertex[mine]] + place] // 3
+    alike = np.einsum("ki,ki->k", unit[mine // 3], unit[face]) > CREASE
+    total = np.stack(
+        [np.bincount(mine[alike], area[face[alike], axis], minlength=3 * count) for axis in range(3)], axis=1
+    )
+    length = np.linalg.norm(total, axis=1, keepdims=True)
+    return np.divide(total, length, out=np.zeros_like(total), where=length > 0.0).reshape(count, 3, 3)
+
+
+def _welded(points: np.ndarray) -> np.ndarray:
+    """(k,) number of the place of each point; points closer than a millionth of the whole are one place."""
+    extent = np.ptp(points, axis=0).max() or 1.0
+    return np.unique(np.round(points / (1e-6 * extent)), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
+    """Whether every side belongs to two triangles at least, equal vertices taken for one."""
+    place = _welded(vertices)[triangles]
+    sides = np.sort(np.concatenate([place[:, [0, 1]], place[:, [1, 2]], place[:, [2, 0]]]), axis=1)
+    return bool((np.unique(sides, axis=0, return_counts=True)[1] > 1).all())
+
+
+def _volume(corners: np.ndarray) -> float:
+    """Six times the volume that closed triangles (f, 3, 3) enclose; negative where they show their inner side."""
+    return float(np.einsum("fi,fi->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])))
+
+
+def _loose_edges(triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """(k, 2) edges of no triangle."""
+    if len(triangles) == 0 or len(edges) == 0:
+        return edges
+    sides = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
+    span = int(max(sides.max(), edges.max())) + 1
+    keys = np.sort(edges, axis=1) @ np.array([span, 1])
+    return edges[~np.isin(keys, sides @ np.array([span, 1]))]
+
+
+def _joined(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """One mesh of several (vertices, triangles)."""
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
+    triangles = [faces + start for (_, faces), start in zip(parts, starts)]
+    return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles).astype(np.int32)

@@ -1,0 +1,161 @@
+"""`Reduced`: a simulation's mechanism in the coordinates of its joints, for control.
+
+    arm = sim.reduced()
+    M, c = arm.mass_matrix(), arm.bias()            # M dv/dt + c = tau
+    tau = arm.inverse_dynamics(acceleration)
+    J = arm.jacobian("hand", point=(0, 0, 0.1))     # (6, nv): velocity and angular velocity of a point, world axes
+    A, B = arm.linearize()                          # of one step of the simulation
+
+The joints that a search from the world meets first span a tree, whose velocities v (nv,) these are; bodies that hang on
+nothing float, with six. Joints that close loops are in `loops`; `forward_dynamics` keeps them closed, the other matrices are
+those of the tree. Matrices are of the rigid bodies in the present state: rotor inertia, springs, drives, limits, joint
+friction and contact are left out of them, and are in `linearize`, which asks the simulation itself.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.joints.change import settings_of
+from abd.joints.mechanism import Branch, Mechanism
+from abd.state import State
+
+if TYPE_CHECKING:
+    from abd.body_view import BodyView
+    from abd.simulation import Simulation
+
+
+class Reduced:
+    """The mechanism of a simulation as it is when this is made.
+
+    Attributes:
+        mechanism: kinematics and dynamics at any state (`abd.joints.mechanism`).
+        q, v: configuration (nq,) and velocities (nv,) of the present state, angles as the simulation counts them.
+        names: (nv,) of the velocities: "joint.coordinate", "joint.0", "joint.1", ... where they are no rates of coordinates,
+            "body.vx" to "body.wz" of floating bodies, in their own axes.
+        loops: names of the joints that close loops.
+    """
+
+    def __init__(self, simulation: Simulation):
+        self._simulation = simulation
+        model, stepper = simulation.model, simulation.stepper
+        self.mechanism = Mechanism(model)
+        self.q, self.v = self.mechanism.state_of(stepper.q, stepper.qd)
+        self.names = tuple(name for branch in self.mechanism.branches for name in self._names(branch))
+        self.loops = tuple(model.joints[k].name for k in self.mechanism.loops)
+
+    def _names(self, branch: Branch) -> list[str]:
+        count = branch.velocities.stop - branch.velocities.start
+        if branch.joint < 0:
+            body = self._simulation.model.bodies.names[branch.outer]
+            return [f"{body}.{axis}" for axis in ("vx", "vy", "vz", "wx", "wy", "wz")]
+        name = self._simulation.model.joints[branch.joint].name
+        coordinates = self._simulation.joints[name].coordinate_names
+        parts = coordinates if len(coordinates) == count else range(count)
+        return [f"{name}.{part}" for part in parts]
+
+    def __repr__(self) -> str:
+        closed = f", {len(self.loops)} joints close loops" if self.loops else ""
+        return f"<mechanism of {len(self.v)} velocities{closed}>"
+
+    def mass_matrix(self) -> np.ndarray:
+        """M (nv, nv)."""
+        return self.mechanism.mass_matrix(self.q)
+
+    def bias(self) -> np.ndarray:
+        """c (nv,) of ``M dv/dt + c = tau``: gravity, centrifugal and Coriolis forces."""
+        return self.mechanism.dynamics_bias(self.q, self.v)
+
+    def gravity_forces(self) -> np.ndarray:
+        """(nv,) what holds the mechanism at rest against gravity."""
+        return self.mechanism.gravity_term(self.q)
+
+    def inverse_dynamics(self, acceleration) -> np.ndarray:
+        """tau (nv,) that give the acceleration dv/dt (nv,)."""
+        return self.mechanism.inverse_dynamics(self.q, self.v, self._vector(acceleration, "an acceleration"))
+
+    def forward_dynamics(self, torque=None) -> np.ndarray:
+        """dv/dt (nv,) under tau (nv,), none by default; loops stay closed.
+
+        Raises:
+            ValueError: a joint that closes a loop has no configuration space.
+        """
+        tau = None if torque is None else self._vector(torque, "a torque")
+        return self.mechanism.forward_dynamics(self.q, self.v, tau)
+
+    def jacobian(self, body: str | BodyView, point=(0.0, 0.0, 0.0)) -> np.ndarray:
+        """(6, nv): velocity of a point (3,) of the mesh frame of a body, and its angular velocity, by v, in world axes.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        index = self._simulation.bodies[body].index if isinstance(body, str) else body.index
+        frame = self._simulation.model.bodies.body_frame[index]
+        at = frame[:3, :3] @ np.asarray(point, dtype=float) + frame[:3, 3]
+        return self.mechanism.geometric_jacobian(self.q, index, at)
+
+    def linearize(self, inputs: list[str] | None = None, eps: float = 1e-5) -> tuple[np.ndarray, np.ndarray]:
+        """The next step, linearised: A (2 nv, 2 nv) and B (2 nv, m) of ``(dx', dv') = A (dx, dv) + B du``, where dx are
+        displacements along v, and u efforts on coordinates; by central differences of steps that begin anew from the
+        perturbed states (4 nv + 2 m of them). The simulation itself stays as it is.
+
+        Args:
+            inputs: "joint.coordinate" names as in `names`; by default those of all joints that have coordinates.
+            eps: perturbation, as a displacement [m or rad], a velocity times a second, and an effort that moves as much.
+
+        Raises:
+            ValueError: no such coordinate. StepFailure: a perturbed step does not converge.
+        """
+        joints = self._simulation.joints
+        known = [f"{one}.{name}" for one in joints for name in joints[one].coordinate_names]
+        inputs = known if inputs is None else list(inputs)
+        for one in inputs:
+            if one not in known:
+                raise ValueError(f"there is no coordinate '{one}' to push; there are {', '.join(known) or 'none'}")
+        nv, twin = len(self.v), copy.deepcopy(self._simulation)
+        dt, start = twin.model.settings.dt, twin.checkpoint()
+        centre = self._after(twin, start, np.zeros(2 * nv), None)
+        # efforts that move a coordinate by eps within the step
+        scale = np.linalg.norm(self.mass_matrix(), 2) * eps / dt**2 if nv else eps
+
+        def column(dx: np.ndarray, pushed: str | None, step: float) -> np.ndarray:
+            ends = [
+                self._difference(centre, self._after(twin, start, sign * dx, pushed and (pushed, sign * step)))
+                for sign in (1.0, -1.0)
+            ]
+            return (ends[0] - ends[1]) / (2.0 * step)
+
+        A = [column(eps * unit, None, eps) for unit in np.eye(2 * nv)]
+        B = [column(np.zeros(2 * nv), one, scale) for one in inputs]
+        return np.array(A).reshape(2 * nv, 2 * nv).T, np.array(B).reshape(len(inputs), 2 * nv).T
+
+    def _after(self, twin: Simulation, start: dict, dx: np.ndarray, push) -> tuple[np.ndarray, np.ndarray]:
+        """Configuration and velocities after a step that begins at the present state, displaced by dx (2 nv,)."""
+        nv = len(self.v)
+        twin.restore(start)
+        q, v = self.mechanism.moved(self.q, dx[:nv]), self.v + dx[nv:]
+        anew = State(*self.mechanism.affine_state(q, v), time=twin.time, step=twin.frame)
+        twin.stepper.restore(anew)
+        if push is not None:
+            joint, coordinate = push[0].rsplit(".", 1)
+            view = twin.joints[joint].coordinate(coordinate)
+            view.apply_force((settings_of(view.joint.joint, coordinate).force or 0.0) + push[1])
+        twin.step()
+        return self.mechanism.state_of(twin.stepper.q, twin.stepper.qd, last=self.q)
+
+    def _difference(self, centre, end) -> np.ndarray:
+        """(2 nv,) displacement along v and change of v from one state to another."""
+        dx = np.zeros(len(self.v))
+        for b in self.mechanism.branches:
+            q0, q1 = centre[0][b.positions], end[0][b.positions]
+            dx[b.velocities] = b.space.local(q0, q1, centre[1][b.velocities])[0]
+        return np.concatenate([dx, end[1] - centre[1]])
+
+    def _vector(self, value, what: str) -> np.ndarray:
+        given = np.asarray(value, dtype=float)
+        if given.shape != self.v.shape or not np.isfinite(given).all():
+            raise ValueError(f"{what} of this mechanism has {len(self.v)} finite numbers ({', '.join(self.names)})")
+        return given

@@ -1,0 +1,125 @@
+"""Bodies of one or more colliders: what each collider is, and the keys of a scene's body that is all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from abd.scene import mass, shapes
+from abd.scene.mass import MassProperties
+
+SEGMENTS, SUBDIVISIONS = 32, 2
+"""Facets around round shapes, and of spheres, where they are part of a surface."""
+SAME = 1e-9
+"""Distance [m] and entries of rotations up to which a collider's frame is the body's."""
+
+
+@dataclass
+class Collider:
+    """One collider in the frame of its body [m].
+
+    Attributes:
+        path: where it came from; place: (4, 4); own: keys of a body whose only collider it is, at the identity.
+        vertices, triangles: its surface in its own frame; edges, points, radius: what it is exactly, where round.
+        matter: of density 1 kg/m^3, in its own frame.
+        material: name of its material in the source, "" for none; plane: whether it is a half-space, z its normal.
+    """
+
+    path: str
+    place: np.ndarray
+    vertices: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    own: dict = field(default_factory=dict)
+    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    points: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    round_vertices: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    radius: float = 0.0
+    matter: MassProperties | None = None
+    plane: bool = False
+    material: str = ""
+
+    def make_solid(self, vertices: np.ndarray, triangles: np.ndarray, own: dict | None = None) -> None:
+        """A closed surface, with the keys of the body that it is by itself."""
+        self.vertices, self.triangles, self.own = vertices, triangles, own or {}
+        self.matter = mass.solid(vertices, triangles, 1.0)
+
+    def make_sphere(self, radius: float) -> None:
+        """An exact sphere [m]."""
+        self.make_solid(*shapes.sphere(radius, SUBDIVISIONS), own={"sphere": {"radius": radius}})
+        self.round_vertices, self.points, self.radius = np.zeros((1, 3)), np.array([0]), radius
+        self.matter = mass.balls(self.round_vertices, self.points, 1.0, radius)
+
+    def make_capsule(self, radius: float, length: float) -> None:
+        """An exact capsule along z [m]; `length` without its ends."""
+        own = {"capsule": {"radius": radius, "length": length}}
+        self.make_solid(*shapes.capsule(radius, length, SEGMENTS), own=own)
+        self.round_vertices = np.array([[0.0, 0.0, -0.5 * length], [0.0, 0.0, 0.5 * length]])
+        self.edges, self.radius = np.array([[0, 1]]), radius
+        self.matter = mass.capsules(self.round_vertices, self.edges, 1.0, radius)
+
+    def make_cone(self, low: float, high: float, length: float) -> None:
+        """Cylinder, cone or stump along z about the origin, of the radii `low` and `high` at its ends [m]."""
+        half = 0.5 * length
+        own = {"cylinder": {"radius": low, "length": length}} if low == high else {}
+        rings = [(z, r) for z, r in ((-half, low), (half, high)) if r > 0.0]
+        self.make_solid(*shapes.revolved(rings, -half, half, SEGMENTS), own=own)
+
+    def make_box(self, extents: np.ndarray) -> None:
+        """A box about the origin [m]."""
+        self.make_solid(*shapes.box(tuple(extents)), own={"box": tuple(np.asarray(extents, dtype=float).tolist())})
+
+    @property
+    def matter_in_body(self) -> MassProperties | None:
+        """`matter` in the frame of the body."""
+        if self.matter is None:
+            return None
+        R, p, one = self.place[:3, :3], self.place[:3, 3], self.matter
+        return MassProperties(one.mass, one.volume, R @ one.center + p, R @ one.second_moment @ R.T)
+
+
+def pose(position, rotation: np.ndarray) -> np.ndarray:
+    """(4, 4)."""
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = rotation, position
+    return out
+
+
+def keys(colliders: list[Collider]) -> dict:
+    """Keys of a body with these colliders: a shape of the scene's own, points and segments of one radius, or a surface."""
+    if not colliders:
+        return {"proxy": True}
+    only = colliders[0]
+    if len(colliders) == 1 and only.own:
+        at_middle = np.abs(only.place[:3, 3]).max() <= SAME
+        turned = np.abs(only.place[:3, :3] - np.eye(3)).max() > SAME
+        if at_middle and ("sphere" in only.own or not turned):
+            return only.own
+    if only.radius > 0.0 and all(one.radius == only.radius for one in colliders):
+        vertices, edges, points, count = [], [], [], 0
+        for one in colliders:
+            vertices += (one.round_vertices @ one.place[:3, :3].T + one.place[:3, 3]).tolist()
+            edges += (one.edges + count).tolist()
+            points += (one.points + count).tolist()
+            count = len(vertices)
+        return {"surface": {"vertices": vertices, "edges": edges, "points": points}, "radius": only.radius}
+    vertices, triangles, count = [], [], 0
+    for one in colliders:
+        vertices.append(one.vertices @ one.place[:3, :3].T + one.place[:3, 3])
+        triangles.append(one.triangles + count)
+        count += len(one.vertices)
+    return {"surface": {"vertices": np.concatenate(vertices).tolist(), "triangles": np.concatenate(triangles).tolist()}}
+
+
+def hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices and triangles of the convex hull."""
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(vertices)
+    used, number = np.unique(hull.simplices, return_inverse=True)
+    points, triangles = vertices[used], number.reshape(-1, 3)
+    corners = points[triangles]
+    inward = np.einsum("fi,fi->f", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]),
+                       corners[:, 0] - points.mean(axis=0)) < 0.0  # fmt: skip
+    triangles[inward] = triangles[inward][:, ::-1]
+    return points, triangles

@@ -1,0 +1,70 @@
+"""The formats that `abd` imports, by the suffixes of their files, and what a user may say about an import."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from abd.errors import Problem, SceneError
+
+if TYPE_CHECKING:
+    from abd.scene.schema import SceneSpec
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What a user may say about an import; native scenes need none of it.
+
+    Attributes:
+        missing_meshes: "fail", or "boxes": bodies whose meshes are not there get boxes of their mass and inertia.
+        assets: folders in which meshes and packages are looked for, beside the scene's own.
+        keyframe: name or number of the pose that the scene starts in, where the format has such; "" for its default.
+        free_base: a robot's root, which its format fastens to the world, is free instead.
+    """
+
+    missing_meshes: str = "fail"
+    assets: tuple[Path, ...] = ()
+    keyframe: str = ""
+    free_base: bool = False
+
+    def __post_init__(self):
+        if self.missing_meshes not in ("fail", "boxes"):
+            message = f"missing_meshes should be 'fail' or 'boxes', not {self.missing_meshes!r}"
+            raise SceneError([Problem(message, value=self.missing_meshes)])
+        object.__setattr__(self, "assets", tuple(Path(folder) for folder in self.assets))
+
+
+@dataclass(frozen=True)
+class Format:
+    """A family of formats that one module reads.
+
+    Attributes:
+        suffixes: of its files, in lower case.
+        module: where ``read(path, options)`` gives the scene, with absolute paths, and notes on what it left out.
+    """
+
+    suffixes: tuple[str, ...]
+    module: str
+
+    def read(self, path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
+        """The scene in a file, and notes."""
+        return importlib.import_module(self.module).read(path, options)
+
+
+FORMATS = (
+    Format((".urdf", ".xacro", ".xml", ".mjcf"), "abd.scene.importers.robots"),
+    Format((".usd", ".usda", ".usdc", ".usdz"), "abd.scene.importers.usd"),
+)
+
+
+def format_of(path: Path) -> Format | None:
+    """The format of a file by its suffix; None for native scenes."""
+    suffix = path.suffix.lower()
+    return next((one for one in FORMATS if suffix in one.suffixes), None)
+
+
+def imported_suffixes() -> tuple[str, ...]:
+    """All suffixes of `FORMATS`."""
+    return tuple(suffix for one in FORMATS for suffix in one.suffixes)

@@ -1,0 +1,35 @@
+"""URDF and MJCF: robots as scenes, through MuJoCo's own compiler.
+
+    xml_tree    the file, within bounds       assets      meshes and packages, what is missing
+    urdf, mjcf  made ready for the compiler   compiled    the compiler, and what it is told first
+    links       rigid bodies                  surfaces    their shapes
+    chains      joints that move alike        joints      joints with what acts on them
+    couplings   equalities and tendons        drives      actuators
+    contacts    materials and filters         scene       all of it put together
+
+What is fixed to a link belongs to it: its mass, inertia and shapes are the link's. Links without mass whose joints another
+link continues become part of that link's joints. Contacts, limits and equalities are barriers and equations here, so
+that MuJoCo's parameters of softness have no meaning.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from abd.errors import Problem, SceneError
+from abd.scene.importers.formats import ImportOptions
+from abd.scene.schema import SceneSpec
+
+
+def read(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
+    """The scene in a URDF or MJCF file, and notes on what was changed, merged or left out.
+
+    Raises:
+        SceneError: what is wrong, in one problem where the file as such cannot be used.
+    """
+    from abd.scene.importers.robots.scene import read_robot
+
+    try:
+        return read_robot(path, options).scene()
+    except RecursionError as error:
+        raise SceneError([Problem("is nested too deeply", file=str(path))]) from error

@@ -1,0 +1,165 @@
+"""Files that a robot refers to: where they are looked for, what may be read, and which are missing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from abd.errors import Problem, SceneError
+from abd.scene.mesh_files import READERS, RawMesh, read_mesh_file
+
+MOST_BYTES = 64 << 20
+"""Size of one mesh file [bytes]."""
+MOST_TRIANGLES = 1_000_000
+"""Triangles of one mesh."""
+PACKAGE_VARIABLES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH")
+"""Variables of the environment that name folders of packages."""
+SCHEMES = ("package", "model")
+"""Schemes whose first part is the name of a package."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A file that is not there, or is of no use: what was asked for, where it was looked for, or what is wrong."""
+
+    asked: str
+    tried: tuple[Path, ...]
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"{self.asked}: {self.reason}"
+        return f"{self.asked} (tried {', '.join(str(path) for path in self.tried)})"
+
+
+@dataclass
+class Assets:
+    """The mesh files of one robot, by the keys that stand for them in the XML that MuJoCo gets.
+
+    Attributes:
+        path: the robot's file; folder: where its relative paths begin; searched: the user's folders.
+        files: path of every key; missing: what is not there, by key.
+    """
+
+    path: Path
+    searched: tuple[Path, ...] = ()
+    folder: Path = field(init=False)
+    files: dict[str, Path] = field(default_factory=dict)
+    missing: dict[str, Missing] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict)
+    _meshes: dict[str, RawMesh] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.folder = self.path.resolve().parent
+        self.searched = tuple(folder.resolve() for folder in self.searched)
+        for folder in self.searched:
+            if not folder.is_dir():
+                raise SceneError([Problem(f"--assets: {folder} is no folder", value=str(folder))])
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """Folders below which files may be read: the robot's own, that of its package, and the user's."""
+        package = next((folder for folder in self.folder.parents if (folder / "package.xml").is_file()), None)
+        return (self.folder, *([package] if package else []), *self.searched)
+
+    def key(self, asked: str, base: str = "") -> str:
+        """The key of a mesh file; a file that is not there is noted in `missing`.
+
+        Args:
+            asked: as written: a path, or a URI of scheme file, package or model.
+            base: folder, relative to the robot's, in which relative paths begin.
+
+        Raises:
+            SceneError: the path leads out of the folders that may be read.
+        """
+        if asked not in self._keys:
+            key = self._keys[asked] = f"mesh_{len(self._keys)}.stl"
+            found, tried = self.find(asked, base)
+            if found is None:
+                self.missing[key] = Missing(asked, tuple(tried))
+            else:
+                self.files[key] = found
+                self._load(key, asked, found)
+        return self._keys[asked]
+
+    def mesh(self, key: str) -> RawMesh | None:
+        """What the file of a key holds; None for one of MuJoCo's own format."""
+        return self._meshes.get(key)
+
+    def find(self, asked: str, base: str = "") -> tuple[Path | None, list[Path]]:
+        """The file that a path or URI stands for, None where it is not there, and the paths that were tried."""
+        scheme, separator, rest = asked.partition("://")
+        if not separator:
+            scheme, rest = "", asked.replace("\\", "/")
+        rest = unquote(rest) if separator else rest
+        if scheme in SCHEMES:
+            candidates = self._in_packages(PurePosixPath(rest))
+        elif scheme in ("", "file"):
+            folders = (self.folder / base, self.folder, *self.searched)
+            candidates = [(folder / rest, None) for folder in dict.fromkeys(folders)]
+        else:
+            raise self._refused(
+                asked, f"files of scheme '{scheme}' are not read", "give a path, or package://NAME/PATH"
+            )
+        tried, outside = [], True
+        for path, root in dict.fromkeys((Path(os.path.normpath(path)), root) for path, root in candidates):
+            allowed = self.roots if root is None else (root,)
+            if not any(_within(path, one) for one in allowed):
+                continue
+            outside = False
+            tried.append(path)
+            if path.is_file():
+                if not any(_within(path.resolve(), one.resolve()) for one in (*allowed, *self.roots)):
+                    outside = True
+                    break
+                return path, tried
+        if outside and candidates:
+            message = f"'{asked}' lies outside of the robot's folder {self.folder}"
+            raise self._refused(asked, message, "give the folder that it may be read from by --assets DIR")
+        return None, tried
+
+    def _in_packages(self, rest: PurePosixPath) -> list[tuple[Path, Path]]:
+        """Paths of a file of a package, each with the package's folder, in the order in which they are tried."""
+        package, *inside = rest.parts or ("",)
+        inside = Path(*inside)
+        own = [folder for folder in (self.folder, *self.folder.parents) if folder.name == package]
+        beside = [folder / package for folder in (self.folder, *self.folder.parents) if (folder / package).is_dir()]
+        given = [folder for folder in self.searched if folder.name == package]
+        given += [folder / package for folder in self.searched] + list(self.searched)
+        listed = []
+        for variable in PACKAGE_VARIABLES:
+            for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
+                listed += [Path(entry) / package, Path(entry) / "share" / package]
+        folders = [*given, *own, *beside, *(folder for folder in listed if folder.is_dir())]
+        folders = folders or [self.folder / package, self.folder]
+        return [(folder / inside, folder) for folder in folders]
+
+    def _load(self, key: str, asked: str, path: Path) -> None:
+        """Read a mesh file; one that is of no use counts as missing."""
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            message = f"has {size / 2**20:.0f} MiB; meshes of at most {MOST_BYTES >> 20} MiB are read"
+            raise SceneError([Problem(message, file=str(path), value=size, remedy="simplify the mesh")])
+        if path.suffix.lower() == ".msh":
+            return
+        if path.suffix.lower() not in READERS:
+            known = ", ".join(READERS)
+            self.missing[key] = Missing(asked, (path,), f"format '{path.suffix}' is not known (use one of {known})")
+            return
+        mesh = read_mesh_file(path)
+        if len(mesh.triangles) > MOST_TRIANGLES:
+            message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are taken"
+            raise SceneError([Problem(message, file=str(path), value=len(mesh.triangles), remedy="simplify the mesh")])
+        if not len(mesh.triangles):
+            self.missing[key] = Missing(asked, (path,), "has no triangles")
+            return
+        self._meshes[key] = mesh
+
+    def _refused(self, asked: str, message: str, remedy: str) -> SceneError:
+        return SceneError([Problem(message, file=str(self.path), value=asked, remedy=remedy)])
+
+
+def _within(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents

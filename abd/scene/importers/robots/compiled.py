@@ -1,0 +1,249 @@
+"""MuJoCo's compiler, and what it is told first: meshes, boxes for missing ones, inertias that bodies can have."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.optional import required
+from abd.scene.importers.formats import ImportOptions
+from abd.scene.importers.robots.assets import Assets
+
+SMALL = 1e-3
+"""Mass of a massless link over the least mass of the robot's others."""
+THIN = 1e-6
+"""Least moment of S = tr(I)/2 - I, over the largest, of an inertia that is put in place of an impossible one."""
+
+
+@dataclass
+class Compiled:
+    """A compiled robot.
+
+    Attributes:
+        spec: MuJoCo's `MjSpec`; model: its `MjModel`.
+        meshes: key in `assets` of MuJoCo's meshes by name.
+        massless: names of the bodies that were given a mass; notes: what was changed.
+    """
+
+    spec: object
+    model: object
+    assets: Assets
+    meshes: dict[str, str] = field(default_factory=dict)
+    massless: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+def mujoco_module():
+    """The package mujoco.
+
+    Raises:
+        MissingLibrary: it is not installed.
+    """
+    return required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
+
+
+def compile_robot(
+    text: str,
+    path: Path,
+    assets: Assets,
+    options: ImportOptions,
+    hfields: dict[str, bytes] | None = None,
+    floating: dict[str, str] | None = None,
+) -> Compiled:
+    """Compile prepared XML.
+
+    Args:
+        hfields: content of the files of height fields; floating: joint of bodies that move freely, by their names.
+
+    Raises:
+        SceneError: what MuJoCo refuses; all meshes that are missing.
+    """
+    mujoco = mujoco_module()
+    told: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(told.append)
+    try:
+        spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
+        out = Compiled(spec, None, assets)
+        _place_meshes(mujoco, out, options, path)
+        for name, joint in (floating or {}).items():
+            _let_float(mujoco, spec.body(name), joint)
+        if options.free_base:
+            _free_base(spec, out.notes)
+        for body in spec.bodies[1:]:
+            _mend_inertia(mujoco, body, out.notes)
+        _give_mass(spec, out)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            out.model = spec.compile()
+        told += [str(warning.message) for warning in caught]
+    except (ValueError, RuntimeError, MemoryError) as error:
+        message = f"MuJoCo's compiler: {_one_line(str(error))}"
+        raise SceneError([Problem(message, file=str(path), remedy="mend the file")]) from error
+    finally:
+        mujoco.set_mju_user_warning(before)
+    out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(told)]
+    return out
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s*\n\s*", "; ", text.strip())
+
+
+def _place_meshes(mujoco, out: Compiled, options: ImportOptions, path: Path) -> None:
+    """Give every mesh its vertices; replace or tell those that are missing."""
+    spec, assets = out.spec, out.assets
+    gone: dict[str, str] = {}
+    for mesh in spec.meshes:
+        key = mesh.file
+        if not key:
+            continue
+        out.meshes[mesh.name or Path(key).stem] = key
+        if key in assets.missing:
+            gone[mesh.name or Path(key).stem] = key
+            continue
+        found = assets.mesh(key)
+        if found is None:
+            mesh.file = str(assets.files[key])
+        else:
+            mesh.file = ""
+            mesh.name = mesh.name or Path(key).stem
+            mesh.uservert = found.vertices.astype(np.float32).ravel()
+            mesh.userface = found.triangles.astype(np.int32).ravel()
+    if not gone:
+        return
+    users = {name: [geom for geom in spec.geoms if geom.meshname == name] for name in gone}
+    only_seen = {name for name, geoms in users.items() if all(not g.contype and not g.conaffinity for g in geoms)}
+    needed = [key for name, key in gone.items() if name not in only_seen]
+    listed = list(dict.fromkeys(str(assets.missing[key]) for key in gone.values()))
+    if needed and options.missing_meshes == "fail":
+        told = "\n  ".join(listed)
+        message = f"{len(listed)} meshes are missing:\n  {told}"
+        remedy = "give their folder by --assets DIR, or go on with boxes by --missing-meshes boxes"
+        raise SceneError([Problem(message, file=str(path), value=listed, remedy=remedy)])
+    out.notes += [f"missing mesh: {one}" for one in listed]
+    made, bare = [], []
+    for body in spec.bodies:
+        geoms = [geom for geom in body.geoms if geom.meshname in gone]
+        solid = [geom for geom in geoms if geom.meshname not in only_seen]
+        if solid:
+            sizes = _add_box(mujoco, body, solid[0])
+            made += [f"'{body.name}' {sizes}"] if sizes else []
+            bare += [] if sizes else [f"'{body.name}'"]
+        for geom in geoms:
+            spec.delete(geom)
+    if made:
+        out.notes.append(f"boxes [m] of their inertia stand for the missing meshes of {', '.join(made)}")
+    if bare:
+        out.notes.append(
+            f"without inertia there are no boxes for the missing meshes of {', '.join(bare)}: they have no shape"
+        )
+    for mesh in [mesh for mesh in spec.meshes if mesh.name in gone or Path(mesh.file).stem in gone]:
+        spec.delete(mesh)
+
+
+def _add_box(mujoco, body, geom) -> str:
+    """A box of the body's mass and inertia, with the contact settings of a geom; its extents, or "" where it has none."""
+    inertia = _inertia(mujoco, body)
+    if inertia is None or not body.mass > 0.0:
+        return ""
+    second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    half = np.sqrt(3.0 * np.maximum(second, THIN * second.max()) / body.mass)
+    quaternion = np.zeros(4)
+    mujoco.mju_mat2Quat(quaternion, axes.ravel())
+    extra = {key: getattr(geom, key) for key in ("contype", "conaffinity", "condim", "friction", "rgba", "group")}
+    body.add_geom(
+        name=f"{body.name}_box", type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=body.ipos, quat=quaternion, **extra
+    )
+    return " x ".join(f"{2.0 * x:.3g}" for x in half)
+
+
+def _inertia(mujoco, body) -> np.ndarray | None:
+    """(3, 3) about the centre of mass in the axes of the body; None where it follows from shapes."""
+    if not body.explicitinertial:
+        return None
+    full = np.array(body.fullinertia)
+    if not np.isnan(full[0]):
+        xx, yy, zz, xy, xz, yz = full
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    rotation = np.zeros(9)
+    mujoco.mju_quat2Mat(rotation, np.array(body.iquat) / np.linalg.norm(body.iquat))
+    rotation = rotation.reshape(3, 3)
+    return rotation @ np.diag(body.inertia) @ rotation.T
+
+
+def _mend_inertia(mujoco, body, notes: list[str]) -> None:
+    """Put the nearest inertia that a body can have in place of one that no body has.
+
+    A body's S = tr(I)/2 - I has no negative eigenvalue; the nearest such S has those at `THIN` of the largest instead.
+    """
+    inertia = _inertia(mujoco, body)
+    if inertia is None or not body.mass > 0.0:
+        return
+    if not inertia.any():
+        value = 0.4 * body.mass * 0.05**2
+        mended = value * np.eye(3)
+        notes.append(f"body '{body.name}' has mass but no inertia: it gets that of a ball of 5 cm, {value:.3g} kg m^2")
+    else:
+        second, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+        if second[0] >= -1e-9 * second[-1]:
+            return
+        clipped = np.maximum(second, THIN * second.max())
+        mended = clipped.sum() * np.eye(3) - axes @ np.diag(clipped) @ axes.T
+        told = [", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(one)) for one in (inertia, mended)]
+        notes.append(
+            f"body '{body.name}': no body has the principal inertias [{told[0]}] kg m^2; the nearest that one can have, "
+            f"[{told[1]}], are taken"
+        )
+    if not np.isnan(np.array(body.fullinertia)[0]):
+        body.fullinertia = [mended[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    else:
+        values, axes = np.linalg.eigh(mended)
+        axes[:, 0] *= np.sign(np.linalg.det(axes))
+        quaternion = np.zeros(4)
+        mujoco.mju_mat2Quat(quaternion, axes.ravel())
+        body.inertia, body.iquat = values, quaternion
+
+
+def _let_float(mujoco, body, joint: str) -> None:
+    """Three sliders and a ball: a free joint that may stand anywhere in the tree."""
+    for name, axis in zip("xyz", np.eye(3)):
+        body.add_joint(name=f"{joint}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+    body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
+
+
+def _free_base(spec, notes: list[str]) -> None:
+    for body in spec.worldbody.bodies:
+        if not list(body.joints) and not body.mocap:
+            body.add_freejoint()
+            notes.append(f"body '{body.name}' is free (--free-base)")
+
+
+def _give_mass(spec, out: Compiled) -> None:
+    """A small mass for bodies that move and have none, nor anything fixed to them."""
+    explicit = [body.mass for body in spec.bodies if body.explicitinertial and body.mass > 0.0]
+    mass = SMALL * min(explicit) if explicit else 1.0
+    length = 0.1
+    for body in spec.bodies[1:]:
+        if list(body.joints) and not _has_mass(body):
+            body.explicitinertial, body.mass, body.ipos = True, mass, [0.0, 0.0, 0.0]
+            body.inertia, body.iquat = [mass * length**2] * 3, [1.0, 0.0, 0.0, 0.0]
+            out.massless.add(body.name)
+
+
+def _has_mass(body) -> bool:
+    """Whether a body, or one that is fixed to it, has matter."""
+    if body.explicitinertial and body.mass > 0.0:
+        return True
+    for geom in body.geoms:
+        given = not np.isnan(geom.mass)
+        if (given and geom.mass > 0.0) or (not given and geom.density > 0.0):
+            return True
+    return any(not list(child.joints) and _has_mass(child) for child in body.bodies)

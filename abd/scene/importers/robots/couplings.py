@@ -1,0 +1,250 @@
+"""Equality constraints and tendons of a robot: joints, locks, couplings, springs and ropes of the scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
+from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
+from abd.scene.joint_schema import WORLD_NAME
+
+
+@dataclass
+class Ties:
+    """What ties a robot's links and coordinates beside its tree of joints.
+
+    Attributes:
+        bodies: name in the scene of every link; names: of equalities and of tendons.
+        joints, couplings: keys of those of the scene.
+    """
+
+    model: object
+    links: list[Link]
+    of_body: np.ndarray
+    bodies: list[str]
+    coordinates: dict[int, Coordinate]
+    equality_names: list[str]
+    tendon_names: list[str]
+    notes: list[str]
+    joints: list[dict[str, object]] = field(default_factory=list)
+    couplings: list[dict[str, object]] = field(default_factory=list)
+
+    def add_all(self) -> None:
+        """All equalities, then all tendons."""
+        mujoco, model = mujoco_module(), self.model
+        kinds = mujoco.mjtEq
+        off = int(mujoco.mjtDisableBit.mjDSBL_EQUALITY) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        makers = {
+            int(kinds.mjEQ_CONNECT): self._connect,
+            int(kinds.mjEQ_WELD): self._weld,
+            int(kinds.mjEQ_JOINT): self._coupled_joints,
+            int(kinds.mjEQ_TENDON): self._coupled_tendons,
+        }
+        for k in range(0 if int(model.opt.disableflags) & off else model.neq):
+            make = makers.get(int(model.eq_type[k]))
+            if make is None:
+                self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not followed")
+            else:
+                make(k)
+        for k in range(model.ntendon):
+            self._tendon(k)
+
+    def _ends(self, k: int) -> tuple[tuple[int, np.ndarray], tuple[int, np.ndarray]]:
+        """Link, and (4, 4) frame in it, of both objects of an equality: bodies or sites."""
+        mujoco, model = mujoco_module(), self.model
+        out = []
+        for number in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])):
+            if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
+                out.append(self._site(number))
+            else:
+                link = int(self.of_body[number])
+                out.append((link, self._in_link(link, number)))
+        return out[0], out[1]
+
+    def _in_link(self, link: int, body: int) -> np.ndarray:
+        """(4, 4) frame of a body in its link; of what stands still, in the world."""
+        return place_in(self.links[link], body, self.model)
+
+    def _site(self, number: int) -> tuple[int, np.ndarray]:
+        model = self.model
+        body = int(model.site_bodyid[number])
+        link = int(self.of_body[body])
+        return link, self._in_link(link, body) @ pose_of(model.site_pos[number], model.site_quat[number])
+
+    def _between(self, k: int, kind: str, first: tuple[int, np.ndarray], second: tuple[int, np.ndarray]) -> None:
+        name = self.equality_names[k]
+        if first[0] == second[0]:
+            self.notes.append(f"equality '{name}' ties a link to itself and is left out")
+            return
+        if second[0] == STATIC:
+            first, second = second, first
+        parent = WORLD_NAME if first[0] == STATIC else self.bodies[first[0]]
+        self.joints.append(
+            {
+                "name": name,
+                "type": kind,
+                "parent": parent,
+                "child": self.bodies[second[0]],
+                "enforcement": ENFORCEMENT,
+                "collide": True,
+                "active": bool(self.model.eq_active0[k]),
+                "parent_frame": frame_keys(first[1]),
+                "child_frame": frame_keys(second[1]),
+            }
+        )
+
+    def _connect(self, k: int) -> None:
+        mujoco, (first, second) = mujoco_module(), self._ends(k)
+        if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
+            data = self.model.eq_data[k]
+            first, second = (
+                (link, place @ _shift(point)) for (link, place), point in zip((first, second), (data[:3], data[3:6]))
+            )
+        self._between(k, "spherical", first, second)
+
+    def _weld(self, k: int) -> None:
+        mujoco, (first, second) = mujoco_module(), self._ends(k)
+        if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
+            data = self.model.eq_data[k]
+            first = first[0], first[1] @ pose_of(data[3:6], data[6:10])
+        self._between(k, "fixed", first, second)
+
+    def _coupled_joints(self, k: int) -> None:
+        model, name = self.model, self.equality_names[k]
+        first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+        if first not in self.coordinates or (second >= 0 and second not in self.coordinates):
+            self.notes.append(f"equality '{name}' is on a ball or free joint and is left out")
+            return
+        one = self.coordinates[first]
+        rest = float(model.qpos0[model.jnt_qposadr[first]])
+        polynomial = Polynomial(model.eq_data[k, :5])
+        if second < 0:
+            self._lock(name, one, rest + float(model.eq_data[k, 0]), k)
+            return
+        two = self.coordinates[second]
+        shift = two.offset - float(model.qpos0[model.jnt_qposadr[second]])
+        value = one.sign * (polynomial(Polynomial([shift, two.sign])) + rest - one.offset)
+        coefficients = np.trim_zeros(value.coef, "b").tolist() or [0.0]
+        if len(coefficients) == 1:
+            self._lock(name, one, one.sign * coefficients[0] + one.offset, k)
+            return
+        term = {"coordinate": two.key}
+        factor_only = len(coefficients) == 2 and coefficients[0] == 0.0
+        term |= {"factor": coefficients[1]} if factor_only else {"polynomial": tuple(coefficients)}
+        self._couple(name, one.key, [term], k)
+
+    def _lock(self, name: str, one: Coordinate, value: float, k: int) -> None:
+        if "drive" in one.settings or not self.model.eq_active0[k]:
+            self.notes.append(f"equality '{name}' locks '{one.key}', which is driven or not to be locked yet: left out")
+            return
+        one.settings |= {"locked": True, "lock_value": one.value(value)}
+
+    def _couple(self, name: str, key: str, terms: list[dict[str, object]], k: int) -> None:
+        keys = {"name": name, "coordinate": key, "terms": terms, "enforcement": ENFORCEMENT}
+        self.couplings.append(keys | {"active": bool(self.model.eq_active0[k])})
+
+    def _coupled_tendons(self, k: int) -> None:
+        """``L1 - L1_0 = P(L2 - L2_0)`` of tendons that are sums over coordinates, P a straight line."""
+        model, name = self.model, self.equality_names[k]
+        first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+        sums = [self._sum(tendon) if tendon >= 0 else [] for tendon in (first, second)]
+        coefficients = model.eq_data[k, :5]
+        if sums[0] is None or sums[1] is None or coefficients[2:].any():
+            self.notes.append(f"equality '{name}': tendons over sites, or a curved relation, are not followed")
+            return
+        constant = float(coefficients[0] + model.tendon_length0[first])
+        constant -= float(coefficients[1] * model.tendon_length0[second]) if second >= 0 else 0.0
+        parts = [(one, -weight) for one, weight in sums[0][1:]]
+        parts += [(one, float(coefficients[1]) * weight) for one, weight in sums[1]]
+        led, lead = sums[0][0]
+        constant += sum(weight * one.offset for one, weight in parts) - lead * led.offset
+        factor = led.sign / lead
+        terms = [{"coordinate": one.key, "factor": factor * weight * one.sign} for one, weight in parts if weight]
+        if not terms:
+            self._lock(name, led, led.sign * factor * constant + led.offset, k)
+            return
+        if constant:
+            slope = terms[0].pop("factor")
+            terms[0]["polynomial"] = (factor * constant, slope)
+        self._couple(name, led.key, terms, k)
+
+    def _sum(self, tendon: int) -> list[tuple[Coordinate, float]] | None:
+        """Coordinates and weights of a fixed tendon; None for one over sites."""
+        mujoco, model = mujoco_module(), self.model
+        start = int(model.tendon_adr[tendon])
+        parts = []
+        for at in range(start, start + int(model.tendon_num[tendon])):
+            joint = int(model.wrap_objid[at])
+            if model.wrap_type[at] != mujoco.mjtWrap.mjWRAP_JOINT or joint not in self.coordinates:
+                return None
+            parts.append((self.coordinates[joint], float(model.wrap_prm[at])))
+        return parts
+
+    def _tendon(self, k: int) -> None:
+        """Springs, dampers and limits of a tendon."""
+        model, name = self.model, self.tendon_names[k]
+        stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
+        limited, friction = bool(model.tendon_limited[k]), float(model.tendon_frictionloss[k])
+        acting = {"stiffness": stiffness, "damping": damping, "range": limited, "frictionloss": friction}
+        acting |= {"armature": float(model.tendon_armature[k])}
+        acting = [key for key, value in acting.items() if value]
+        if not acting:
+            return
+        ends = self._two_sites(k)
+        if ends is None:
+            self.notes.append(
+                f"tendon '{name}': its {' and '.join(acting)} are not followed, for it is no line of two sites"
+            )
+            return
+        rest = model.tendon_lengthspring[k]
+        if (stiffness or damping) and rest[0] == rest[1]:
+            self._line(
+                f"{name}_spring",
+                "spring",
+                ends,
+                {"stiffness": stiffness, "damping": damping, "rest_length": float(rest[0])},
+            )
+        elif stiffness or damping:
+            self.notes.append(
+                f"tendon '{name}': its spring is slack between {rest[0]:g} and {rest[1]:g} m and is left out"
+            )
+        if limited:
+            low, high = model.tendon_range[k].tolist()
+            self._line(f"{name}_rope", "rope", ends, {"distance": high, "enforcement": ENFORCEMENT})
+            if low > 0.0:
+                self.notes.append(f"tendon '{name}': its least length {low:g} m is not followed")
+        if friction or "armature" in acting:
+            self.notes.append(f"tendon '{name}': its frictionloss and armature are not followed")
+
+    def _two_sites(self, k: int) -> list[tuple[int, np.ndarray]] | None:
+        mujoco, model = mujoco_module(), self.model
+        start = int(model.tendon_adr[k])
+        if model.tendon_num[k] != 2 or any(model.wrap_type[start + i] != mujoco.mjtWrap.mjWRAP_SITE for i in (0, 1)):
+            return None
+        ends = [self._site(int(model.wrap_objid[start + i])) for i in (0, 1)]
+        return None if ends[0][0] == ends[1][0] else ends
+
+    def _line(self, name: str, kind: str, ends: list[tuple[int, np.ndarray]], keys: dict[str, object]) -> None:
+        first, second = ends if ends[1][0] != STATIC else ends[::-1]
+        self.joints.append(
+            {
+                "name": name,
+                "type": kind,
+                "parent": WORLD_NAME if first[0] == STATIC else self.bodies[first[0]],
+                "child": self.bodies[second[0]],
+                "collide": True,
+                "parent_anchor": tuple(first[1][:3, 3].tolist()),
+                "child_anchor": tuple(second[1][:3, 3].tolist()),
+                **keys,
+            }
+        )
+
+
+def _shift(point: np.ndarray) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:3, 3] = point
+    return pose

@@ -1,0 +1,128 @@
+"""Actuators as drives of coordinates: ``force = gain u + b_0 + b_1 length + b_2 velocity``, times the gear at the joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.joints import Coordinate
+
+
+@dataclass
+class _Effort:
+    """Effort ``constant - stiffness q - damping dq/dt`` on one of MuJoCo's joints, at most `limit`."""
+
+    constant: float
+    stiffness: float
+    damping: float
+    limit: float = np.inf
+
+
+def add_drives(
+    model, control: np.ndarray, names: list[str], coordinates: dict[int, Coordinate], notes: list[str]
+) -> set[int]:
+    """Give coordinates the drives of the actuators that act on them; others are told.
+
+    Args:
+        control: (nu,) at the start, which is kept.
+        names: of the actuators.
+
+    Returns:
+        numbers of those that are followed.
+    """
+    mujoco = mujoco_module()
+    if int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+        return set()
+    followed: set[int] = set()
+    found: dict[int, list[tuple[int, _Effort]]] = {}
+    unknown: dict[str, list[str]] = {}
+    for k in range(model.nu):
+        target = _transmission(mujoco, model, k, coordinates)
+        if isinstance(target, str):
+            unknown.setdefault(target, []).append(names[k])
+            continue
+        joint, gear = target
+        effort = _effort(mujoco, model, k, gear, float(control[k]))
+        if isinstance(effort, str):
+            unknown.setdefault(effort, []).append(names[k])
+        else:
+            found.setdefault(joint, []).append((k, effort))
+    for reason, which in unknown.items():
+        notes.append(f"actuators are left out: {', '.join(which)} ({reason})")
+    for joint, efforts in found.items():
+        own = efforts
+        if len(efforts) > 1 and any(np.isfinite(effort.limit) for _, effort in efforts):
+            own = efforts[:1]
+            left = ", ".join(names[k] for k, _ in efforts[1:])
+            notes.append(f"actuators are left out: {left} (beside '{names[efforts[0][0]]}', with limits of their own)")
+        total = _Effort(
+            *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
+            limit=own[0][1].limit,
+        )
+        followed.update(k for k, _ in own)
+        coordinates[joint].settings["drive"] = _drive(total, coordinates[joint])
+    return followed
+
+
+def _transmission(mujoco, model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:
+    """The joint that an actuator acts on and its gear, or why it acts on none that we have."""
+    kinds = mujoco.mjtTrn
+    kind, target, gear = int(model.actuator_trntype[k]), int(model.actuator_trnid[k, 0]), model.actuator_gear[k]
+    if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
+        if target in coordinates:
+            return target, float(gear[0])
+        return "on balls and free bodies there are no drives"
+    if kind == kinds.mjTRN_TENDON and model.tendon_num[target] == 1:
+        at = int(model.tendon_adr[target])
+        joint = int(model.wrap_objid[at])
+        if model.wrap_type[at] == mujoco.mjtWrap.mjWRAP_JOINT and joint in coordinates:
+            return joint, float(gear[0] * model.wrap_prm[at])
+    told = {
+        int(kinds.mjTRN_TENDON): "tendons of several joints or sites have no drives",
+        int(kinds.mjTRN_SITE): "forces at sites have no drives",
+        int(kinds.mjTRN_BODY): "adhesion is not followed",
+        int(kinds.mjTRN_SLIDERCRANK): "slider-crank transmissions are not followed",
+    }
+    return told.get(kind, "their transmission is not known")
+
+
+def _effort(mujoco, model, k: int, gear: float, control: float) -> _Effort | str:
+    """The effort on the joint, or why it has none that we have."""
+    if model.actuator_dyntype[k] != mujoco.mjtDyn.mjDYN_NONE:
+        return "with activation dynamics"
+    if model.actuator_gaintype[k] != mujoco.mjtGain.mjGAIN_FIXED:
+        return "with a gain that depends on the state"
+    bias = model.actuator_biasprm[k, :3].copy()
+    if model.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE:
+        bias[:] = 0.0
+    elif model.actuator_biastype[k] != mujoco.mjtBias.mjBIAS_AFFINE:
+        return "with a bias of their own kind"
+    if bias[1] > 0.0 or bias[2] > 0.0:
+        return "they drive the joint on: gains below 0"
+    if model.actuator_ctrllimited[k]:
+        control = float(np.clip(control, *model.actuator_ctrlrange[k]))
+    limit = np.inf
+    if model.actuator_forcelimited[k]:
+        low, high = model.actuator_forcerange[k].tolist()
+        limit = abs(gear) * min(-low, high)
+        if not limit > 0.0:
+            return "with forces in one direction only"
+    constant = gear * (float(model.actuator_gainprm[k, 0]) * control + float(bias[0]))
+    return _Effort(constant, float(-(gear**2) * bias[1]), float(-(gear**2) * bias[2]), limit)
+
+
+def _drive(effort: _Effort, coordinate: Coordinate) -> dict[str, object]:
+    """Keys of the drive."""
+    keys: dict[str, object]
+    if effort.stiffness > 0.0:
+        keys = {"mode": "pd", "target": coordinate.value(effort.constant / effort.stiffness)}
+        keys |= {"stiffness": effort.stiffness, "damping": effort.damping}
+    elif effort.damping > 0.0:
+        rate = coordinate.sign * effort.constant / effort.damping
+        keys = {"mode": "pd", "damping": effort.damping} | ({"rate": rate} if rate else {})
+    else:
+        keys = {"mode": "force", "target": coordinate.sign * effort.constant}
+    keys = {key: value + 0.0 if isinstance(value, float) else value for key, value in keys.items()}
+    return keys | ({"effort": effort.limit} if np.isfinite(effort.limit) else {})

@@ -1,0 +1,368 @@
+"""Joints of a robot as joints of the scene, with what acts on their coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
+from abd.scene.importers.robots.compiled import mujoco_module
+from abd.scene.importers.robots.links import STATIC, Link, inverse, pose_of, quaternion_of
+from abd.scene.joint_schema import WORLD_NAME
+
+CARRIER = 1e-4
+"""Mass and inertia of a carrier over those of the link that it carries."""
+ENFORCEMENT = "exact"
+
+
+@dataclass
+class Coordinate:
+    """Where one of MuJoCo's joints went: its value q is ``sign * v + offset``, v that of the scene's coordinate.
+
+    Attributes:
+        joint, name: of the scene's coordinate; settings: keys of its table.
+    """
+
+    joint: str
+    name: str
+    sign: float
+    offset: float
+    settings: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """As couplings name it."""
+        return f"{self.joint}.{self.name}"
+
+    def value(self, q: float) -> float:
+        """v of a value q of MuJoCo's."""
+        return self.sign * (q - self.offset)
+
+
+@dataclass
+class Joints:
+    """All joints of a robot.
+
+    Attributes:
+        joints: keys of joints; carriers: keys of bodies between them; filters: names of bodies that do not collide.
+        coordinates: by MuJoCo's number; added: inertia [kg m^2] that rotors add to links, by index;
+        absorbed: links without mass that are part of the joints of others;
+        gimbals: names of balls that became such, by what acts on them.
+    """
+
+    model: object
+    qpos: np.ndarray
+    qvel: np.ndarray
+    names: list[str]
+    links: list[Link]
+    bodies: list[str]
+    velocity_limits: dict[str, float]
+    collide_static: bool
+    notes: list[str]
+    joints: list[dict[str, object]] = field(default_factory=list)
+    carriers: list[dict[str, object]] = field(default_factory=list)
+    filters: list[tuple[str, str]] = field(default_factory=list)
+    coordinates: dict[int, Coordinate] = field(default_factory=dict)
+    added: dict[int, float] = field(default_factory=dict)
+    absorbed: set[int] = field(default_factory=set)
+    gimbals: dict[str, list[str]] = field(default_factory=dict)
+
+    def absorb(self, massless: set[str], needed: set[int]) -> None:
+        """Make the joints of links without mass part of those of the one link that hangs on them, where that takes fewer.
+
+        Args:
+            massless: their names; needed: links that more than joints refer to.
+        """
+        hanging: dict[int, list[int]] = {}
+        for index, link in enumerate(self.links[1:], start=1):
+            hanging.setdefault(link.parent, []).append(index)
+        for index, link in enumerate(self.links[1:], start=1):
+            below = hanging.get(index, [])
+            if link.name not in massless or index in needed or len(below) != 1:
+                continue
+            own, next_ones = self._chain(index)[0], self._axes(self.links[below[0]])
+            if not own or not next_ones:
+                continue
+            self.absorbed.add(index)
+            if len(fits(self._chain(below[0])[0])) >= len(fits(own)) + len(fits(next_ones)):
+                self.absorbed.discard(index)
+
+    def tell_massless(self, massless: set[str]) -> None:
+        """Notes on links without mass: those that became part of others, and those that were given one."""
+        merged = [f"'{self.links[k].name}'" for k in sorted(self.absorbed)]
+        if merged:
+            self.notes.append(f"links without mass that are part of the joints of the next link: {', '.join(merged)}")
+        for k, link in enumerate(self.links):
+            if link.name in massless and k not in self.absorbed:
+                self.notes.append(f"link '{link.name}' moves and has no mass: it gets {link.mass:.3g} kg")
+
+    def _chain(self, index: int) -> tuple[list[Axis], int, np.ndarray]:
+        """Axes of a link and of the absorbed ones above it, in its frame; the index of the link they hang on; and the
+        (4, 4) frame of the link in that one's at the reference."""
+        link = self.links[index]
+        frame = self._place_of_parent(link) @ pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
+        if link.parent not in self.absorbed:
+            return self._axes(link), link.parent, frame
+        above, parent, place = self._chain(link.parent)
+        moved = inverse(frame)
+        carried = [
+            replace(axis, point=moved[:3, :3] @ axis.point + moved[:3, 3], axis=moved[:3, :3] @ axis.axis)
+            for axis in above
+        ]
+        return carried + self._axes(link), parent, place @ frame
+
+    def add(self, index: int, collide: bool) -> None:
+        """The joints of one link with its parent.
+
+        Args:
+            collide: whether links that a joint joins may touch.
+        """
+        link = self.links[index]
+        axes, hangs_on, frame = self._chain(index)
+        if not axes or index in self.absorbed or self._is_free(axes):
+            return
+        parent = self.bodies[hangs_on]
+        parts = fits(axes)
+        still = hangs_on == STATIC
+        touching = collide or (still and self.collide_static)
+        above = self.links[hangs_on]
+        pose = above.pose @ frame
+        center = above.pose[:3, :3] @ above.center + above.pose[:3, 3]
+        twist = np.append(above.velocity + np.cross(center, above.spin), above.spin)
+        for k, (part, found) in enumerate(parts):
+            last = k == len(parts) - 1
+            child = self.bodies[index] if last else f"{self.bodies[index]}_carrier_{k}"
+            self._joint(part, found, parent, child, frame, touching and last and k == 0)
+            if last and still and found.type == "spherical":
+                self._rotor_of_ball(part[0], index)
+            if not last:
+                pose, twist = self._moved(part, pose, twist)
+                self._carrier(child, index, found, pose, twist)
+                parent, frame = child, np.eye(4)
+        if len(parts) > 1:
+            told = " and ".join("+".join(self.names[axis.number] for axis in part) for part, _ in parts)
+            self.notes.append(
+                f"'{link.name}': no joint type moves as {told} do together: {len(parts) - 1} carriers of {CARRIER:g} of its "
+                "mass stand between them"
+            )
+            if not touching and not still:
+                self.filters.append((self.bodies[hangs_on], self.bodies[index]))
+
+    def tell_gimbals(self) -> None:
+        """A note on balls whose springs, dampers or friction act on angles."""
+        for acting, names in self.gimbals.items():
+            told = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            self.notes.append(
+                f"ball joints {told} are gimbals: their {acting} act on three angles, the second within a quarter turn"
+            )
+
+    def _axes(self, link: Link) -> list[Axis]:
+        model, types = self.model, mujoco_module().mjtJoint
+        kinds = {types.mjJNT_HINGE: HINGE, types.mjJNT_SLIDE: SLIDE, types.mjJNT_BALL: BALL}
+        first = int(model.body_jntadr[link.root])
+        axes = []
+        for number in range(first, first + int(model.body_jntnum[link.root])):
+            kind = kinds.get(int(model.jnt_type[number]))
+            if kind is None:
+                self._tell_free(number)
+                continue
+            reference = model.qpos0[model.jnt_qposadr[number]] if kind != BALL else 0.0
+            ends = model.jnt_range[number] - reference if self._limited(number) else (-np.inf, np.inf)
+            axis = model.jnt_axis[number] / np.linalg.norm(model.jnt_axis[number])
+            axes.append(Axis(number, kind, model.jnt_pos[number].copy(), axis, (float(ends[0]), float(ends[1]))))
+        return axes
+
+    def _is_free(self, axes: list[Axis]) -> bool:
+        """Whether these are three sliders and a ball on which nothing acts: a free body."""
+        numbers = [axis.number for axis in axes]
+        dofs = [k for k in range(self.model.nv) if int(self.model.dof_jntid[k]) in numbers]
+        acting = any(getattr(self.model, f"dof_{name}")[dofs].any() for name in ("damping", "armature", "frictionloss"))
+        acting = acting or self.model.jnt_stiffness[numbers].any() or any(map(self._limited, numbers))
+        return "".join(axis.kind[0] for axis in axes) == "sssb" and fit(axes[:3]) is not None and not acting
+
+    def _tell_free(self, number: int) -> None:
+        dof = int(self.model.jnt_dofadr[number])
+        acting = [
+            name
+            for name in ("dof_damping", "dof_armature", "dof_frictionloss")
+            if getattr(self.model, name)[dof : dof + 6].any()
+        ]
+        if acting or self.model.jnt_stiffness[number]:
+            told = ", ".join([name.removeprefix("dof_") for name in acting] + ["stiffness"] * (not acting))
+            self.notes.append(f"free joint '{self.names[number]}': {told} of free bodies is not followed")
+
+    def _limited(self, number: int) -> bool:
+        mujoco = mujoco_module()
+        off = int(mujoco.mjtDisableBit.mjDSBL_LIMIT) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        return bool(self.model.jnt_limited[number]) and not self.model.opt.disableflags & off
+
+    def _place_of_parent(self, link: Link) -> np.ndarray:
+        """(4, 4) frame of MuJoCo's parent body in the frame of the parent link, the world for what stands still."""
+        body = int(self.model.body_parentid[link.root])
+        pose = np.eye(4)
+        while body != self.links[link.parent].root:
+            pose = pose_of(self.model.body_pos[body], self.model.body_quat[body]) @ pose
+            body = int(self.model.body_parentid[body])
+        return pose
+
+    def _moved(self, part: list[Axis], pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pose (4, 4) and twist (6,) of a body that these axes move at the start, from those before them.
+
+        Twists are the velocity of the point at the world's origin, and the angular velocity.
+        """
+        model, qvel = self.model, self.qvel
+        for axis in part:
+            at, dof = int(model.jnt_qposadr[axis.number]), int(model.jnt_dofadr[axis.number])
+            point, along = pose[:3, :3] @ axis.point + pose[:3, 3], pose[:3, :3] @ axis.axis
+            step, about, turned = np.eye(4), np.eye(4), np.eye(4)
+            if axis.kind == SLIDE:
+                step[:3, 3] = (self.qpos[at] - model.qpos0[at]) * axis.axis
+                twist = twist + np.append(qvel[dof] * along, np.zeros(3))
+            else:
+                if axis.kind == BALL:
+                    turned = pose_of(np.zeros(3), self.qpos[at : at + 4])
+                    spin = pose[:3, :3] @ turned[:3, :3] @ qvel[dof : dof + 3]
+                else:
+                    angle = 0.5 * (self.qpos[at] - model.qpos0[at])
+                    turned = pose_of(np.zeros(3), np.append(np.cos(angle), np.sin(angle) * axis.axis))
+                    spin = qvel[dof] * along
+                about[:3, 3] = axis.point - turned[:3, :3] @ axis.point
+                twist = twist + np.append(np.cross(point, spin), spin)
+            pose = pose @ step @ about @ turned
+        return pose, twist
+
+    def _carrier(self, name: str, index: int, found: Fit, pose: np.ndarray, twist: np.ndarray) -> None:
+        link = self.links[index]
+        moment = CARRIER * max(float(np.trace(link.inertia)) / 3.0, 1e-12)
+        keys: dict[str, object] = {
+            "name": name,
+            "proxy": True,
+            "mass": CARRIER * link.mass,
+            "density": CARRIER * 1000.0,
+            "inertia": (moment,) * 3,
+            "center_of_mass": tuple(found.frame[:3, 3].tolist()),
+            "position": tuple(pose[:3, 3].tolist()),
+            "quaternion": quaternion_of(pose[:3, :3]),
+        }
+        if twist.any():
+            center = pose[:3, :3] @ found.frame[:3, 3] + pose[:3, 3]
+            keys["velocity"] = tuple((twist[:3] + np.cross(twist[3:], center)).tolist())
+            keys["angular_velocity"] = tuple(twist[3:].tolist())
+        self.carriers.append(keys)
+
+    def _joint(self, part: list[Axis], found: Fit, parent: str, child: str, frame: np.ndarray, collide: bool) -> None:
+        name = _joined([self.names[axis.number] for axis in part])
+        single = len(part) == 1
+        D, C = frame @ found.frame, found.frame
+        keys: dict[str, object] = {
+            "name": name,
+            "type": found.type,
+            "parent": parent,
+            "child": child,
+            "enforcement": ENFORCEMENT,
+            "collide": collide,
+            **found.parameters,
+        }
+        if part[0].kind == BALL:
+            self._ball(part[0], keys)
+        for axis, (coordinate, sign) in zip(part, found.coordinates):
+            reference = float(self.model.qpos0[self.model.jnt_qposadr[axis.number]])
+            offset = 0.0 if single else reference
+            one = Coordinate(name, coordinate, sign, offset)
+            one.settings = self._settings(axis.number, one)
+            self.coordinates[axis.number] = one
+            if single and reference:
+                C = C @ _motion(axis.kind, reference)
+        keys["parent_frame"], keys["child_frame"] = frame_keys(D), frame_keys(C)
+        self.joints.append(keys)
+
+    def _settings(self, number: int, one: Coordinate) -> dict[str, object]:
+        """Keys of the table of a hinge's or slide's coordinate."""
+        model, dof, at = self.model, int(self.model.jnt_dofadr[number]), int(self.model.jnt_qposadr[number])
+        disabled, bits = int(model.opt.disableflags), mujoco_module().mjtDisableBit
+        keys: dict[str, object] = {}
+        start = one.value(float(self.qpos[at]))
+        if abs(start) > 3.0:
+            keys["initial"] = start
+        if self._limited(number):
+            ends = [one.value(float(end)) for end in model.jnt_range[number]]
+            keys["range"] = (min(ends), max(ends))
+        if model.jnt_stiffness[number] and not disabled & bits.mjDSBL_SPRING:
+            keys["stiffness"] = float(model.jnt_stiffness[number])
+            rest = one.value(float(model.qpos_spring[at]))
+            keys |= {"rest": rest} if rest else {}
+        if model.dof_damping[dof] and not disabled & bits.mjDSBL_DAMPER:
+            keys["damping"] = float(model.dof_damping[dof])
+        if model.dof_frictionloss[dof] and not disabled & bits.mjDSBL_FRICTIONLOSS:
+            keys["friction"] = float(model.dof_frictionloss[dof])
+        if model.dof_armature[dof]:
+            keys["armature"] = float(model.dof_armature[dof])
+        if model.jnt_actfrclimited[number]:
+            low, high = model.jnt_actfrcrange[number].tolist()
+            if min(-low, high) > 0.0:
+                keys["effort_limit"] = min(-low, high)
+            if low != -high:
+                self.notes.append(f"joint '{self.names[number]}': efforts from {low:g} to {high:g} are not symmetric")
+        if self.names[number] in self.velocity_limits:
+            keys["velocity_limit"] = self.velocity_limits[self.names[number]]
+        for poly in ("jnt_stiffnesspoly", "dof_dampingpoly"):
+            values = getattr(model, poly, None)
+            if values is not None and np.any(values[number if poly.startswith("jnt") else dof]):
+                kind = "stiffness" if poly.startswith("jnt") else "damping"
+                self.notes.append(f"joint '{self.names[number]}': the nonlinear part of its {kind} is not followed")
+        return keys
+
+    def _ball(self, axis: Axis, keys: dict[str, object]) -> None:
+        """Springs, dampers, friction and rotors of a ball act on the three angles of a gimbal."""
+        model, number = self.model, axis.number
+        dof, name = int(model.jnt_dofadr[number]), self.names[number]
+        acting = {
+            "stiffness": float(model.jnt_stiffness[number]),
+            "damping": float(model.dof_damping[dof]),
+            "friction": float(model.dof_frictionloss[dof]),
+        }
+        acting = {key: value for key, value in acting.items() if value}
+        if self._limited(number):
+            largest = float(model.jnt_range[number, 1])
+            keys["max_rotation"] = (largest,) * 3
+        if not acting:
+            if model.dof_armature[dof] and keys["parent"] != WORLD_NAME:
+                self.notes.append(f"ball joint '{name}': the inertia of its rotor is not followed")
+            return
+        if "max_rotation" in keys:
+            del keys["max_rotation"]
+            self.notes.append(f"ball joint '{name}': its range is not followed beside its {' and '.join(acting)}")
+        keys |= {"type": "gimbal", "axes": "xyz"}
+        if model.dof_armature[dof] and keys["parent"] != WORLD_NAME:
+            acting["armature"] = float(model.dof_armature[dof])
+        keys["coordinate"] = {angle: dict(acting) for angle in ("roll", "pitch", "yaw")}
+        self.gimbals.setdefault(" and ".join(acting), []).append(name)
+
+    def _rotor_of_ball(self, axis: Axis, index: int) -> None:
+        """The rotor of a ball on the world turns as the link does."""
+        armature = float(self.model.dof_armature[int(self.model.jnt_dofadr[axis.number])])
+        if armature:
+            self.added[index] = armature
+
+
+def _joined(names: list[str]) -> str:
+    """The name of a joint for several of MuJoCo's; that of the file for those that MuJoCo makes of a planar one."""
+    if len(names) == 3 and [name[-3:] for name in names] == ["_TX", "_TY", "_RZ"]:
+        return names[0][:-3]
+    return "+".join(names)
+
+
+def _motion(kind: str, value: float) -> np.ndarray:
+    """(4, 4) of a hinge or slider about or along z."""
+    if kind == HINGE:
+        return pose_of(np.zeros(3), np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)]))
+    pose = np.eye(4)
+    pose[2, 3] = value
+    return pose
+
+
+def frame_keys(frame: np.ndarray) -> dict[str, object]:
+    position = tuple(np.where(np.abs(frame[:3, 3]) < 1e-15, 0.0, frame[:3, 3]).tolist())
+    quaternion = quaternion_of(frame[:3, :3])
+    return {"position": position} | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})

@@ -1,0 +1,194 @@
+"""MJCF, made ready for MuJoCo's compiler: one tree without references to files, and a list of what is not followed."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from abd.errors import Problem, SceneError
+from abd.scene.importers.robots.assets import Assets
+from abd.scene.importers.robots.xml_tree import Tree, read_tree
+
+MOST_INCLUDES = 200
+MOST_COPIES = 100_000
+"""Copies that <replicate> and <composite> may make, one inside the other."""
+MOST_CELLS = 1_000_000
+"""Samples of one height field."""
+UNKNOWN = ("flex", "flexcomp", "extension", "plugin", "model", "attach")
+"""Elements that act on the motion and are not followed."""
+
+
+@dataclass
+class Mjcf:
+    """What an MJCF file says beside what MuJoCo makes of it.
+
+    Attributes:
+        hfields: content of the files of height fields, by the keys that stand for them.
+        timestep: whether the file gives one.
+    """
+
+    tree: Tree
+    assets: Assets
+    hfields: dict[str, bytes] = field(default_factory=dict)
+    timestep: bool = False
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def prepared(self) -> str:
+        """The XML for MuJoCo.
+
+        Raises:
+            SceneError: includes that cannot be read, paths that lead out, scales that are not positive.
+        """
+        self._include(self.tree.root, [self.tree.path.resolve()])
+        root = self.tree.root
+        self.timestep = any("timestep" in one.attrib for one in root.iter("option"))
+        self._count_copies(root, 1.0)
+        self._drop()
+        folder = self._mesh_folder()
+        for mesh in root.iter("mesh"):
+            self._mesh(mesh, folder)
+        for one in root.iter("hfield"):
+            self._hfield(one, folder)
+        for compiler in root.iter("compiler"):
+            for key in ("meshdir", "assetdir", "texturedir", "strippath"):
+                compiler.attrib.pop(key, None)
+        left = [one for one in root.iter() if "file" in one.attrib and one.tag not in ("mesh", "hfield")]
+        self.problems += [self.tree.problem(one, f"<{one.tag} file=...> is not read", one.get("file")) for one in left]
+        if self.problems:
+            raise SceneError(self.problems)
+        return self.tree.text()
+
+    def _include(self, parent: Element, way: list[Path]) -> None:
+        """Put the content of included files where they are included."""
+        for index in reversed(range(len(parent))):
+            child = parent[index]
+            if child.tag != "include":
+                self._include(child, way)
+                continue
+            asked = child.get("file", "")
+            found, tried = self.assets.find(asked)
+            if found is None:
+                raise SceneError(
+                    [self.tree.problem(child, f"included file '{asked}' is not there", asked, _list(tried))]
+                )
+            if found.resolve() in way or len(way) > MOST_INCLUDES:
+                raise SceneError([self.tree.problem(child, f"'{asked}' includes itself", asked, "break the circle")])
+            inner = read_tree(found)
+            self.tree.lines |= inner.lines
+            self._include(inner.root, [*way, found.resolve()])
+            if len(self.tree.lines) > 2_000_000:
+                raise SceneError(
+                    [self.tree.problem(child, "the included files have more than 2,000,000 elements", asked)]
+                )
+            parent[index : index + 1] = list(inner.root)
+
+    def _count_copies(self, element: Element, outside: float) -> None:
+        if element.tag in ("replicate", "composite"):
+            outside *= math.prod(_float(word) for word in element.get("count", "1").split())
+            if not outside <= MOST_COPIES:
+                message = f"<{element.tag}> makes {outside:g} copies; at most {MOST_COPIES} are made"
+                raise SceneError([self.tree.problem(element, message, outside)])
+        for child in element:
+            self._count_copies(child, outside)
+
+    def _drop(self) -> None:
+        """Take out what is not followed, and tell what a user could miss."""
+        root = self.tree.root
+        told: Counter[str] = Counter()
+        for parent in list(root.iter()):
+            for child in list(parent):
+                if child.tag == "sensor" and parent is root:
+                    told["sensor"] += len(child)
+                    parent.remove(child)
+                elif child.tag in ("camera", "light", "skin", *UNKNOWN) and parent.tag != "default":
+                    told[child.tag] += 1
+                    parent.remove(child)
+                elif child.tag in ("texture", "layer"):
+                    told["texture"] += child.tag == "texture"
+                    parent.remove(child)
+                elif child.tag in ("visual", "statistic", "custom", "size", "deformable") and parent is root:
+                    told["deformable"] += child.tag == "deformable"
+                    parent.remove(child)
+            if parent.tag == "material":
+                parent.attrib.pop("texture", None)
+        for parent in root.iter("default"):
+            for child in [one for one in parent if one.tag in ("camera", "light")]:
+                parent.remove(child)
+        counted = [f"{count} <{tag}>" for tag, count in sorted(told.items()) if count]
+        if counted:
+            self.notes.append(f"not followed: {', '.join(counted)}")
+
+    def _mesh_folder(self) -> str:
+        folder = ""
+        for compiler in self.tree.root.iter("compiler"):
+            folder = compiler.get("meshdir", compiler.get("assetdir", folder))
+        return folder
+
+    def _mesh(self, mesh: Element, folder: str) -> None:
+        scale = [_float(word) for word in mesh.get("scale", "1 1 1").split()]
+        if len(scale) != 3 or not min(scale) > 0.0:
+            message = f"mesh '{mesh.get('name', mesh.get('file', ''))}': scale {mesh.get('scale')!r} is not above 0"
+            self.problems.append(self.tree.problem(mesh, message, scale, "mirror the mesh in its file"))
+        if "file" in mesh.attrib:
+            asked = mesh.get("file")
+            if "name" not in mesh.attrib:
+                mesh.set("name", Path(asked.replace("\\", "/")).stem)
+            mesh.attrib.pop("content_type", None)
+            mesh.set("file", self.assets.key(asked, folder))
+
+    def _hfield(self, one: Element, folder: str) -> None:
+        """Read the file of a height field within bounds; MuJoCo gets its content."""
+        rows, columns = _float(one.get("nrow", "0")), _float(one.get("ncol", "0"))
+        if not rows * columns <= MOST_CELLS:
+            self._too_many(one, f"{one.get('nrow')} x {one.get('ncol')}")
+        if "file" not in one.attrib:
+            return
+        asked = one.get("file")
+        found, tried = self.assets.find(asked, folder)
+        if found is None:
+            raise SceneError([self.tree.problem(one, f"height field '{asked}' is not there", asked, _list(tried))])
+        if "name" not in one.attrib:
+            one.set("name", found.stem)
+        key = f"hfield_{len(self.hfields)}{'.png' if found.suffix.lower() == '.png' else '.bin'}"
+        self.hfields[key] = self._samples(one, found)
+        one.set("file", key)
+        one.attrib.pop("content_type", None)
+
+    def _samples(self, one: Element, path: Path) -> bytes:
+        if path.suffix.lower() != ".png":
+            if path.stat().st_size > 4 * MOST_CELLS + 8:
+                self._too_many(one, f"{path.stat().st_size} bytes")
+            return path.read_bytes()
+        from PIL import Image, UnidentifiedImageError
+
+        try:
+            with Image.open(path, formats=("PNG",)) as image:
+                if image.width * image.height > MOST_CELLS:
+                    self._too_many(one, f"{image.width} x {image.height}")
+                out = io.BytesIO()
+                image.convert("L").save(out, "PNG")
+        except Image.DecompressionBombError as error:
+            self._too_many(one, str(error))
+        except (OSError, UnidentifiedImageError, ValueError) as error:
+            raise SceneError([Problem(f"is no PNG that can be read: {error}", file=str(path))]) from error
+        return out.getvalue()
+
+    def _too_many(self, one: Element, size: str) -> None:
+        message = f"height field '{one.get('name', '')}' of {size} is too large: at most {MOST_CELLS} samples are taken"
+        raise SceneError([self.tree.problem(one, message, size, "give fewer samples")])
+
+
+def _list(tried: list[Path]) -> str:
+    return f"tried {', '.join(str(path) for path in tried)}"
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,344 @@
+"""A robot put together: from a file to the keys of a scene."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from abd.errors import Problem, SceneError
+from abd.scene.findings import as_problem, schema_findings
+from abd.scene.importers import compound
+from abd.scene.importers.compound import Collider
+from abd.scene.importers.formats import ImportOptions
+from abd.scene.importers.robots.assets import Assets
+from abd.scene.importers.robots.compiled import Compiled, compile_robot, mujoco_module
+from abd.scene.importers.robots.contacts import Contacts, tell_contacts
+from abd.scene.importers.robots.couplings import Ties
+from abd.scene.importers.robots.drives import add_drives
+from abd.scene.importers.robots.joints import Joints
+from abd.scene.importers.robots.links import STATIC, Link, find_links, quaternion_of
+from abd.scene.importers.robots.mjcf import Mjcf
+from abd.scene.importers.robots.start import Start, start_of
+from abd.scene.importers.robots.surfaces import ShapeSource
+from abd.scene.importers.robots.urdf import Urdf
+from abd.scene.importers.robots.xacro import expanded
+from abd.scene.importers.robots.xml_tree import read_tree
+from abd.scene.joint_schema import WORLD_NAME
+from abd.scene.schema import SceneSpec
+
+DURATION = 2.0
+"""Simulated time [s] of an imported scene."""
+GREY = (0.5, 0.5, 0.5, 1.0)
+"""MuJoCo's color of geoms that give none."""
+
+
+def read_robot(path: Path, options: ImportOptions) -> Robot:
+    """A robot's file, compiled by MuJoCo.
+
+    Raises:
+        SceneError: it cannot be read, or is refused.
+    """
+    tree = read_tree(path, expanded(path) if path.suffix.lower() == ".xacro" else None)
+    assets = Assets(path, options.assets)
+    if tree.root.tag == "robot":
+        source = Urdf(tree, assets)
+        compiled = compile_robot(source.prepared(), path, assets, options, floating=source.floating)
+    elif tree.root.tag == "mujoco":
+        source = Mjcf(tree, assets)
+        compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
+    else:
+        message = f"is neither URDF nor MJCF: its outermost element is <{tree.root.tag}>"
+        raise SceneError([Problem(message, file=str(path), line=1, remedy="<robot> or <mujoco> is expected")])
+    return Robot(path, options, source, compiled)
+
+
+@dataclass
+class Robot:
+    """A compiled robot, and what its scene is made of.
+
+    Attributes:
+        source: what the file says beside what MuJoCo makes of it.
+        links, joints: filled by `scene`; joints.coordinates says where MuJoCo's joints went;
+            driving: the actuators that became drives.
+    """
+
+    path: Path
+    options: ImportOptions
+    source: Urdf | Mjcf
+    compiled: Compiled
+    links: list[Link] = field(default_factory=list)
+    joints: Joints | None = None
+    start: Start | None = None
+    driving: set[int] = field(default_factory=set)
+
+    def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[SceneSpec, list[str]]:
+        """The scene and its notes.
+
+        Args:
+            state: MuJoCo's qpos (nq,) and qvel (nv,) to start in, instead of its reference pose or the keyframe.
+        """
+        mujoco, model = mujoco_module(), self.compiled.model
+        notes = [*self.source.notes, *self.compiled.notes]
+        is_urdf = isinstance(self.source, Urdf)
+        kinds = mujoco.mjtObj
+        names = _names(mujoco, model, kinds.mjOBJ_BODY, "body", {WORLD_NAME})
+        names[0] = WORLD_NAME
+        joint_names = _names(mujoco, model, kinds.mjOBJ_JOINT, "joint", set())
+        self.start = start_of(mujoco, model, self.options.keyframe, joint_names, self.path, notes, state)
+        self.links, of_body = find_links(model, self.start.data, names, notes)
+        shapes = ShapeSource(self.compiled)
+        contacts = Contacts(model, notes)
+        bodies, statics = self._bodies(shapes, contacts, names, of_body, notes)
+        link_names = [WORLD_NAME, *(link.name for link in self.links[1:])]
+        self.joints = joints = Joints(
+            model,
+            self.start.qpos,
+            self.start.data.qvel,
+            joint_names,
+            self.links,
+            link_names,
+            self.source.velocity_limits if is_urdf else {},
+            not is_urdf,
+            notes,
+        )
+        massless = {names[mujoco.mj_name2id(model, kinds.mjOBJ_BODY, name)] for name in self.compiled.massless}
+        joints.absorb(massless, self._tied(of_body))
+        joints.tell_massless(massless)
+        bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
+        collide = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
+        for index in range(1, len(self.links)):
+            joints.add(index, collide)
+            if is_urdf and self.links[index].parent == STATIC and model.body_jntnum[self.links[index].root]:
+                joints.filters += [(static, self.links[index].name) for static in statics]
+        joints.tell_gimbals()
+        ties = Ties(
+            model,
+            self.links,
+            of_body,
+            link_names,
+            joints.coordinates,
+            _names(mujoco, model, kinds.mjOBJ_EQUALITY, "equality", set(joint_names)),
+            _names(mujoco, model, kinds.mjOBJ_TENDON, "tendon", set()),
+            notes,
+        )
+        actuators = _names(mujoco, model, kinds.mjOBJ_ACTUATOR, "actuator", set())
+        self.driving = add_drives(model, self.start.control, actuators, joints.coordinates, notes)
+        ties.add_all()
+        for coordinate in joints.coordinates.values():
+            if coordinate.settings:
+                keys = next(one for one in joints.joints if one["name"] == coordinate.joint)
+                keys.setdefault("coordinate", {})[coordinate.name] = coordinate.settings
+        dynamic = [body for body in bodies if body.get("kind", "dynamic") == "dynamic"]
+        for index, inertia in joints.added.items():
+            body = next(body for body in dynamic if body["name"] == self.links[index].name)
+            body["inertia"] = _rows(self.links[index].inertia + inertia * np.eye(3))
+        pairs = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body))
+        if self._no_contact():
+            for body in bodies:
+                body["group"] = 0
+        tell_contacts(model, notes)
+        self._tell_options(notes)
+        materials, material_pairs = contacts.tables()
+        tables = {
+            "name": _plain(model_name(mujoco, model) or self.path.stem),
+            "gravity": self._gravity(),
+            "solver": {"dt": float(model.opt.timestep)} if not is_urdf and self.source.timestep else {},
+            "output": {"duration": DURATION},
+            "material": materials,
+            "material_pair": material_pairs,
+            "body": bodies + joints.carriers,
+            "contact_filter": [{"bodies": list(pair)} for pair in sorted(pairs)],
+            "joint": joints.joints + ties.joints,
+            "coupling": ties.couplings,
+        }
+        return self._validated(tables), list(dict.fromkeys(notes))
+
+    def _validated(self, tables: dict[str, object]) -> SceneSpec:
+        try:
+            return SceneSpec.model_validate(tables)
+        except ValidationError as error:
+            found = schema_findings(error, SceneSpec, tables)
+            raise SceneError([as_problem(finding, tables, str(self.path)) for finding in found]) from error
+
+    def _bodies(
+        self, shapes: ShapeSource, contacts: Contacts, names: list[str], of_body: np.ndarray, notes: list[str]
+    ) -> tuple[list[dict[str, object]], list[str]]:
+        """Keys of all bodies, and the names of those that stand still and have a surface."""
+        model, data = self.compiled.model, self.start.data
+        out: list[dict[str, object]] = []
+        statics: list[str] = []
+        taken = set(names)
+        for body in self.links[STATIC].members:
+            geoms = list(range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body]))
+            planes = [geom for geom in geoms if model.geom_type[geom] == shapes.kinds.mjGEOM_PLANE]
+            out += [self._plane(geom, contacts, taken, notes) for geom in planes]
+            others = [geom for geom in geoms if geom not in planes]
+            groups = [[geom] for geom in others] if body == 0 else [others]
+            for group in filter(None, groups):
+                kept = self._seen(group)
+                name = names[body] if body else self._free_name(group[0], taken)
+                pose = np.eye(4)
+                pose[:3, :3], pose[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
+                keys = {
+                    "name": name,
+                    "kind": "static",
+                    **self._placed([shapes.collider(g, None) for g in kept], pose),
+                }
+                keys["material"] = contacts.material(name, kept)
+                out.append(self._colored(keys, kept))
+                statics.append(name)
+        for link in self.links[1:]:
+            out.append(self._moving(link, shapes, contacts, notes))
+        return out, statics
+
+    def _moving(self, link: Link, shapes: ShapeSource, contacts: Contacts, notes: list[str]) -> dict[str, object]:
+        """Keys of a link that moves."""
+        model = self.compiled.model
+        geoms = [geom for geom in range(model.ngeom) if int(model.geom_bodyid[geom]) in link.members]
+        kept = self._seen(geoms)
+        keys: dict[str, object] = {"name": link.name}
+        if model.body_mocapid[link.root] >= 0:
+            notes.append(f"mocap body '{link.name}' stands still")
+            keys["kind"] = "static"
+        keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
+        if "kind" in keys:
+            if not kept:
+                return keys | {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+            keys["material"] = contacts.material(link.name, kept)
+            return self._colored(keys, kept)
+        keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
+        keys["center_of_mass"] = tuple(link.center.tolist())
+        keys |= {"velocity": tuple(link.velocity.tolist())} if link.velocity.any() else {}
+        keys |= {"angular_velocity": tuple(link.spin.tolist())} if link.spin.any() else {}
+        lifted = float(sum(model.body_gravcomp[body] * model.body_mass[body] for body in link.members))
+        if lifted:
+            keys["force"] = tuple((-lifted * np.array(self._gravity())).tolist())
+        if kept:
+            keys["material"] = contacts.material(link.name, kept)
+        return self._colored(keys, kept)
+
+    def _placed(self, found: list[Collider], pose: np.ndarray) -> dict[str, object]:
+        """Shape, position and rotation."""
+        keys = compound.keys(found) | {"position": tuple((pose[:3, 3] + 0.0).tolist())}
+        quaternion = quaternion_of(pose[:3, :3])
+        return keys | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})
+
+    def _seen(self, geoms: list[int]) -> list[int]:
+        """Those that touch others; all, where none does: they are for pictures then."""
+        model = self.compiled.model
+        touching = [geom for geom in geoms if model.geom_contype[geom] or model.geom_conaffinity[geom]]
+        return touching or geoms
+
+    def _plane(self, geom: int, contacts: Contacts, taken: set[str], notes: list[str]) -> dict[str, object]:
+        data = self.start.data
+        normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
+        offset = float(normal @ data.geom_xpos[geom]) + 0.0
+        name = self._free_name(geom, taken)
+        half_space = {"normal": tuple((normal + 0.0).tolist()), "offset": offset}
+        keys = {"name": name, "kind": "static", "half_space": half_space, "material": contacts.material(name, [geom])}
+        return self._colored(keys, [geom])
+
+    def _free_name(self, geom: int, taken: set[str]) -> str:
+        """A name for a geom of the world that no body has."""
+        mujoco, model = mujoco_module(), self.compiled.model
+        name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or f"world_{geom}")
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        return name
+
+    def _colored(self, keys: dict[str, object], geoms: list[int]) -> dict[str, object]:
+        """With the color of the first geom that has one."""
+        model = self.compiled.model
+        for geom in geoms:
+            own, material = model.geom_rgba[geom].tolist(), int(model.geom_matid[geom])
+            if tuple(own) == GREY and material < 0:
+                continue
+            color = model.mat_rgba[material].tolist() if tuple(own) == GREY else own
+            rounded = [min(max(round(float(x), 6), 0.0), 1.0) for x in color]
+            return keys | {"color": tuple(rounded[:3] if rounded[3] == 1.0 else rounded)}
+        return keys
+
+    def _excluded(self, of_body: np.ndarray) -> list[tuple[str, str]]:
+        """Names of the links whose contact the file excludes."""
+        model, out = self.compiled.model, []
+        for signature in model.exclude_signature.tolist():
+            first, second = sorted((int(of_body[signature >> 16]), int(of_body[signature & 0xFFFF])))
+            if first != second and first != STATIC:
+                out.append((self.links[first].name, self.links[second].name))
+        return out
+
+    def _tied(self, of_body: np.ndarray) -> set[int]:
+        """Links that equalities, tendons or exclusions name."""
+        mujoco, model = mujoco_module(), self.compiled.model
+        bodies: list[int] = [body for one in model.exclude_signature.tolist() for body in (one >> 16, one & 0xFFFF)]
+        for k in range(model.neq):
+            for number in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])):
+                if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_BODY:
+                    bodies.append(number)
+                elif model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
+                    bodies.append(int(model.site_bodyid[number]))
+        sites = model.wrap_objid[model.wrap_type == int(mujoco.mjtWrap.mjWRAP_SITE)]
+        bodies += model.site_bodyid[sites].tolist()
+        return {int(of_body[body]) for body in bodies if body >= 0}
+
+    def _gravity(self) -> tuple[float, float, float]:
+        off = int(self.compiled.model.opt.disableflags) & int(mujoco_module().mjtDisableBit.mjDSBL_GRAVITY)
+        return (0.0, 0.0, 0.0) if off else tuple(float(x) for x in self.compiled.model.opt.gravity)
+
+    def _no_contact(self) -> bool:
+        bits = mujoco_module().mjtDisableBit
+        return bool(
+            int(self.compiled.model.opt.disableflags) & (int(bits.mjDSBL_CONTACT) | int(bits.mjDSBL_CONSTRAINT))
+        )
+
+    def _tell_options(self, notes: list[str]) -> None:
+        option = self.compiled.model.opt
+        if option.viscosity or (option.density and np.any(option.wind)) or option.density:
+            notes.append("not followed: the medium's density, viscosity and wind")
+        keys = [name for name in self.start.keyframes if name != self.start.keyframe]
+        if keys:
+            notes.append(f"other poses to start in by --keyframe: {', '.join(keys)}")
+
+
+def model_name(mujoco, model) -> str:
+    """The name that the file gives the robot; MuJoCo's own default counts as none."""
+    name = model.names[: model.names.index(b"\0")].decode(errors="replace")
+    return "" if name == "MuJoCo Model" else name
+
+
+def _names(mujoco, model, kind, default: str, taken: set[str]) -> list[str]:
+    """Unique names of all objects of a kind, fit for a scene; `taken` are others that are not to be used."""
+    count = {
+        mujoco.mjtObj.mjOBJ_BODY: model.nbody,
+        mujoco.mjtObj.mjOBJ_JOINT: model.njnt,
+        mujoco.mjtObj.mjOBJ_EQUALITY: model.neq,
+        mujoco.mjtObj.mjOBJ_TENDON: model.ntendon,
+        mujoco.mjtObj.mjOBJ_ACTUATOR: model.nu,
+    }[kind]
+    wanted = [_plain(mujoco.mj_id2name(model, kind, k) or f"{default}_{k}") for k in range(count)]
+    often, used, out = Counter(wanted), set(taken), []
+    for name in wanted:
+        one, number = name, 1
+        while one in used or (one != name and one in often):
+            one, number = f"{name}_{number}", number + 1
+        used.add(one)
+        out.append(one)
+    return out
+
+
+def _plain(name: str) -> str:
+    """A name without what names of a scene must not have."""
+    return re.sub(r"[/.]", "_", name).strip() or "unnamed"
+
+
+def _rows(matrix: np.ndarray) -> tuple:
+    """Principal values of a diagonal matrix, else its rows."""
+    if not (matrix - np.diag(np.diag(matrix))).any():
+        return tuple(np.diag(matrix).tolist())
+    return tuple(tuple(row) for row in matrix.tolist())

@@ -1,0 +1,214 @@
+"""URDF, made ready for MuJoCo's compiler: what that would drop silently is kept aside or told."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from xml.etree.ElementTree import Element, SubElement
+
+from abd.errors import Problem, SceneError
+from abd.scene.importers.robots.assets import Assets
+from abd.scene.importers.robots.xml_tree import Tree
+from abd.scene.suggestions import did_you_mean
+
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+KNOWN = {
+    "robot": ("link", "joint", "material", "mujoco"),
+    "link": ("inertial", "visual", "collision"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
+}
+"""Elements that mean something; the others are told as not followed."""
+SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
+"""Shapes, and the attributes that must be above 0."""
+
+
+@dataclass
+class Urdf:
+    """What a URDF file says beside what MuJoCo makes of it.
+
+    Attributes:
+        velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: found on the way.
+    """
+
+    tree: Tree
+    assets: Assets
+    velocity_limits: dict[str, float] = field(default_factory=dict)
+    floating: dict[str, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def prepared(self) -> str:
+        """The XML for MuJoCo.
+
+        Raises:
+            SceneError: all that is wrong with the tree of links, with shapes and paths.
+        """
+        self._drop_unknown()
+        self._check_tree()
+        for link in self.tree.root.findall("link"):
+            self._link(link)
+        for joint in self.tree.root.findall("joint"):
+            self._joint(joint)
+        if self.problems:
+            raise SceneError(self.problems)
+        self._settings()
+        return self.tree.text()
+
+    def _drop_unknown(self) -> None:
+        dropped: Counter[str] = Counter()
+        root = self.tree.root
+        for parent in (root, *root.findall("link"), *root.findall("joint")):
+            for child in list(parent):
+                if child.tag.startswith("xacro:"):
+                    remedy = "run xacro first, or rename the file to .xacro"
+                    self._wrong(child, f"<{child.tag}> is a macro, not URDF", None, remedy)
+                if child.tag not in KNOWN[parent.tag]:
+                    dropped[f"<{child.tag}>"] += 1
+                    parent.remove(child)
+        if dropped:
+            told = ", ".join(f"{count} {name}" for name, count in sorted(dropped.items()))
+            self.notes.append(f"not followed: {told}")
+
+    def _check_tree(self) -> None:
+        """Links and joints form one tree."""
+        root = self.tree.root
+        links = {}
+        for link in root.findall("link"):
+            name = link.get("name", "")
+            if name in links or not name:
+                self._wrong(link, f"two links are called '{name}'" if name else "a link has no name", name)
+            links[name] = link
+        above: dict[str, tuple[str, Element]] = {}
+        for joint in root.findall("joint"):
+            kind, name = joint.get("type", ""), joint.get("name", "")
+            if kind not in JOINT_TYPES:
+                remedy = did_you_mean(kind, JOINT_TYPES) or f"known are {', '.join(JOINT_TYPES)}"
+                self._wrong(joint, f"joint '{name}': no joint has the type '{kind}'", kind, remedy)
+            ends = [end.get("link", "") if (end := joint.find(tag)) is not None else "" for tag in ("parent", "child")]
+            for tag, end in zip(("parent", "child"), ends):
+                if end not in links:
+                    remedy = did_you_mean(end, links)
+                    self._wrong(joint, f"joint '{name}': its {tag} '{end}' is no link", end, remedy)
+            parent, child = ends
+            if child in above:
+                message = f"joint '{name}': link '{child}' hangs on joint '{above[child][1].get('name')}' already"
+                self._wrong(joint, message, child, "a link has one parent; close loops in the scene file")
+            above.setdefault(child, (parent, joint))
+        if not links:
+            self._wrong(root, "the robot has no links")
+        self._check_cycles(links, above)
+        roots = [name for name in links if name not in above]
+        if len(roots) > 1:
+            message = f"{len(roots)} links hang on no joint: {', '.join(roots[:5])}"
+            self._wrong(links[roots[1]], message, roots, "a robot has one root: add joints, or remove links")
+        if self.problems:
+            raise SceneError(self.problems)
+
+    def _check_cycles(self, links: dict[str, Element], above: dict[str, tuple[str, Element]]) -> None:
+        sound: set[str] = set()
+        for name in links:
+            way: list[str] = []
+            while name in above and name not in sound:
+                if name in way:
+                    circle = way[way.index(name) :]
+                    message = f"links hang on themselves in a circle: {' <- '.join([*circle, circle[0]])}"
+                    self._wrong(above[name][1], message, circle, "break the circle; close loops in the scene file")
+                    break
+                way.append(name)
+                name = above[name][0]
+            sound.update(way)
+
+    def _link(self, link: Element) -> None:
+        """Shapes, colors and mass of one link."""
+        name = link.get("name")
+        mass = link.find("inertial/mass")
+        if mass is not None and _number(mass.get("value"), 0.0) == 0.0:
+            link.remove(link.find("inertial"))
+        elif mass is not None and _number(mass.get("value"), math.nan) < 0.0:
+            self._wrong(mass, f"link '{name}': its mass {mass.get('value')} is negative", mass.get("value"))
+        for shape in [*link.findall("collision"), *link.findall("visual")]:
+            if not self._shape(name, shape):
+                link.remove(shape)
+        if link.find("collision") is not None:
+            visual = next((one for one in link.findall("visual") if one.find("material") is not None), None)
+            for collision in link.findall("collision"):
+                if visual is not None and collision.find("material") is None:
+                    collision.append(visual.find("material"))
+            for one in link.findall("visual"):
+                link.remove(one)
+        for shape in [*link.findall("collision"), *link.findall("visual")]:
+            for mesh in shape.iter("mesh"):
+                mesh.set("filename", self.assets.key(mesh.get("filename", "")))
+
+    def _shape(self, link: str, shape: Element) -> bool:
+        """Whether a collision or visual element is one that can be taken."""
+        geometry = shape.find("geometry")
+        one = next(iter(geometry), None) if geometry is not None else None
+        if one is None or one.tag not in (*SIZES, "mesh"):
+            kind = "no geometry" if one is None else f"a geometry <{one.tag}>"
+            self.notes.append(f"link '{link}': a {shape.tag} with {kind} is left out")
+            return False
+        if one.tag == "mesh":
+            scale = [_number(word, math.nan) for word in one.get("scale", "1 1 1").split()]
+            if len(scale) != 3 or not min(scale) > 0.0:
+                remedy = "mirror the mesh in its file"
+                self._wrong(one, f"link '{link}': scale {one.get('scale')!r} is not above 0", scale, remedy)
+                return False
+            return True
+        sizes = [_number(word, math.nan) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]
+        if not min(sizes) >= 0.0:
+            self._wrong(one, f"link '{link}': the sizes of its {one.tag} are not above 0", sizes)
+            return False
+        if min(sizes) == 0.0:
+            self.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is left out")
+            return False
+        return True
+
+    def _joint(self, joint: Element) -> None:
+        """Limits that MuJoCo would lose, and bounds without end."""
+        if joint.get("type") == "floating":
+            # MuJoCo has free bodies below the world only; `compile_robot` adds the joint to any
+            self.floating[joint.find("child").get("link")] = joint.get("name", "")
+            joint.set("type", "fixed")
+        name, limit, mimic = joint.get("name", ""), joint.find("limit"), joint.find("mimic")
+        if limit is not None:
+            velocity = _number(limit.get("velocity"), 0.0)
+            if 0.0 < velocity < math.inf:
+                self.velocity_limits[name] = velocity
+            if not math.isfinite(_number(limit.get("effort"), 0.0)):
+                del limit.attrib["effort"]
+            ends = [_number(limit.get(key), 0.0) for key in ("lower", "upper")]
+            if not all(map(math.isfinite, ends)):
+                joint.remove(limit)
+                if any(map(math.isfinite, ends)):
+                    self.notes.append(f"joint '{name}': its range {ends} has one end only and is not followed")
+            if joint.get("type") == "continuous" and any(limit.get(key) for key in ("lower", "upper")):
+                self.notes.append(
+                    f"joint '{name}' is continuous: its lower and upper limits are not followed, as URDF says"
+                )
+        if mimic is not None and mimic.get("joint") not in {one.get("name") for one in self.tree.root.findall("joint")}:
+            self._wrong(
+                mimic, f"joint '{name}': it mimics '{mimic.get('joint')}', which is no joint", mimic.get("joint")
+            )
+
+    def _settings(self) -> None:
+        """MuJoCo neither drops nor merges anything itself."""
+        own = self.tree.root.find("mujoco")
+        own = SubElement(self.tree.root, "mujoco") if own is None else own
+        compiler = own.find("compiler")
+        compiler = SubElement(own, "compiler") if compiler is None else compiler
+        for key in ("meshdir", "assetdir", "texturedir"):
+            compiler.attrib.pop(key, None)
+        compiler.attrib |= {"discardvisual": "false", "fusestatic": "false", "strippath": "false"}
+
+    def _wrong(self, element: Element, message: str, value: object = None, remedy: str = "") -> None:
+        self.problems.append(self.tree.problem(element, message, value, remedy))
+
+
+def _number(text: str | None, default: float) -> float:
+    """A number as written; `default` where there is none."""
+    try:
+        return default if text is None else float(text)
+    except ValueError:
+        return math.nan

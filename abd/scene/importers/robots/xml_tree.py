@@ -1,0 +1,109 @@
+"""XML that strangers wrote: read within bounds, without entities, with the line of every element."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+from abd.errors import Problem, SceneError
+
+MOST_BYTES = 64 << 20
+"""Size of a file that is read [bytes]."""
+DEEPEST = 500
+"""Elements inside one another."""
+NAMES = ("name", "class", "file", "filename")
+"""Attributes that may say "nan" or "inf" without being numbers."""
+
+
+@dataclass
+class Tree:
+    """A file's elements.
+
+    Attributes:
+        path: of the file; root: its outermost element; lines: line of every element, which may stand in another file.
+    """
+
+    path: Path
+    root: ElementTree.Element
+    lines: dict[ElementTree.Element, tuple[Path, int]] = field(default_factory=dict)
+
+    def problem(self, element: ElementTree.Element, message: str, value: object = None, remedy: str = "") -> Problem:
+        """A problem at an element."""
+        path, line = self.lines.get(element, (self.path, None))
+        return Problem(message, file=str(path), line=line, value=value, remedy=remedy)
+
+    def text(self) -> str:
+        """The elements as XML."""
+        return ElementTree.tostring(self.root, encoding="unicode")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file of at most `MOST_BYTES`."""
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} are read"
+            raise SceneError([Problem(message, file=str(path), value=size, remedy="name the robot's own file")])
+        return path.read_bytes()
+    except OSError as error:
+        raise SceneError([Problem(f"cannot be read: {error.strerror or error}", file=str(path))]) from error
+
+
+def read_tree(path: Path, data: bytes | None = None) -> Tree:
+    """The elements of an XML file, or of `data` in its place.
+
+    Raises:
+        SceneError: it is no XML, declares entities or a document type, is nested too deeply, or has numbers that are not
+            finite; in one problem.
+    """
+    data = read_bytes(path) if data is None else data
+    builder = ElementTree.TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    lines: dict[ElementTree.Element, tuple[Path, int]] = {}
+    depth = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise _wrong(path, f"is nested more than {DEEPEST} elements deep", parser.CurrentLineNumber)
+        for key, value in attributes.items():
+            _check_finite(path, parser.CurrentLineNumber, tag, key, value)
+        lines[builder.start(tag, attributes)] = (path, parser.CurrentLineNumber)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    def refuse(*_) -> None:
+        message = "declares a document type or entities, which are not read"
+        raise _wrong(path, message, parser.CurrentLineNumber, "remove <!DOCTYPE ...>")
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise _wrong(path, f"is no XML that can be read: {expat.ErrorString(error.code)}", error.lineno) from error
+    return Tree(path, builder.close(), lines)
+
+
+def _check_finite(path: Path, line: int, tag: str, key: str, value: str) -> None:
+    if key in NAMES or not any(word in value.lower() for word in ("nan", "inf")):
+        return
+    try:
+        numbers = [float(word) for word in value.split()]
+    except ValueError:
+        return
+    unbounded = tag == "limit" and not any(math.isnan(number) for number in numbers)
+    if not unbounded and not all(math.isfinite(number) for number in numbers):
+        raise _wrong(path, f"<{tag} {key}={value!r}> is not finite", line, "give numbers")
+
+
+def _wrong(path: Path, message: str, line: int | None, remedy: str = "") -> SceneError:
+    return SceneError([Problem(message, file=str(path), line=line, remedy=remedy)])

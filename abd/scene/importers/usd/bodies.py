@@ -1,0 +1,317 @@
+"""Bodies of a stage: rigid bodies with their colliders, mass and motion, and colliders that belong to none, which stand still.
+
+Mass follows UsdPhysics: a mass given on a body counts for all of it; else its colliders have theirs, from a mass of their own
+or from the nearest density (collider, body, material, 1000 kg/m^3). Centre of mass and inertia are the given ones, or those of
+the colliders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from abd.errors import SceneError
+from abd.joints.rotations import quaternion
+from abd.scene import mass
+from abd.scene.importers.compound import Collider, keys, pose
+from abd.scene.importers.usd.materials import Materials, color_of
+from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
+from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.mass import MassProperties
+
+WATER = 1000.0
+"""Density [kg/m^3] where nobody gives one."""
+
+
+@dataclass
+class Body:
+    """A body: name, path of its prim, pose (4, 4) [m], colliders, and whether it moves by forces."""
+
+    name: str
+    path: str
+    pose: np.ndarray
+    colliders: list[Collider] = field(default_factory=list)
+    dynamic: bool = True
+    keys: dict = field(default_factory=dict)
+
+
+class Bodies:
+    """All bodies of a stage.
+
+    Attributes:
+        all: in order; by_path: rigid bodies by the paths of their prims; of_collider: body by the path of a collider.
+        materials: those that they are made of.
+    """
+
+    def __init__(self, stage: Stage):
+        self.stage, self.materials = stage, Materials(stage)
+        self.all: list[Body] = []
+        self.by_path: dict[str, Body] = {}
+        self.of_collider: dict[str, Body] = {}
+        self._names: set[str] = set()
+        for one in stage.of("RigidBody"):
+            self._add_rigid(one)
+        for kind in KINDS:
+            for one in stage.of(kind):
+                self._add_collider(kind, one)
+        for body in self.all:
+            self._complete(body)
+
+    def tables(self) -> list[dict]:
+        """Tables of a scene."""
+        return [{"name": body.name, **body.keys} for body in self.all]
+
+    def _add_rigid(self, one) -> None:
+        stage, path = self.stage, str(one.primPath)
+        position = stage.finite(one.position, path, "its position") * stage.length
+        body = Body(self._name(path), path, pose(position, rotation_of(one.rotation)))
+        body.dynamic = one.rigidBodyEnabled and not one.kinematicBody
+        rotation = body.pose[:3, :3]
+        velocity = rotation @ stage.finite(one.linearVelocity, path, "its velocity") * stage.length
+        spin = rotation @ stage.finite(one.angularVelocity, path, "its angular velocity")
+        if body.dynamic:
+            body.keys |= {"velocity": velocity.tolist()} if velocity.any() else {}
+            body.keys |= {"angular_velocity_deg": spin.tolist()} if spin.any() else {}
+        elif not one.rigidBodyEnabled:
+            body.keys["kind"] = "static"
+            stage.notes.append(f"rigid body {path} is switched off, and stands still")
+        else:
+            body.keys |= self._motion(path, body, velocity, spin)
+        if one.startsAsleep:
+            stage.notes.append(f"rigid body {path} starts asleep: it is awake here")
+        self._refuse_mirrored(path)
+        self.all.append(body)
+        self.by_path[path] = body
+
+    def _refuse_mirrored(self, path: str) -> None:
+        _, UsdGeom, _ = modules()
+        matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(self.stage.prim(path)))[:3, :3]
+        if not np.isfinite(matrix).all() or np.linalg.det(matrix) <= 0.0:
+            message = "its transform mirrors, flattens, or is not finite: a rigid body cannot be placed so"
+            self.stage.problem(message, path, matrix.tolist(), "bake the scale into its geometry")
+
+    def _motion(self, path: str, body: Body, velocity: np.ndarray, spin: np.ndarray) -> dict:
+        """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
+        stage = self.stage
+        _, UsdGeom, _ = modules()
+        prim, times = stage.prim(path), set()
+        one = prim
+        while one and not one.IsPseudoRoot():
+            for op in UsdGeom.Xformable(one).GetOrderedXformOps() if one.IsA(UsdGeom.Xformable) else ():
+                times.update(op.GetTimeSamples())
+            one = one.GetParent()
+        if len(times) < 2:
+            if not velocity.any() and not spin.any():
+                return {"kind": "static"}
+            return {
+                "kind": "kinematic",
+                "motion": {"velocity": velocity.tolist(), "angular_velocity_deg": spin.tolist()},
+            }
+        rate, start = stage.usd.GetTimeCodesPerSecond(), stage.usd.GetStartTimeCode()
+        start = start if stage.usd.HasAuthoredTimeCodeRange() else min(times)
+        frames = []
+        for code in sorted(times):
+            matrix = np.array(UsdGeom.XformCache(code).GetLocalToWorldTransform(prim)).T
+            placed = pose(matrix[:3, 3] * stage.length, _rotation_part(matrix[:3, :3]))
+            frame = {"time": (code - start) / rate, "position": placed[:3, 3].tolist()}
+            frames.append(frame | {"quaternion": quaternion(placed[:3, :3]).tolist()})
+        at_start = np.array(UsdGeom.XformCache(start).GetLocalToWorldTransform(prim)).T
+        body.pose = pose(at_start[:3, 3] * stage.length, _rotation_part(at_start[:3, :3]))
+        return {"kind": "kinematic", "motion": {"keyframes": [frame for frame in frames if frame["time"] >= 0.0]}}
+
+    def _add_collider(self, kind: str, one) -> None:
+        stage, path = self.stage, str(one.primPath)
+        shape = collider(stage, kind, one)
+        if shape is None:
+            return
+        body = self.by_path.get(str(one.rigidBody))
+        if body is None:
+            place = self._world_place(path)
+            body = Body(self._name(path), path, place, dynamic=False, keys={"kind": "static"})
+            # a collider by itself is its own body, whatever its description places it in
+            local = pose(np.array(one.localPos, dtype=float) * stage.length, rotation_of(one.localRot))
+            shape.place = np.linalg.inv(local) @ shape.place
+            self.all.append(body)
+        elif shape.plane:
+            stage.notes.append(f"plane {path} belongs to a rigid body, and is left out: half-spaces do not move")
+            return
+        self.of_collider[path] = body
+        body.colliders.append(shape)
+
+    def _world_place(self, path: str) -> np.ndarray:
+        """(4, 4) pose of a prim without its scale [m]."""
+        _, UsdGeom, _ = modules()
+        matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(self.stage.prim(path)), dtype=float).T
+        matrix = self.stage.finite(matrix, path, "its transform")
+        return pose(matrix[:3, 3] * self.stage.length, _rotation_part(matrix[:3, :3]))
+
+    def _complete(self, body: Body) -> None:
+        """Shape, pose, mass, material and colour of a body."""
+        stage = self.stage
+        planes = [one for one in body.colliders if one.plane]
+        if planes:
+            normal = body.pose[:3, :3] @ planes[0].place[:3, :3] @ np.array([0.0, 0.0, 1.0])
+            point = body.pose[:3, 3]
+            body.keys["half_space"] = {"normal": normal.tolist(), "offset": float(normal @ point)}
+        else:
+            body.keys |= keys(body.colliders)
+            if np.abs(body.pose[:3, 3]).max() > 0.0:
+                body.keys["position"] = body.pose[:3, 3].tolist()
+            if np.abs(body.pose[:3, :3] - np.eye(3)).max() > 0.0:
+                body.keys["quaternion"] = quaternion(body.pose[:3, :3]).tolist()
+            if body.dynamic:
+                body.keys |= self._matter(body)
+        names = {self.materials.name(one.material) for one in body.colliders}
+        if len(names) > 1:
+            stage.notes.append(
+                f"{body.path} has colliders of several materials: that of {body.colliders[0].path} is taken"
+            )
+        if body.colliders:
+            name = self.materials.name(body.colliders[0].material)
+            body.keys |= {"material": name} if name else {}
+        color = next((found for one in body.colliders if (found := color_of(stage, one.path))), None)
+        color = color or color_of(stage, body.path)
+        body.keys |= {"color": color} if color else {}
+
+    def _matter(self, body: Body) -> dict:
+        """Mass keys: the density alone where that says it all."""
+        stage = self.stage
+        _, _, UsdPhysics = modules()
+        own = _mass_api(UsdPhysics, stage, body.path)
+        parts = [part for one in body.colliders if (part := self._part(one, body, own)) is not None]
+        given = own.get("mass", 0.0)
+        center, inertia = own.get("center"), self._inertia(body, own)
+        if not parts:
+            if given <= 0.0 or inertia is None:
+                message = "has no collider with a volume: a rigid body without one needs its mass and inertia"
+                stage.problem(message, body.path, given, "give physics:mass and physics:diagonalInertia, or a collider")
+                return {}
+            return {"mass": given, "center_of_mass": (np.zeros(3) if center is None else center).tolist(),
+                    "inertia": inertia.tolist()}  # fmt: skip
+        whole = mass.united([part for part, _ in parts])
+        if center is None and inertia is None:
+            densities = {density for _, density in parts}
+            if given <= 0.0 and len(densities) == 1 and None not in densities and len(body.colliders) == 1:
+                density = densities.pop()
+                return {} if density == WATER else {"density": density}
+            if given > 0.0 and len(body.colliders) == 1 and "surface" not in body.keys:
+                return {"mass": given}
+        total = given if given > 0.0 else whole.mass
+        middle = whole.center if center is None else center
+        if inertia is None:
+            arm = whole.center - middle
+            tensor = whole.inertia / whole.mass + (arm @ arm) * np.eye(3) - np.outer(arm, arm)
+            # the inertia about the given centre is that of the shapes, moved with it
+            inertia = total * (whole.inertia / whole.mass) if center is not None else total * tensor
+        inertia = 0.5 * (inertia + inertia.T)
+        try:
+            mass.explicit(total, middle, inertia, 1.0)
+        except SceneError as error:
+            nearest = _realizable(inertia)
+            message = (
+                f"{error.problems[0].message}; the nearest that a body can have is {np.round(nearest, 9).tolist()}"
+            )
+            stage.problem(message, body.path, inertia.tolist(), "give that, or the true one")
+        return {"mass": float(total), "center_of_mass": middle.tolist(), "inertia": inertia.tolist()}
+
+    def _part(self, one: Collider, body: Body, own: dict) -> tuple[MassProperties, float | None] | None:
+        """Matter of a collider in its body, with its density, None where its mass is given."""
+        _, _, UsdPhysics = modules()
+        stage, matter = self.stage, one.matter_in_body
+        if matter is None:
+            return None
+        mine = _mass_api(UsdPhysics, stage, one.path) if one.path != body.path else {}
+        if mine.get("mass", 0.0) > 0.0:
+            density, known = mine["mass"] / matter.mass, None
+        else:
+            candidates = (
+                mine.get("density", 0.0),
+                own.get("density", 0.0),
+                self.materials.density(one.material),
+                WATER,
+            )
+            density = known = next(value for value in candidates if value > 0.0)
+        return MassProperties(
+            density * matter.mass, matter.volume, matter.center, density * matter.second_moment
+        ), known
+
+    def _inertia(self, body: Body, own: dict) -> np.ndarray | None:
+        """(3, 3) inertia about the centre of mass that a body is given [kg m^2]; Newton's full tensor counts first."""
+        stage = self.stage
+        unit = stage.mass * stage.length**2
+        full = stage.newton(stage.prim(body.path), "inertia")
+        if full is not None and len(full) in (6, 9):
+            values = stage.finite(full, body.path, "its inertia") * unit
+            if len(values) == 9:
+                return values.reshape(3, 3)
+            xx, yy, zz, xy, xz, yz = values
+            return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if "inertia" not in own:
+            return None
+        R = own.get("axes", np.eye(3))
+        return R @ np.diag(own["inertia"]) @ R.T
+
+    def _name(self, path: str) -> str:
+        """A name for a prim: its own, or its path where that is taken."""
+        parts = path.strip("/").split("/")
+        for count in range(1, len(parts) + 1):
+            name = "_".join(parts[-count:])
+            if name not in self._names and name != "world":
+                break
+        while name in self._names or name == "world":
+            name += "_"
+        self._names.add(name)
+        return name
+
+
+def _mass_api(UsdPhysics, stage: Stage, path: str) -> dict:
+    """What a prim's MassAPI says, in SI: mass, density, center, inertia (3,) and axes (3, 3); what it does not say is absent."""
+    prim = stage.prim(path)
+    if not prim.HasAPI(UsdPhysics.MassAPI):
+        return {}
+    api, out, L, M = UsdPhysics.MassAPI(prim), {}, stage.length, stage.mass
+    for name, attribute, unit in (("mass", api.GetMassAttr(), M), ("density", api.GetDensityAttr(), M / L**3)):
+        value = attribute.Get()
+        if value is not None and value != 0.0:
+            value = float(stage.finite(value, path, f"its {name}")) * unit
+            if value < 0.0:
+                stage.problem(f"its {name} should not be negative", path, value, "mend the stage")
+            out[name] = value
+    center = api.GetCenterOfMassAttr().Get()
+    if center is not None and api.GetCenterOfMassAttr().HasAuthoredValue() and not np.isneginf(list(center)).any():
+        # given in the prim's own space, scale included
+        out["center"] = stage.finite(center, path, "its centre of mass") * _scale(stage, path) * L
+    inertia = api.GetDiagonalInertiaAttr().Get()
+    if inertia is not None and any(value != 0.0 for value in inertia):
+        out["inertia"] = stage.finite(inertia, path, "its inertia") * M * L**2
+        axes = api.GetPrincipalAxesAttr().Get()
+        if axes is not None and (axes.GetReal() or any(axes.GetImaginary())):
+            out["axes"] = rotation_of(axes)
+    return out
+
+
+def _scale(stage: Stage, path: str) -> np.ndarray:
+    """(3,) lengths of a prim's axes in the world."""
+    _, UsdGeom, _ = modules()
+    matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(stage.prim(path)), dtype=float)
+    return np.linalg.norm(matrix[:3, :3], axis=1)
+
+
+def _rotation_part(matrix: np.ndarray) -> np.ndarray:
+    """(3, 3) the rotation of axes that may have lengths."""
+    from abd.potentials.arap import polar
+
+    lengths = np.linalg.norm(matrix, axis=0)
+    if not np.isfinite(matrix).all() or (lengths == 0.0).any():
+        return np.eye(3)
+    return polar((matrix / lengths)[None])[0]
+
+
+def _realizable(inertia: np.ndarray) -> np.ndarray:
+    """(3, 3) nearest tensor that a body can have: negative moments of S = tr(I)/2 - I become a thousandth of the largest."""
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    values, axes = np.linalg.eigh(second)
+    largest = max(float(np.abs(values).max()), 1e-300)
+    second = (axes * np.maximum(values, 1e-3 * largest)) @ axes.T
+    return np.trace(second) * np.eye(3) - second

@@ -1,0 +1,97 @@
+"""What a stage keeps from colliding: collision groups, filtered pairs, and articulations that do not collide with themselves."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from abd.scene.importers.usd.bodies import Bodies, Body
+from abd.scene.importers.usd.shapes import KINDS
+from abd.scene.importers.usd.stage import Stage, modules
+
+
+def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
+    """Tables of contact filters, between bodies: a pair is filtered where all of its colliders are."""
+    pairs: set[frozenset[str]] = set()
+    partly: set[frozenset[str]] = set()
+    for first, second in _between_colliders(stage, bodies):
+        a, b = bodies.of_collider.get(first), bodies.of_collider.get(second)
+        if a is not None and b is not None and a is not b:
+            partly.add(frozenset((a.name, b.name)))
+    # filters of single colliders count where the bodies have no others
+    names = {body.name: body for body in bodies.all}
+    told = _between_colliders(stage, bodies)
+    for pair in partly:
+        a, b = (names[name] for name in sorted(pair))
+        wanted = {frozenset((x.path, y.path)) for x in a.colliders for y in b.colliders}
+        if wanted <= {frozenset(one) for one in told}:
+            pairs.add(pair)
+        else:
+            stage.notes.append(
+                f"filters between some colliders of {a.path} and {b.path} are left out: bodies collide as wholes"
+            )
+    for one in stage.of("RigidBody"):
+        mine = bodies.by_path.get(str(one.primPath))
+        for other in one.filteredCollisions:
+            for body in _below(stage, bodies, str(other)):
+                if mine is not None and body is not mine:
+                    pairs.add(frozenset((mine.name, body.name)))
+    tables = [{"bodies": sorted(pair)} for pair in sorted(pairs, key=sorted)]
+    return tables + _articulations(stage, bodies)
+
+
+def _between_colliders(stage: Stage, bodies: Bodies) -> set[tuple[str, str]]:
+    """Paths of colliders that do not collide, by groups or by filters of their own."""
+    _, _, UsdPhysics = modules()
+    groups = {
+        str(one.primPath): [str(group) for group in one.collisionGroups] for kind in KINDS for one in stage.of(kind)
+    }
+    out: set[tuple[str, str]] = set()
+    for kind in KINDS:
+        for one in stage.of(kind):
+            path = str(one.primPath)
+            for other in one.filteredCollisions:
+                for body in _below(stage, bodies, str(other)):
+                    out.update(_both(path, shape.path) for shape in body.colliders)
+    if not any(groups.values()):
+        return out
+    table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.usd)
+    members: dict[str, list[str]] = {}
+    for path, own in groups.items():
+        for group in own:
+            members.setdefault(group, []).append(path)
+    for first in sorted(members):
+        for second in sorted(members):
+            if first <= second and not table.IsCollisionEnabled(first, second):
+                apart = combinations(members[first], 2) if first == second else (
+                    (a, b) for a in members[first] for b in members[second])  # fmt: skip
+                out.update(_both(a, b) for a, b in apart)
+    return out
+
+
+def _both(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if first <= second else (second, first)
+
+
+def _below(stage: Stage, bodies: Bodies, path: str) -> list[Body]:
+    """The bodies that a filter names: one, the one of a collider, or all below a prim, such as an articulation."""
+    if path in bodies.by_path:
+        return [bodies.by_path[path]]
+    if path in bodies.of_collider:
+        return [bodies.of_collider[path]]
+    return [body for body in bodies.all if body.path.startswith(path.rstrip("/") + "/")]
+
+
+def _articulations(stage: Stage, bodies: Bodies) -> list[dict]:
+    """One filter for all bodies of each articulation that says so, in Newton's or PhysX' words."""
+    tables = []
+    for one in stage.of("Articulation"):
+        prim = stage.prim(one.primPath)
+        own = stage.newton(prim, "selfCollisionEnabled")
+        if own is None:
+            stage.consumed.add("physxArticulation:enabledSelfCollisions")
+            attribute = prim.GetAttribute("physxArticulation:enabledSelfCollisions")
+            own = attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+        names = [bodies.by_path[str(path)].name for path in one.articulatedBodies if str(path) in bodies.by_path]
+        if own is False and len(names) > 1:
+            tables.append({"bodies": names})
+    return tables

@@ -1,0 +1,296 @@
+"""Joints of a stage: their type, frames, limits, drives and breaking loads, and Newton's mimics between them.
+
+USD's axis X, Y or Z of a joint's frame becomes z of ours. Angles are degrees in a stage, so angular gains are per degree. A
+joint whose second body is the world is turned round: its coordinates change sign.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from abd.joints.rotations import quaternion
+from abd.scene.importers.compound import pose
+from abd.scene.importers.usd.bodies import Bodies
+from abd.scene.importers.usd.shapes import FROM_Z, rotation_of
+from abd.scene.importers.usd.stage import Stage
+
+KINDS = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint")
+ENFORCEMENT = "exact"
+AXES = {"TransX": "x", "TransY": "y", "TransZ": "z", "RotX": "rx", "RotY": "ry", "RotZ": "rz"}
+NO_LIMIT = 1e30
+
+
+def joints_and_couplings(stage: Stage, bodies: Bodies) -> tuple[list[dict], list[dict]]:
+    """Tables of joints, and of couplings."""
+    joints = _Joints(stage, bodies)
+    for kind in KINDS:
+        for one in stage.of(kind):
+            joints.add(kind, one)
+    return joints.tables, joints.couplings()
+
+
+class _Joints:
+    def __init__(self, stage: Stage, bodies: Bodies):
+        self.stage, self.bodies = stage, bodies
+        self.tables: list[dict] = []
+        self._names: set[str] = set()
+        self._single: dict[str, tuple[str, str, bool, float]] = {}
+        """Path -> name, coordinate, whether it is an angle, sign, of joints with one coordinate."""
+
+    def add(self, kind: str, one) -> None:
+        """One joint."""
+        stage, path = self.stage, str(one.primPath)
+        if not one.jointEnabled:
+            stage.notes.append(f"joint {path} is switched off, and left out")
+            return
+        ends = self._ends(one, path)
+        if ends is None:
+            return
+        parent, child, D, C, sign = ends
+        self.sign, self.path = sign, path
+        table = {"name": self._name(path), "parent": parent, "child": child, "enforcement": ENFORCEMENT}
+        table |= {"collide": True} if one.collisionEnabled else {}
+        for key, value, unit in (
+            ("break_force", one.breakForce, stage.mass * stage.length),
+            ("break_torque", one.breakTorque, stage.mass * stage.length**2),
+        ):
+            if np.isfinite(value) and value < NO_LIMIT:
+                table[key] = float(value) * unit
+        made = getattr(self, f"_{kind.lower()}")(one)
+        if made is None:
+            return
+        keys, axis = made
+        turned = np.eye(4)
+        turned[:3, :3] = FROM_Z.get(axis, np.eye(3))
+        if keys["type"] in ("distance", "rope"):
+            table |= {"parent_anchor": D[:3, 3].tolist(), "child_anchor": C[:3, 3].tolist()}
+        else:
+            table |= {"parent_frame": _frame(D @ turned), "child_frame": _frame(C @ turned)}
+        self.tables.append(table | keys)
+        if kind in ("RevoluteJoint", "PrismaticJoint"):
+            self._single[path] = (table["name"], axis, kind == "RevoluteJoint", sign)
+            self._newton(one, keys, kind == "RevoluteJoint")
+
+    def _ends(self, one, path: str):
+        """Parent, child, their frames, and -1 where the joint had to be turned round."""
+        stage, bodies = self.stage, self.bodies
+        frames, names = [], []
+        for body, target, position, rotation in (
+            (one.body0, one.rel0, one.localPose0Position, one.localPose0Orientation),
+            (one.body1, one.rel1, one.localPose1Position, one.localPose1Orientation),
+        ):
+            place = pose(stage.finite(position, path, "a frame of the joint") * stage.length, rotation_of(rotation))
+            known = bodies.by_path.get(str(body))
+            if known is None and str(target) and not stage.prim(target):
+                stage.problem(f"there is no body {target}", path, str(target), "mend the relationship")
+                return None
+            names.append(None if known is None else known)
+            frames.append(place)
+        if names[0] is None and names[1] is None:
+            stage.notes.append(f"joint {path} joins no rigid body, and is left out")
+            return None
+        if names[0] is names[1]:
+            stage.problem("joins a body to itself", path, names[0].path, "mend the relationship")
+            return None
+        movable = [body is not None and body.dynamic for body in names]
+        if not any(movable):
+            stage.notes.append(f"joint {path} joins bodies that do not move by forces, and is left out")
+            return None
+        order = (0, 1) if movable[1] else (1, 0)
+        parent, child = (names[k] for k in order)
+        told = "world" if parent is None else parent.name
+        return told, child.name, frames[order[0]], frames[order[1]], 1.0 if order == (0, 1) else -1.0
+
+    # types --------------------------------------------------------------------------------------------------------------
+
+    def _fixedjoint(self, one):
+        return {"type": "fixed"}, "Z"
+
+    def _revolutejoint(self, one):
+        keys = {"type": "hinge"} | self._range(one.limit, True)
+        return keys | self._drive(one.drive, True), _axis(one)
+
+    def _prismaticjoint(self, one):
+        keys = {"type": "slider"} | self._range(one.limit, False)
+        return keys | self._drive(one.drive, False), _axis(one)
+
+    def _sphericaljoint(self, one):
+        keys, limit = {"type": "spherical"}, one.limit
+        if limit.enabled:
+            angles = [float(angle) for angle in (limit.lower, limit.upper) if 0.0 <= angle < 180.0]
+            if angles:
+                keys["max_tilt_deg"] = max(min(angles), 1e-6)
+            if len(set(angles)) > 1:
+                self.stage.notes.append(
+                    f"joint {self.path}: its cone is {limit.lower:g} by {limit.upper:g} degrees; it is round here, of "
+                    f"{min(angles):g}"
+                )
+        return keys, _axis(one)
+
+    def _distancejoint(self, one):
+        low, high = float(one.limit.lower) * self.stage.length, float(one.limit.upper) * self.stage.length
+        low = low if one.minEnabled and low > 0.0 else 0.0
+        if not one.maxEnabled or not 0.0 < high < NO_LIMIT:
+            self.stage.notes.append(f"joint {self.path} has no largest distance, and is left out")
+            return None
+        if low == high:
+            return {"type": "distance", "distance": high}, "Z"
+        if low > 0.0:
+            self.stage.notes.append(f"joint {self.path}: its smallest distance {low:g} m is left out; it is a rope")
+        return {"type": "rope", "distance": high}, "Z"
+
+    def _d6joint(self, one):
+        limits = {str(pair.first).rsplit(".", 1)[-1]: pair.second for pair in one.jointLimits}
+        drives = {str(pair.first).rsplit(".", 1)[-1]: pair.second for pair in one.jointDrives}
+        held = [axis for name, axis in AXES.items() if name in limits and _locked(limits[name])]
+        free = {name: axis for name, axis in AXES.items() if axis not in held}
+        for name in (set(limits) | set(drives)) - set(AXES):
+            self.stage.notes.append(f"joint {self.path}: its {name} is left out")
+        if len(held) == 6:
+            return {"type": "fixed"}, "Z"
+        if not held and not limits and not drives:
+            self.stage.notes.append(f"joint {self.path} leaves everything free, and is left out")
+            return None
+        turning = [name for name in free if name.startswith("Rot")]
+        if self.sign < 0.0 and len(turning) > 1:
+            self.stage.notes.append(
+                f"joint {self.path} was turned round: limits of its {len(turning)} angles are approximate"
+            )
+        coordinates = {}
+        for name, axis in free.items():
+            rotary = name.startswith("Rot")
+            keys = self._range(limits[name], rotary) if name in limits else {}
+            keys |= self._drive(drives[name], rotary) if name in drives else {}
+            if keys:
+                coordinates[axis] = keys
+        keys = {"type": "general", "constrained": held} if held else {"type": "general", "constrained": []}
+        return keys | ({"coordinate": coordinates} if coordinates else {}), "Z"
+
+    # what acts on a coordinate ------------------------------------------------------------------------------------------
+
+    def _range(self, limit, rotary: bool) -> dict:
+        """The key of a range; nothing where there is none."""
+        if not limit.enabled:
+            return {}
+        unit = 1.0 if rotary else self.stage.length
+        ends = [float(end) * unit if abs(float(end)) < NO_LIMIT else math.copysign(math.inf, end) for end in
+                (limit.lower, limit.upper)]  # fmt: skip
+        if any(math.isnan(end) for end in ends) or ends[0] >= ends[1]:
+            if ends == sorted(ends) and ends[0] == ends[1]:
+                return {"locked": True}
+            self.stage.problem("the lower limit is above the upper one", self.path, ends, "mend the limits")
+            return {}
+        if self.sign < 0.0:
+            ends = [-ends[1], -ends[0]]
+        if not any(math.isfinite(end) for end in ends):
+            return {}
+        return {"range_deg" if rotary else "range": ends}
+
+    def _drive(self, drive, rotary: bool) -> dict:
+        """The key of a drive; nothing where it does nothing."""
+        stage = self.stage
+        if not drive.enabled or (drive.stiffness == 0.0 and drive.damping == 0.0):
+            return {}
+        if drive.acceleration:
+            stage.notes.append(f"joint {self.path}: a drive of accelerations is left out; one of forces is followed")
+            return {}
+        unit = stage.mass * (stage.length**2 * 180.0 / math.pi if rotary else 1.0)
+        length = 1.0 if rotary else stage.length
+        target, rate = (self.sign * float(value) * length for value in (drive.targetPosition, drive.targetVelocity))
+        end = "_deg" if rotary else ""
+        keys = {"mode": "pd", "stiffness": float(drive.stiffness) * unit, "damping": float(drive.damping) * unit}
+        keys |= {f"target{end}": target} | ({f"rate{end}": rate} if rate else {})
+        if drive.stiffness == 0.0:
+            keys = {"mode": "velocity", "damping": keys["damping"], f"target{end}": rate}
+        if np.isfinite(drive.forceLimit) and drive.forceLimit < NO_LIMIT:
+            effort = float(drive.forceLimit) * stage.mass * stage.length ** (2 if rotary else 1)
+            if effort <= 0.0:
+                return {}
+            keys["effort"] = effort
+        return {"drive": keys}
+
+    def _newton(self, one, keys: dict, rotary: bool) -> None:
+        """Newton's attributes of a joint with one coordinate."""
+        stage, prim, L, M = self.stage, self.stage.prim(one.primPath), self.stage.length, self.stage.mass
+        name = "theta" if rotary else "z"
+        effort = M * (L**2 if rotary else L)
+        found = {}
+        for key, attribute, unit in (
+            ("armature", "armature", M * L**2 if rotary else M),
+            ("friction", "friction", effort),
+            ("damping", "damping", M * (L**2 * 180.0 / math.pi if rotary else 1.0)),
+        ):
+            value = stage.newton(prim, attribute)
+            if value is not None and np.isfinite(value) and value > 0.0:
+                found[key] = float(value) * unit
+        limit = stage.newton(prim, "velocityLimit")
+        if limit is not None and np.isfinite(limit) and 0.0 < limit < NO_LIMIT:
+            found["velocity_limit_deg" if rotary else "velocity_limit"] = float(limit) * (1.0 if rotary else L)
+        stiffness, damping = (stage.newton(prim, attribute) for attribute in ("limitStiffness", "limitDamping"))
+        if (
+            stiffness is not None
+            and np.isfinite(stiffness)
+            and stiffness > 0.0
+            and ("range" in keys or "range_deg" in keys)
+        ):
+            unit = M * (L**2 * 180.0 / math.pi if rotary else 1.0)
+            found |= {"limit": "compliant", "limit_compliance": 1.0 / (float(stiffness) * unit)}
+            if damping is not None and np.isfinite(damping) and damping > 0.0:
+                found["limit_damping"] = float(damping) * unit
+        if found:
+            table = self.tables[-1]
+            moved = {key: table.pop(key) for key in ("range", "range_deg", "drive", "locked") if key in table}
+            table["coordinate"] = {name: moved | found}
+
+    def couplings(self) -> list[dict]:
+        """Newton's mimics: ``q = coef0 + coef1 q_leader``, angles in degrees."""
+        stage, out = self.stage, []
+        for path, (name, _, rotary, sign) in self._single.items():
+            prim = stage.prim(path)
+            relation = prim.GetRelationship("newton:mimicJoint")
+            targets = [str(target) for target in relation.GetTargets()] if relation else []
+            stage.consumed.update(
+                ("newton:mimicJoint", "newton:mimicEnabled", "newton:mimicCoef0", "newton:mimicCoef1")
+            )
+            if not targets or stage.newton(prim, "mimicEnabled", True) is False:
+                continue
+            if targets[0] not in self._single:
+                stage.notes.append(f"joint {path} follows {targets[0]}, which is no hinge or slider: left out")
+                continue
+            leader, _, leader_rotary, leader_sign = self._single[targets[0]]
+            offset, factor = (float(stage.newton(prim, f"mimicCoef{k}", float(k))) for k in (0, 1))
+            units = [math.radians(1.0) if angle else stage.length for angle in (rotary, leader_rotary)]
+            terms = [sign * offset * units[0], sign * leader_sign * factor * units[0] / units[1]]
+            out.append(
+                {
+                    "name": f"{name}_follows_{leader}",
+                    "coordinate": f"{name}.{'theta' if rotary else 'z'}",
+                    "terms": [{"coordinate": f"{leader}.{'theta' if leader_rotary else 'z'}", "polynomial": terms}],
+                    "enforcement": ENFORCEMENT,
+                }
+            )
+        return out
+
+    def _name(self, path: str) -> str:
+        parts = path.strip("/").split("/")
+        for count in range(1, len(parts) + 1):
+            name = "_".join(parts[-count:])
+            if name not in self._names:
+                break
+        self._names.add(name)
+        return name
+
+
+def _locked(limit) -> bool:
+    return limit.enabled and float(limit.lower) > float(limit.upper)
+
+
+def _axis(one) -> str:
+    return str(one.axis).rsplit(".", 1)[-1]
+
+
+def _frame(matrix: np.ndarray) -> dict:
+    """The table of a frame."""
+    return {"position": matrix[:3, 3].tolist(), "quaternion": quaternion(matrix[:3, :3]).tolist()}

@@ -1,0 +1,172 @@
+"""Colliders of a stage, each in the frame of its body."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.scene import mass, shapes
+from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull, pose
+from abd.scene.importers.usd.stage import Stage, modules
+from abd.scene.meshes import is_closed
+
+KINDS = ("SphereShape", "CubeShape", "CapsuleShape", "Capsule1Shape", "CylinderShape", "Cylinder1Shape", "ConeShape")
+KINDS = (*KINDS, "MeshShape", "SpherePointsShape", "PlaneShape", "CustomShape")
+MOST_TRIANGLES = 1_000_000
+FROM_Z = {"X": np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), "Y": np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])}
+"""Rotations that take z to an axis."""
+
+
+def rotation_of(quaternion) -> np.ndarray:
+    """(3, 3) of a Gf.Quat."""
+    from abd.joints.rotations import quaternion_matrix
+
+    q = np.array([quaternion.GetReal(), *quaternion.GetImaginary()], dtype=float)
+    return quaternion_matrix(q / np.linalg.norm(q)) if np.isfinite(q).all() and q.any() else np.eye(3)
+
+
+def collider(stage: Stage, kind: str, one) -> Collider | None:
+    """The collider that a description says; None, with a note, where there is no such thing here."""
+    if not one.collisionEnabled:
+        stage.notes.append(f"collider {one.primPath} is switched off, and left out")
+        return None
+    L = stage.length
+    position = stage.finite(one.localPos, one.primPath, "its position") * L
+    place = pose(position, rotation_of(one.localRot))
+    out = Collider(str(one.primPath), place, material=str(one.materials[0]) if len(one.materials) else "")
+    axis = getattr(one, "axis", None)
+    if axis is not None and str(axis).rsplit(".", 1)[-1] in FROM_Z:
+        out.place[:3, :3] = out.place[:3, :3] @ FROM_Z[str(axis).rsplit(".", 1)[-1]]
+    if kind == "SphereShape":
+        out.make_sphere(float(_size(stage, one, one.radius)))
+    elif kind == "CubeShape":
+        out.make_box(2.0 * _size(stage, one, one.halfExtents))
+    elif kind in ("CapsuleShape", "Capsule1Shape"):
+        return _capsule(stage, kind, one, out)
+    elif kind in ("CylinderShape", "Cylinder1Shape", "ConeShape"):
+        out.make_cone(*_radii(stage, kind, one), 2.0 * float(_size(stage, one, one.halfHeight)))
+    elif kind == "MeshShape":
+        return _mesh(stage, one, out)
+    elif kind == "SpherePointsShape":
+        return _sphere_points(stage, one, out)
+    elif kind == "PlaneShape":
+        out.plane = True
+    else:
+        stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and left out")
+        return None
+    return out
+
+
+def _size(stage: Stage, one, value) -> np.ndarray:
+    """Lengths [m], which must be positive."""
+    size = np.asarray(value, dtype=float) * stage.length
+    if not (np.isfinite(size).all() and (size > 0.0).all()):
+        stage.problem("the size of the collider should be positive", one.primPath, size.tolist(), "mend size and scale")
+        return np.ones_like(size)
+    return size
+
+
+def _radii(stage: Stage, kind: str, one) -> tuple[float, float]:
+    if kind == "ConeShape":
+        return float(_size(stage, one, one.radius)), 0.0
+    if kind in ("CylinderShape", "CapsuleShape"):
+        radius = float(_size(stage, one, one.radius))
+        return radius, radius
+    return float(_size(stage, one, one.bottomRadius)), float(_size(stage, one, one.topRadius))
+
+
+def _capsule(stage: Stage, kind: str, one, out: Collider) -> Collider:
+    half = float(_size(stage, one, one.halfHeight))
+    low, high = _radii(stage, kind, one)
+    if low == high:
+        out.make_capsule(low, 2.0 * half)
+        return out
+    # the hull of two balls
+    ball = shapes.sphere(1.0, SUBDIVISIONS)[0]
+    ends = np.concatenate([low * ball - [0.0, 0.0, half], high * ball + [0.0, 0.0, half]])
+    out.make_solid(*hull(ends))
+    return out
+
+
+def _sphere_points(stage: Stage, one, out: Collider) -> Collider | None:
+    """Balls about points."""
+    centers = stage.finite([point.center for point in one.spherePoints], one.primPath, "a point").reshape(-1, 3)
+    radii = _size(stage, one, [point.radius for point in one.spherePoints])
+    if len(centers) == 0:
+        return None
+    centers = centers * stage.length
+    balls = [shapes.sphere(radius, SUBDIVISIONS) for radius in radii]
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in balls)])
+    out.vertices = np.concatenate([vertices + center for (vertices, _), center in zip(balls, centers)])
+    out.triangles = np.concatenate([faces + start for (_, faces), start in zip(balls, starts)])
+    numbers = np.arange(len(centers))
+    if (radii == radii[0]).all():
+        out.round_vertices, out.points, out.radius = centers, numbers, float(radii[0])
+    parts = [mass.balls(centers, numbers[k : k + 1], 1.0, float(radii[k])) for k in numbers]
+    out.matter = mass.united(parts)
+    return out
+
+
+def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
+    """A mesh, or what approximates it: its hull, box or ball; decompositions and simplifications stay the mesh itself."""
+    _, UsdGeom, _ = modules()
+    mesh = UsdGeom.Mesh(stage.prim(one.primPath))
+    points, counts, corners = (attribute.Get() for attribute in _attributes(mesh))
+    if points is None or counts is None or corners is None or len(points) == 0:
+        stage.problem("the mesh has no points or no faces", one.primPath, remedy="mend the stage")
+        return None
+    vertices = stage.finite(points, one.primPath, "a point of the mesh") * np.array(one.meshScale) * stage.length
+    counts, corners = np.array(counts, dtype=np.int64), np.array(corners, dtype=np.int64)
+    if (
+        (counts < 3).any()
+        or counts.sum() != len(corners)
+        or corners.min(initial=0) < 0
+        or corners.max() >= len(vertices)
+    ):
+        stage.problem("the faces of the mesh do not fit its points", one.primPath, remedy="mend the stage")
+        return None
+    if counts.sum() - 2 * len(counts) > MOST_TRIANGLES:
+        stage.problem(f"has more than {MOST_TRIANGLES} triangles", one.primPath, len(counts), "simplify the mesh")
+        return None
+    triangles = _fans(counts, corners)
+    if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
+        triangles = triangles[:, ::-1]
+    if np.prod(np.array(one.meshScale)) < 0.0:
+        triangles = triangles[:, ::-1]
+    how = str(one.approximation or "none")
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    if how == "convexHull" or how == "boundingCube" or how == "boundingSphere":
+        if (high - low).min() <= 0.0 and how != "boundingSphere":
+            stage.problem(f"a flat mesh has no {how}", one.primPath, remedy='use the approximation "none"')
+            return None
+        if how == "convexHull":
+            out.make_solid(*hull(vertices))
+        elif how == "boundingCube":
+            out.place = out.place @ pose(0.5 * (low + high), np.eye(3))
+            out.make_box(high - low)
+        else:
+            middle = 0.5 * (low + high)
+            out.place = out.place @ pose(middle, np.eye(3))
+            out.make_sphere(float(np.linalg.norm(vertices - middle, axis=1).max()))
+        return out
+    if how != "none":
+        stage.notes.append(f"{one.primPath}: the mesh itself collides, not its {how}")
+    out.vertices, out.triangles = vertices, triangles
+    if is_closed(vertices, triangles) and mass.enclosed_volume(vertices, triangles) != 0.0:
+        out.matter = mass.solid(vertices, triangles, 1.0)
+    elif (high - low).min() > 0.0:
+        out.matter = mass.solid(*hull(vertices), 1.0)
+        stage.notes.append(f"{one.primPath} is open: where its mass is not given, it is that of its convex hull")
+    return out
+
+
+def _attributes(mesh):
+    return mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
+
+
+def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """(f, 3) triangles of polygons."""
+    starts = np.cumsum(counts) - counts
+    number = np.repeat(np.arange(len(counts)), counts - 2)
+    step = np.arange(len(number)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
+    first = starts[number]
+    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1)

@@ -1,0 +1,192 @@
+"""A stage as it is opened: its units, what UsdPhysics finds in it, and the notes and problems of its import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.optional import required
+from abd.scene.importers.formats import ImportOptions
+
+STANDARD_GRAVITY = 9.81
+"""[m/s^2] where a stage names none."""
+MOST_BYTES = 1 << 30
+"""Size of a stage's file [bytes]."""
+
+
+def modules():
+    """The modules Usd, UsdGeom and UsdPhysics.
+
+    Raises:
+        MissingLibrary: they are not installed.
+    """
+    required("pxr", "usd", "usd-core", "reading USD")
+    from pxr import Usd, UsdGeom, UsdPhysics
+
+    return Usd, UsdGeom, UsdPhysics
+
+
+@dataclass
+class Stage:
+    """An open stage.
+
+    Attributes:
+        usd: the `Usd.Stage`; path: its file; options: of the import.
+        length: metres per unit; mass: kilograms per unit.
+        found: descriptions by the names of their types, such as "RigidBody", as UsdPhysics' parser made them.
+        notes, problems: what the user is told.
+        consumed: names of attributes and schemas, beside those of UsdPhysics, that were followed.
+    """
+
+    usd: object
+    path: Path
+    options: ImportOptions
+    length: float = 1.0
+    mass: float = 1.0
+    found: dict[str, list] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    consumed: set[str] = field(default_factory=set)
+    _values: dict[str, list] = field(default_factory=dict)
+
+    def of(self, *kinds: str) -> list:
+        """Descriptions of some kinds."""
+        return [one for kind in kinds for one in self.found.get(kind, ())]
+
+    def prim(self, path):
+        """A prim by its path."""
+        return self.usd.GetPrimAtPath(path)
+
+    def newton(self, prim, name: str, default=None):
+        """An attribute ``newton:name`` where it is given, of a kind known to this importer."""
+        self.consumed.add(f"newton:{name}")
+        attribute = prim.GetAttribute(f"newton:{name}")
+        return attribute.Get() if attribute and attribute.HasAuthoredValue() else default
+
+    def problem(self, message: str, path: object, value: object = None, remedy: str = "") -> None:
+        """Add a problem of a prim."""
+        self.problems.append(Problem(message, key=str(path), value=value, file=str(self.path), remedy=remedy))
+
+    def finite(self, value, path: object, what: str) -> np.ndarray:
+        """The value as numbers; zeros and a problem where they are not finite."""
+        numbers = np.asarray(value, dtype=float)
+        if not np.isfinite(numbers).all():
+            self.problem(f"{what} is not finite", path, numbers.tolist(), "mend the stage")
+            return np.zeros_like(numbers)
+        return numbers
+
+    def raise_problems(self) -> None:
+        """Raise what has been found so far."""
+        if self.problems:
+            raise SceneError(self.problems)
+
+    def gravity(self) -> tuple[float, float, float]:
+        """[m/s^2]: that of the scene prim; the standard one along the up axis where the stage says nothing."""
+        _, UsdGeom, _ = modules()
+        down = np.array([0.0, -1.0, 0.0] if UsdGeom.GetStageUpAxis(self.usd) == "Y" else [0.0, 0.0, -1.0])
+        scenes = self.of("Scene")
+        if len(scenes) > 1:
+            self.notes.append(
+                f"of {len(scenes)} physics scenes the first one's settings are taken: {scenes[0].primPath}"
+            )
+        if not scenes:
+            return tuple((STANDARD_GRAVITY * down).tolist())
+        one, prim = scenes[0], self.prim(scenes[0].primPath)
+        if self.newton(prim, "gravityEnabled", True) is False:
+            return (0.0, 0.0, 0.0)
+        direction = np.array(one.gravityDirection, dtype=float)
+        magnitude = float(one.gravityMagnitude) * self.length
+        if not np.isfinite(magnitude) or magnitude < 0.0:
+            magnitude = STANDARD_GRAVITY
+        size = np.linalg.norm(direction)
+        vector = magnitude * (direction / size if np.isfinite(size) and size > 0.0 else down)
+        return tuple(self.finite(vector, one.primPath, "gravity").tolist())
+
+    def solver(self) -> dict:
+        """Time step, where the stage names one."""
+        for scene in self.of("Scene")[:1]:
+            rate = self.newton(self.prim(scene.primPath), "timeStepsPerSecond")
+            if rate is not None and rate > 0:
+                return {"dt": 1.0 / float(rate)}
+        return {}
+
+    def output(self) -> dict:
+        """Length of the run: the stage's own time range, where it has one."""
+        if not self.usd.HasAuthoredTimeCodeRange():
+            return {}
+        span = (self.usd.GetEndTimeCode() - self.usd.GetStartTimeCode()) / self.usd.GetTimeCodesPerSecond()
+        return {"duration": float(span)} if np.isfinite(span) and span > 0.0 else {}
+
+
+def open_stage(path: Path, options: ImportOptions) -> Stage:
+    """Open and parse a stage.
+
+    Raises:
+        SceneError: it cannot be opened, or refers to what is not there or may not be read.
+    """
+    Usd, UsdGeom, UsdPhysics = modules()
+    from pxr import Tf, UsdUtils
+
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        message = f"has {size / 2**30:.1f} GiB; stages of at most {MOST_BYTES >> 30} GiB are read"
+        raise SceneError([Problem(message, file=str(path), value=size)])
+    # what OpenUSD says goes into our messages, not to the terminal
+    said = UsdUtils.CoalescingDiagnosticDelegate()
+    try:
+        stage = Usd.Stage.Open(str(path))
+        parsed = _parse(UsdPhysics, stage)
+    except Tf.ErrorException as error:
+        raise SceneError([Problem(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path))]) from error
+    warnings = [_plain(message.commentary) for message in said.TakeUncoalescedDiagnostics()]
+    out = Stage(stage, path, options, found=parsed)
+    _refuse_elsewhere(out)
+    missing = [_plain(str(error)) for error in stage.GetCompositionErrors()]
+    if missing and options.missing_meshes == "fail":
+        remedy = "mend the paths, give --assets DIR, or go on without by --missing-meshes boxes"
+        raise SceneError([Problem(f"what the stage is made of is not all there: {one}", file=str(path), remedy=remedy)
+                          for one in dict.fromkeys(missing)])  # fmt: skip
+    out.notes += [f"not there, and left out: {one}" for one in dict.fromkeys(missing)]
+    out.notes += [f"OpenUSD: {one}" for one in dict.fromkeys(warnings) if not missing]
+    out.length, out.mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
+    for name, value in (("metersPerUnit", out.length), ("kilogramsPerUnit", out.mass)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise SceneError([Problem(f"{name} should be positive, not {value}", file=str(path), value=value)])
+    return out
+
+
+def _parse(UsdPhysics, stage) -> dict[str, list]:
+    """What UsdPhysics' own parser finds, by the names of the types."""
+    load = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
+    found: dict[str, list] = {}
+    for kind, (_, descriptions) in load(stage, ["/"]).items():
+        found.setdefault(str(kind).rsplit(".", 1)[-1], []).extend(
+            sorted(descriptions, key=lambda one: str(one.primPath))
+        )
+    return found
+
+
+def _refuse_elsewhere(stage: Stage) -> None:
+    """Refuse layers outside of the stage's folder and of those that the user allows."""
+    roots = [stage.path.resolve().parent, *(folder.resolve() for folder in stage.options.assets)]
+    for layer in stage.usd.GetUsedLayers():
+        if layer.anonymous or not layer.realPath:
+            continue
+        file = Path(layer.realPath).resolve()
+        if not any(root == file or root in file.parents for root in roots):
+            message = f"refers to {file}, which lies outside of its folder"
+            raise SceneError([Problem(message, file=str(stage.path), remedy=f"allow it by --assets {file.parent}")])
+
+
+def _reason(error: Exception) -> str:
+    """What an error of OpenUSD says, without where in its sources."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    texts = [line.split(" : ", 1)[1] for line in lines if " : " in line]
+    return _plain(texts[0]) if texts else _plain(lines[0] if lines else "no reason given")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).strip("' ")[:300]

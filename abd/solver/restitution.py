@@ -1,0 +1,386 @@
+"""Restitution: what impacts give back, added to the velocities once a step has converged.
+
+A step is inelastic: at its end, bodies that have struck each other move together. For every pair k of bodies in contact let
+P_k be the impulse of its contacts in the step as a pair of wrenches, ``P_k . v`` is then its normal velocity times the size of
+the impulse. A pair *strikes* if it closes faster than ``max(2 |g| h, 2 tolerance)``: what is slower rests.
+
+Who strikes whom is found in rounds (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact"),
+from the velocities w = v before the step: all pairs that close at the time, and they alone, are reflected together,
+
+    w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
+
+e_k = 0 for what rests, until nothing closes. W is the inverse of the mass matrix of the rigid motions that joints and fixed
+degrees of freedom allow. So an impact runs through a row of balls in touch pair by pair, and the last one leaves; a plank that
+falls flat on two posts strikes both at once. A round adds no energy if the e_k are equal: it is the inelastic solution of the
+pairs, and the share e beyond. With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
+
+    v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
+                                      P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
+                                      P_k . v+ >= 0                  for others, s_k >= 0,
+
+so that what else acts in the step stays. An impact ends in the step in which contact first acts, however little of the momentum
+it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
+third keeps what a struck body rests on. The impulses are rigid ones, which excite no strain.
+
+Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
+the first body, against its slip.
+Gravity acts on v for the part of the step before the impact. Energy is never given: sums that would, scale what is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sparse
+import scipy.sparse.linalg
+
+from abd.energies import potential_energies
+from abd.joints.rigid_build import follows_pose, rigid_rows
+from abd.joints.rigid_rows import Part
+from abd.model import Kind, Model
+
+SWEEPS = 500
+"""Gauss-Seidel sweeps over the pairs, at most."""
+ROUNDS = 300
+"""Rounds of reflections, at most; what closes after them meets without restitution."""
+CLOSES = 1e-7
+"""Normal velocity from which a pair closes, of the fastest one."""
+SETTLED = 1e-10
+"""Largest change of a normal velocity in the last sweep, of the fastest closing one."""
+
+
+@dataclass(frozen=True)
+class Strikes:
+    """k pairs of bodies with the impulses of their contacts.
+
+    Attributes:
+        pairs: (k, 2) bodies i, j.
+        impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
+        center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
+    """
+
+    pairs: np.ndarray
+    impulses: np.ndarray
+    center: np.ndarray
+
+    @property
+    def size(self) -> np.ndarray:
+        """(k,) [N s]."""
+        return np.linalg.norm(self.impulses[:, 0, :3], axis=1)
+
+    @classmethod
+    def of(cls, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray) -> Strikes:
+        """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
+        some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
+        pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
+        A = q[:, 3:].reshape(-1, 3, 3)
+        B_i, B_j = (
+            np.einsum("kij,klj->kil", affine[:, 3:].reshape(-1, 3, 3), A[body])
+            for affine, body in ((on_i, pairs[:, 0]), (on_j, pairs[:, 1]))
+        )
+        wrenches = [np.concatenate([part[:, :3], _axial(B)], axis=1) for part, B in ((on_i, B_i), (on_j, B_j))]
+        f = on_i[:, :3]
+        arm = np.einsum("ki,kij->kj", f, B_i) / np.sum(f * f, axis=1)[:, None]
+        return cls(pairs, np.stack(wrenches, axis=1), q[pairs[:, 0], :3] + arm)
+
+
+class Restitution:
+    """Impacts of one scene.
+
+    Attributes:
+        enabled: whether any pair of materials has a restitution, be it 0.
+    """
+
+    def __init__(self, model: Model):
+        self.model, self.settings = model, model.settings
+        self.table, self.mu = model.materials.restitution, model.materials.mu
+        self.enabled = bool(np.isfinite(self.table).any())
+        self.dynamic = model.bodies.kind == Kind.DYNAMIC
+        self.kinematic = model.bodies.kind == Kind.KINEMATIC
+        self._rows = None
+
+    def rebound(
+        self, strikes: Strikes, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], h: float
+    ) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Velocities (n, 12) after the impacts of a step, the bodies that they change (b,), and the work of friction [J]; None
+        without impacts.
+
+        Args:
+            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s].
+        """
+        if not len(strikes.pairs):
+            return None
+        (q, qd), i, j = after, *strikes.pairs.T
+        material = self.model.bodies.material
+        e = self.table[material[i], material[j]]
+        said, e = np.isfinite(e), np.nan_to_num(e)
+        then, now = self._twists(*before), self._twists(q, qd)
+        size = strikes.size
+        closing, left = _power(strikes, then), _power(strikes, now)
+        least = 2.0 * max(h * np.linalg.norm(self.settings.gravity), self.settings.tolerance)
+        strikes_now = closing < -least * size
+        pushed = said & (left - np.maximum(closing, 0.0) > 2.0 * self.settings.tolerance * size)
+        if not (strikes_now & said).any() and not pushed.any():
+            return None
+        system = self._mobility(q, np.flatnonzero((strikes_now & said) | pushed), strikes)
+        mine = system.chosen
+        part = Strikes(strikes.pairs[mine], strikes.impulses[mine], strikes.center[mine])
+        P = _rows(part, len(q))
+        X = system.apply(P.T)
+        A, closing, left, size = np.asarray(P @ X), closing[mine], left[mine], size[mine]
+        met = self._met(part, closing, left, h, system.jointed)
+        target, struck = _reflected(A, met, e[mine], least, size)
+        law = target, np.maximum(closing, 0.0), struck, size
+        s = _solve(A, left, *law)
+        added, friction = X @ s, np.zeros(6 * len(q))
+        pull = self._friction(part, s, now.ravel() + added, system)
+        if pull is not None:
+            friction = system.apply(pull)
+            s_rubbed = _solve(A, left + P @ friction, *law)
+            rubbed = X @ s_rubbed + friction
+            if self._energy(q, now.ravel() + rubbed) <= self._energy(q, now.ravel() + added):
+                added, s = rubbed, s_rubbed
+            else:
+                pull = None
+        share = self._within_energy(before, after, then, now, added, part, s)
+        work = 0.0 if pull is None else float(pull @ (now.ravel() + share * (added - 0.5 * friction)))
+        twists = (share * added).reshape(-1, 6)
+        changed = np.flatnonzero((twists != 0.0).any(axis=1))
+        out = qd.copy()
+        out[changed, :3] += twists[changed, :3]
+        turned = _cross(twists[changed, 3:]) @ q[changed, 3:].reshape(-1, 3, 3)
+        out[changed, 3:] += turned.reshape(-1, 9)
+        return out, changed, work
+
+    def _met(self, part: Strikes, closing, left, h: float, jointed: bool) -> np.ndarray:
+        """Normal powers (k,) where the pairs met: with the part of what gravity gives in a step that it gave until then."""
+        speed = np.zeros(len(closing))
+        if not jointed:
+            for body, impulse in zip(part.pairs.T, part.impulses.transpose(1, 0, 2), strict=True):
+                speed += np.where(self.dynamic[body], impulse[:, :3] @ self.settings.gravity * h, 0.0)
+        falls = closing + speed
+        waits = np.clip(left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
+        return closing + waits * speed
+
+    def _friction(self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility) -> np.ndarray | None:
+        """(6 n,) impulses of friction for what is added, None without any."""
+        material = self.model.bodies.material
+        mu = self.mu[material[part.pairs[:, 0]], material[part.pairs[:, 1]]]
+        if self.settings.friction_iterations == 0 or not ((mu > 0.0) & (s > 0.0)).any():
+            return None
+        out, q = np.zeros(len(twists)), system.q
+        for k in np.flatnonzero((mu > 0.0) & (s > 0.0)):
+            n = part.impulses[k, 0, :3] / np.linalg.norm(part.impulses[k, 0, :3])
+            tangent = np.linalg.svd(n[None])[2][1:]
+            lever = np.zeros((2, len(twists)))
+            for body, sign in zip(part.pairs[k], (1.0, -1.0), strict=True):
+                arm = part.center[k] - self.model.bodies.radius[part.pairs[k, 0]] * n - q[body, :3]
+                lever[:, 6 * body : 6 * body + 6] = sign * np.concatenate([tangent, np.cross(arm, tangent)], axis=1)
+            slip = lever @ (twists + system.apply(out))
+            yields = lever @ system.apply(lever.T)
+            if not np.linalg.norm(slip) > 0.0:
+                continue
+            stop = -np.linalg.lstsq(yields, slip, rcond=1e-12)[0]
+            most = mu[k] * s[k] * np.linalg.norm(part.impulses[k, 0, :3])
+            out += lever.T @ (stop * min(1.0, most / max(np.linalg.norm(stop), 1e-300)))
+        return out
+
+    def _within_energy(self, before, after, then, now, added, part: Strikes, s: np.ndarray) -> float:
+        """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies."""
+        fallen = self.model.bodies.mass[:, None] * (after[0] - before[0])[:, :3]
+        work = float(np.sum(fallen[self.dynamic] @ self.settings.gravity))
+        for side in range(2):
+            body = part.pairs[:, side]
+            power = np.einsum("ki,ki->k", part.impulses[:, side], now[body])
+            work -= float(np.sum(np.where(self.kinematic[body], (1.0 + s) * power, 0.0)))
+        strained = [potential_energies(self.model, state[0])["elastic"] for state in (before, after)]
+        start, end = self._energy(before[0], then.ravel()), self._energy(after[0], now.ravel())
+        most = max(start + work + strained[0] - strained[1], end)
+        full = self._energy(after[0], now.ravel() + added)
+        if full <= most:
+            return 1.0
+        # T(now + x added) = end + x (b + x c)
+        c = self._energy(after[0], added)
+        b = full - end - c
+        return float(np.clip((-b + np.sqrt(max(b * b + 4.0 * c * (most - end), 0.0))) / (2.0 * c), 0.0, 1.0))
+
+    def _energy(self, q: np.ndarray, twists: np.ndarray) -> float:
+        """Kinetic energy of the rigid motion of the dynamic bodies [J]."""
+        twists = twists.reshape(-1, 6)
+        turning = np.einsum("ni,nij,nj->n", twists[:, 3:], self._inertia(q), twists[:, 3:])
+        moving = self.model.bodies.mass * np.sum(twists[:, :3] ** 2, axis=1)
+        return 0.5 * float(np.sum((moving + turning)[self.dynamic]))
+
+    def _inertia(self, q: np.ndarray) -> np.ndarray:
+        """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""
+        A = q[:, 3:].reshape(-1, 3, 3)
+        S = np.einsum("nik,nk,njk->nij", A, self.model.bodies.moment, A)
+        return np.trace(S, axis1=1, axis2=2)[:, None, None] * np.eye(3) - S
+
+    def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """(n, 6) velocities and angular velocities, world axes: those with the momenta of qd; prescribed ones as they turn."""
+        A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
+        momentum = _axial(np.einsum("nik,nk,njk->nij", Ad, self.model.bodies.moment, A))
+        w = 0.5 * _axial(Ad @ np.linalg.inv(A))
+        d = self.dynamic
+        w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
+        return np.concatenate([qd[:, :3], w], axis=1)
+
+    def _mobility(self, q: np.ndarray, seeds: np.ndarray, strikes: Strikes) -> Mobility:
+        """Of everything that hangs together with the pairs `seeds` by contacts and joints."""
+        if self._rows is None or follows_pose(self.model):
+            self._rows = rigid_rows(replace(self.model, joints=list(self.model.joints)), q)
+        rows, n = self._rows, len(q)
+        held = rows.held & ~rows.yields & (rows.part != Part.GAP)
+        J = rows.jacobian(q)[np.flatnonzero(held)]
+        J = (J @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
+        return Mobility.of(q, self.model.bodies.mass, self._inertia(q), rows.basis, rows.movable, J, seeds, strikes)
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """W: twists (6 n,) from impulses (6 n,), of the bodies that impacts reach.
+
+    Attributes:
+        q: (n, 12); chosen: pairs that take part; jointed: whether joints do.
+        free: (6 n, 6 n) without joints; J: (R, 6 n) joint rows, factor: of ``J W J^T``.
+    """
+
+    q: np.ndarray
+    chosen: np.ndarray
+    jointed: bool
+    free: sparse.csr_matrix
+    J: sparse.csr_matrix
+    factor: object
+
+    @classmethod
+    def of(cls, q, mass, inertia, basis, movable, J, seeds, strikes: Strikes) -> Mobility:
+        n, body = len(q), J.indices // 6
+        row = np.repeat(np.arange(J.shape[0]), np.diff(J.indptr))
+        # bodies and, behind them, joint rows as nodes: what hangs together through bodies that move
+        ends = np.concatenate([strikes.pairs, np.stack([body, n + row], axis=1)])
+        both = movable[ends[:, 0]] & ((ends[:, 1] >= n) | movable[np.minimum(ends[:, 1], n - 1)])
+        size = n + J.shape[0]
+        graph = sparse.coo_matrix((np.ones(both.sum()), tuple(ends[both].T)), shape=(size, size))
+        label = sparse.csgraph.connected_components(graph, directed=False)[1]
+        i, j = strikes.pairs.T
+        of_pair = np.where(movable[i], label[i], label[j])
+        wanted = np.unique(of_pair[seeds])
+        chosen = np.flatnonzero(np.isin(of_pair, wanted))
+        reached = movable & np.isin(label[:n], wanted)
+        blocks = np.zeros((n, 6, 6))
+        for b in np.flatnonzero(reached):
+            M = np.zeros((6, 6))
+            M[:3, :3], M[3:, 3:] = mass[b] * np.eye(3), inertia[b]
+            blocks[b] = np.linalg.pinv(basis[b] @ M @ basis[b].T, rcond=1e-13, hermitian=True)
+        free = sparse.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
+        J = J[np.isin(label[n:], wanted)]
+        if not J.shape[0]:
+            return cls(q, chosen, False, free, J, None)
+        S = (J @ free @ J.T).tocsc()
+        weight = S.diagonal()
+        # rows that are redundant, or hold nothing that moves, get no more than their share
+        S = S + sparse.diags(np.where(weight > 0.0, 1e-11 * weight, 1.0))
+        return cls(q, chosen, True, free, J, scipy.sparse.linalg.splu(S.tocsc()))
+
+    def apply(self, impulses):
+        """Twists (6 n, ...) of impulses, as a dense array."""
+        moved = self.free @ impulses
+        moved = moved.toarray() if sparse.issparse(moved) else moved
+        if self.factor is not None:
+            moved = moved - self.free @ (self.J.T @ self.factor.solve(self.J @ moved))
+        return moved
+
+
+def _reflected(A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
+    """Normal powers (k,) after rounds of reflections, until nothing closes, and which pairs (k,) they have struck.
+
+    Args:
+        A: (k, k) powers per factor on the impulses; power: (k,) before.
+        e: (k,) restitution of what closes faster than `least` [m/s]; size: (k,) of the impulses [N s].
+    """
+    struck, power = np.zeros(len(power), dtype=bool), power.copy()
+    fastest = max(float((np.abs(power) / size).max()), 1e-300)
+    for _ in range(ROUNDS):
+        rows = np.flatnonzero(power < -CLOSES * fastest * size)
+        bounces = power[rows] < -least * size[rows]
+        if not bounces.any():
+            break
+        goal = np.where(bounces, -e[rows] * power[rows], 0.0)
+        more = _complementary(A[np.ix_(rows, rows)], power[rows] - goal, size[rows])
+        struck[rows] |= more > 0.0
+        power += A[:, rows] @ more
+    more = _complementary(A, power, size)
+    return power + A @ more, struck | (more > 0.0)
+
+
+def _complementary(A, power, size) -> np.ndarray:
+    """(k,) factors x >= 0 with ``A x + power >= 0``, one of both zero, by projected Gauss-Seidel in the order of the pairs."""
+    x, power, diagonal = np.zeros(len(power)), power.copy(), np.diag(A)
+    gives = np.flatnonzero(diagonal > 1e-14 * diagonal.max(initial=0.0))
+    fastest = max(float((np.abs(power) / size).max(initial=0.0)), 1e-300)
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for k in gives:
+            wanted = max(x[k] - power[k] / diagonal[k], 0.0)
+            change = wanted - x[k]
+            if change != 0.0:
+                x[k] = wanted
+                power += change * A[:, k]
+                largest = max(largest, abs(change) * diagonal[k] / size[k])
+        if largest <= SETTLED * fastest:
+            break
+    return x
+
+
+def _solve(A, power, target, high, struck, size) -> np.ndarray:
+    """(k,) factors s by projected Gauss-Seidel, in the order of the pairs."""
+    s, diagonal = np.zeros(len(power)), np.maximum(np.diag(A), 1e-300)
+    power = power.copy()
+    fastest = max(float((np.abs(power) / size).max()), float((np.abs(target) / size).max()), 1e-300)
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for k in range(len(s)):
+            free = power[k] - diagonal[k] * s[k]  # without this pair's
+            if struck[k]:
+                wanted = max((target[k] - free) / diagonal[k], -1.0)
+            elif free > high[k]:
+                wanted = max((high[k] - free) / diagonal[k], -1.0)
+            elif free < 0.0:
+                wanted = -free / diagonal[k]
+            else:
+                wanted = 0.0
+            change = wanted - s[k]
+            if change != 0.0:
+                s[k] = wanted
+                power += change * A[:, k]
+                largest = max(largest, abs(change) * diagonal[k] / size[k])
+        if largest <= SETTLED * fastest:
+            break
+    return s
+
+
+def _power(strikes: Strikes, twists: np.ndarray) -> np.ndarray:
+    """(k,) ``P_k . v`` [J]."""
+    return np.einsum("kbi,kbi->k", strikes.impulses, twists[strikes.pairs])
+
+
+def _rows(strikes: Strikes, n: int) -> sparse.csr_matrix:
+    """(k, 6 n) rows P_k."""
+    k = len(strikes.pairs)
+    column = 6 * strikes.pairs[:, :, None] + np.arange(6)
+    row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)
+    return sparse.csr_matrix((strikes.impulses.ravel(), (row.ravel(), column.ravel())), shape=(k, 6 * n))
+
+
+def _axial(B: np.ndarray) -> np.ndarray:
+    """(k, 3) ``sum x x f`` of ``B = sum f x^T``."""
+    return np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
+
+
+def _cross(w: np.ndarray) -> np.ndarray:
+    """(k, 3, 3) matrices of ``w x``."""
+    out = np.zeros((len(w), 3, 3))
+    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -w[:, 2], w[:, 1], -w[:, 0]
+    return out - out.transpose(0, 2, 1)

@@ -1,0 +1,284 @@
+"""`LiveView`: a simulation in the browser while it runs.
+
+Pictures take at most `SHARE` of the stepping thread's time: what one costs is measured, and the next waits until it is paid
+for. Nothing is sent while nobody looks. What the user does (pulls, targets of drives) waits for the end of a step and is
+done by the thread that steps, so that a run is never changed within one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from time import monotonic, perf_counter, thread_time
+
+import numpy as np
+
+from abd.io.run import Observer
+from abd.joint_list import JointList
+from abd.model import Drive
+from abd.pictures import colors
+from abd.pictures.camera import View
+from abd.pictures.cast import Moment, of_model
+from abd.pictures.symbols import Symbols
+from abd.viewer.panels import Plots, Tables
+from abd.viewer.stage import Stage
+
+SHARE = 0.02
+"""Part of the stepping thread's time that pictures may take."""
+RATE = 30.0
+"""Most pictures per second."""
+STIFFEST = 0.3
+"""Frequency of the pulling spring with the body's mass, times the step: it acts as it was before the step."""
+FASTEST = 12.0
+"""Largest frequency of it [rad/s]."""
+SLIDERS = 40
+"""Most drives that have a slider."""
+HISTORY = 4000
+"""Most energies that are kept for the plot; of more, every other one goes."""
+ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
+
+
+class LiveView(Observer):
+    """Shows a run as it goes, and holds it, steps it and pulls at it as the browser asks.
+
+    Args:
+        server: `viser.ViserServer`; view: the camera; patient: wait for the first browser before the first step.
+    """
+
+    def __init__(self, server, view: View, patient: bool = True):
+        self.server, self.view, self.patient = server, view, patient
+        self._actions: deque[Callable[[], None]] = deque()
+        self._due, self._paid, self._steps_left = 0.0, 0.0, 0
+        self._history: list[tuple[float, ...]] = []
+        self._pull: _Pull | None = None
+        self.cost = 0.0
+        """Time of the stepping thread that pictures took so far [s]."""
+
+    # run ------------------------------------------------------------------------------------------------------------
+
+    def begin(self, sim, first: int, last: int) -> None:
+        self.sim = sim
+        self.cast, _ = of_model(sim.model)
+        self._joints = JointList.of(sim.model.joints)
+        # the processor's time of the thread; on a GPU it sleeps while the step runs
+        self._clock = perf_counter if sim.device.startswith("cuda") else thread_time
+        self.stage = Stage(self.server, self.cast, self.view, [self._moment()])
+        self._controls(last)
+        self._show()
+        if self.patient and not self.server.get_clients():
+            print("waiting for a browser", file=sys.stderr, flush=True)
+
+    def waits(self) -> bool:
+        """Whether the next step has to wait: for the first browser, or because it was asked to."""
+        if self.patient and not self.server.get_clients():
+            return True
+        self.patient = False
+        self._act()
+        if self._steps_left > 0:
+            self._steps_left -= 1
+            return False
+        if self.pause.value and monotonic() >= self._due:
+            self._show()
+        return bool(self.pause.value)
+
+    def step(self, report, tally) -> None:
+        self._history.append((report.time, *(report.energy[name] for name in ENERGIES)))
+        if len(self._history) > HISTORY:
+            self._history = self._history[::2]
+        self._act()
+        due = self.pause.value or (monotonic() >= self._due and self._clock() >= self._paid)
+        if due and self.server.get_clients():
+            self.clock.content = (
+                f"step {report.step}, t = {report.time:.4g} s, {report.newton_iterations} Newton iterations"
+            )
+            self._show()
+
+    def close(self) -> None:
+        self._let_go()
+
+    # picture --------------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Send the present state, and find out when the next picture is due."""
+        began = thread_time()
+        moment = self._moment()
+        self.stage.joints = self.joints.value
+        self.stage.beside = self._pull.arrow(moment.transform) if self._pull is not None else None
+        self.stage.show(moment)
+        velocity = self.sim.model.user_velocity(self.sim.stepper.qd)
+        self.tables.show(moment.transform, velocity, self._joint_values)
+        if len(self._history) > 1:
+            rows = np.array(self._history)
+            energies = {name: rows[:, k + 1] for k, name in enumerate(ENERGIES)}
+            energies["gravity"] = energies["gravity"] - energies["gravity"][0]
+            self.plots.show(rows[:, 0], energies, rows[-1, 0])
+        took = thread_time() - began
+        self.cost += took
+        self._due, self._paid = monotonic() + 1.0 / RATE, self._clock() + took / SHARE
+
+    def _moment(self) -> Moment:
+        # joints come and go (breaking, switches): which are there now
+        active = self.sim.model.joints.column("active").astype(bool)
+        cuts = np.cumsum([len(group.child) for group in self.cast.joints])[:-1]
+        return Moment(self.sim.time, self.sim.model.user_transform(self.sim.stepper.q), np.split(active, cuts))
+
+    def _joint_values(self, group: int, what: str) -> np.ndarray:
+        read, first = self.sim.joint_readings(), self._joints.starts[group]
+        count = len(self.cast.joints[group].child)
+        if what in ("coordinates", "rates"):
+            starts = read.reader.starts
+            return getattr(read, what)[starts[first] : starts[first + count]].reshape(count, -1)
+        return getattr(read, what)[first : first + count]
+
+    # controls -------------------------------------------------------------------------------------------------------
+
+    def _controls(self, last: int) -> None:
+        gui = self.server.gui
+        gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        with gui.add_folder(f"{self.cast.name}: {len(self.cast)} bodies, {last} steps"):
+            self.pause = gui.add_checkbox("pause", False)
+            self.one = gui.add_button("one step")
+            self.clock = gui.add_markdown("")
+            self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.cast.joints))
+            gui.add_markdown("Drag a body with the mouse, shift held, to pull it by a spring.")
+            self.strength = gui.add_slider("strength of the spring", 0.1, 10.0, 0.1, 1.0)
+            names = ["nothing", *(str(name) for k, name in enumerate(self.cast.names) if not self.cast.is_plane[k])]
+            self.follow = gui.add_dropdown("follow", tuple(names[:300]), initial_value="nothing")
+        tabs = gui.add_tab_group()
+        self.tables = Tables(self.server, tabs, self.cast)
+        self.plots = Plots(self.server, tabs, ENERGIES, [])
+        self._drives(tabs)
+        self.one.on_click(lambda _: self._actions.append(self._one_step))
+        self.follow.on_update(lambda _: self._actions.append(self._follow))
+        for k, (handle, members) in self.stage.batches.items():
+            handle.on_click(lambda event, k=k: self._choose(self.stage.body_at(k, event.instance_index or 0)))
+            if (self.cast.kind[members] == "dynamic").any():
+                self._make_draggable(k, handle)
+
+    def _make_draggable(self, shape: int, handle) -> None:
+        async def dragged(event) -> None:
+            body = self.stage.body_at(shape, event.instance_index or 0)
+            start, end = np.array(event.start_position), np.array(event.end_position)
+            if event.phase == "start":
+                self._actions.append(lambda: self._grab(body, start, end))
+            elif event.phase == "update":
+                self._actions.append(lambda: self._draw_to(end))
+            else:
+                self._actions.append(self._let_go)
+
+        handle.on_drag("left", modifier="shift")(dragged)
+
+    def _drives(self, tabs) -> None:
+        """A slider for what every drive aims at."""
+        driven = []
+        for k in range(len(self._joints)):
+            driven += [
+                (k, one) for one in self._joints[k].coordinates if one.drive is not None and one.drive.mode != "brake"
+            ]
+            if len(driven) >= SLIDERS:
+                break
+        if not driven:
+            return
+        with tabs.add_tab("Drives"):
+            for k, settings in driven[:SLIDERS]:
+                self._slider(self._joints[k].name, settings)
+
+    def _slider(self, joint: str, settings) -> None:
+        coordinate = self.sim.joints[joint].coordinate(settings.name)
+        rotary, mode = coordinate.motion_type == "rotary", settings.drive.mode
+        low, high, unit = _bounds(settings, rotary)
+        factor = np.degrees(1.0) if rotary and mode != "force" else 1.0
+        now = float(np.clip(factor * settings.drive.target(self.sim.time), low, high))
+        slider = self.server.gui.add_slider(
+            f"{joint}.{settings.name} [{unit}]", low, high, (high - low) / 200.0, now, hint=_hint(settings.drive)
+        )
+
+        def aim(event) -> None:
+            value = float(slider.value) / factor
+            self._actions.append(
+                lambda: coordinate.set_rate(value) if mode == "velocity" else coordinate.set_target(value)
+            )
+
+        slider.on_update(aim)
+
+    # what the user does ---------------------------------------------------------------------------------------------
+
+    def _act(self) -> None:
+        """Do what was asked for since the last step."""
+        while self._actions:
+            self._actions.popleft()()
+
+    def _one_step(self) -> None:
+        self.pause.value = True
+        self._steps_left += 1
+
+    def _follow(self) -> None:
+        name = self.follow.value
+        self.stage.follow("" if name == "nothing" else name, self._moment())
+
+    def _choose(self, body: int) -> None:
+        self.tables.filter.value = str(self.cast.names[body])
+
+    def _grab(self, body: int, point: np.ndarray, target: np.ndarray) -> None:
+        self._let_go()
+        if self.cast.kind[body] == "dynamic":
+            self._pull = _Pull(self.sim, body, point, target, float(self.strength.value))
+
+    def _draw_to(self, target: np.ndarray) -> None:
+        if self._pull is not None:
+            self._pull.target = target
+
+    def _let_go(self) -> None:
+        if self._pull is not None:
+            self._pull.load.remove()
+            self._pull = None
+
+
+class _Pull:
+    """A spring and a damper between a point of a body and a target in the world.
+
+    ``f = k (x_target - x) - c v`` with k = m w^2 and c = m w: half of critical damping. It is taken as it was before the
+    step, which is stable for w h well below 2.
+    """
+
+    def __init__(self, sim, body: int, point: np.ndarray, target: np.ndarray, strength: float):
+        view = sim.bodies[sim.model.bodies.names[body]]
+        self.body, self.target = body, target
+        self.local = np.linalg.inv(view.transform) @ np.append(point, 1.0)
+        w = min(FASTEST * np.sqrt(strength), STIFFEST / sim.model.settings.dt)
+        self.stiffness, self.damping = view.mass * w * w, view.mass * w
+        self.load = view.apply_force(self._force, at=self.local[:3])
+
+    def _force(self, time: float, view) -> np.ndarray:
+        place, speed = (view.transform @ self.local)[:3], (view.velocity @ self.local)[:3]
+        return self.stiffness * (self.target - place) - self.damping * speed
+
+    def arrow(self, transform: np.ndarray) -> Symbols:
+        """From the point to the target."""
+        place = (transform[self.body] @ self.local)[:3]
+        length = float(np.linalg.norm(self.target - place))
+        ends = np.stack([place, self.target])[None]
+        return replace(
+            Symbols.none(), arrows=ends, arrow_radius=np.array([0.02 * length]), arrow_colors=colors.FORCE[None]
+        )
+
+
+def _bounds(settings, rotary: bool) -> tuple[float, float, str]:
+    """Lowest and highest value of a slider, and its unit."""
+    mode = settings.drive.mode
+    if mode == "force":
+        most = settings.drive.effort if np.isfinite(settings.drive.effort) else 100.0
+        return -most, most, "N m" if rotary else "N"
+    if mode == "velocity":
+        most = settings.velocity_limit if np.isfinite(settings.velocity_limit) else (4.0 * np.pi if rotary else 2.0)
+        return (-np.degrees(most), np.degrees(most), "deg/s") if rotary else (-most, most, "m/s")
+    far = np.pi if rotary else 1.0
+    low = settings.lower if np.isfinite(settings.lower) else min(settings.initial, settings.upper) - far
+    high = settings.upper if np.isfinite(settings.upper) else max(settings.initial, low) + far
+    return (np.degrees(low), np.degrees(high), "deg") if rotary else (low, high, "m")
+
+
+def _hint(drive: Drive) -> str:
+    return f"{drive.mode} drive; moving the slider takes the place of what the scene says"

@@ -1,0 +1,50 @@
+"""One file that replays a run in any browser, without a server and without a network."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from abd.pictures.camera import View
+from abd.pictures.cast import Recorded
+from abd.pictures.symbols import force_scale
+from abd.viewer.stage import Stage
+
+LARGEST = 400 * 2**20
+"""Most bytes of poses that a replay holds before frames are left out: browsers keep all of it in memory."""
+INSTANCE_BYTES = 40
+"""Position, quaternion and scales of one body in one frame."""
+
+
+def frames_for(run: Recorded, fps: float) -> np.ndarray:
+    """Frames of a replay: at most `fps` per second of the run, and fewer where they would be too many for a browser."""
+    time = run.time
+    wanted = max(1, round(float(time[-1] - time[0]) * fps)) + 1
+    room = max(2, LARGEST // (INSTANCE_BYTES * max(len(run.cast), 1)))
+    count = min(len(time), wanted, room)
+    return np.unique(np.linspace(0, len(time) - 1, count).round().astype(int))
+
+
+def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0) -> int:
+    """Write the file; returns how many frames it holds.
+
+    Args:
+        server: a `viser.ViserServer` of its own; run: the run; view: the camera.
+    """
+    frames = frames_for(run, fps)
+    moments = [run.moment(int(k)) for k in frames[np.unique(np.linspace(0, len(frames) - 1, 12).round().astype(int))]]
+    stage = Stage(server, run.cast, view, moments)
+    stage.forces = force_scale(run.cast, [one.contacts.force for one in moments if one.contacts is not None])
+    stage.show(run.moment(int(frames[0])))
+    recording = server.get_scene_serializer()
+    for before, frame in itertools.pairwise(frames):
+        recording.insert_sleep(float(run.time[frame] - run.time[before]))
+        stage.show(run.moment(int(frame)))
+    # the last one stays for a moment before the replay begins again
+    recording.insert_sleep(0.5 if len(frames) > 1 else 0.0)
+    text = recording.as_html()
+    title = f"<title>{run.cast.name or 'abd'}</title>"
+    path.write_text(text.replace("<title>Viser</title>", title), encoding="utf-8")
+    return len(frames)

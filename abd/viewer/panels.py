@@ -1,0 +1,175 @@
+"""Numbers and plots beside the picture: tables of bodies and joints, energies and a coordinate over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from time import monotonic
+
+import numpy as np
+
+from abd.contact.path import axial
+from abd.pictures.cast import Cast
+
+ROWS = 25
+"""Most rows of a table; the filter chooses among all."""
+PERIOD = 0.25
+"""Time between two updates of a table [s]."""
+POINTS = 800
+"""Most points of a plotted line."""
+COLORS = ("#4472b5", "#e08a2f", "#4f9a62", "#c9504a", "#8a6fb0", "#5aa0a6")
+
+
+class Tables:
+    """Live tables of bodies and of joints.
+
+    Args:
+        tabs: the tab group they are put into; cast: what there is.
+
+    Attributes:
+        chosen: calls back with the name of a body that was asked for.
+    """
+
+    def __init__(self, server, tabs, cast: Cast):
+        self.server, self.cast = server, cast
+        self._names = [str(name) for name in cast.names]
+        self._joints = [(g, k, str(name)) for g, group in enumerate(cast.joints) for k, name in enumerate(group.names)]
+        with tabs.add_tab("Bodies"):
+            self.filter = server.gui.add_text("show", "", hint="part of a name; click on a body to see it alone")
+            self._bodies = server.gui.add_html("")
+        self._joint_table = None
+        if self._joints:
+            with tabs.add_tab("Joints"):
+                self.joint_filter = server.gui.add_text("show", "", hint="part of a name")
+                self._joint_table = server.gui.add_html("")
+        self._last = -np.inf
+
+    def show(
+        self, transform: np.ndarray, velocity: np.ndarray, joint: Callable[[int, str], np.ndarray], now: bool = False
+    ) -> None:
+        """Bring the tables to a state, but not too often.
+
+        Args:
+            transform, velocity: (n, 4, 4); joint: values (k, c) of a group: "coordinates", "rates", "wrench", "residual".
+        """
+        if monotonic() - self._last < PERIOD and not now:
+            return
+        self._last = monotonic()
+        self._bodies.content = self._body_rows(transform, velocity)
+        if self._joint_table is not None:
+            self._joint_table.content = self._joint_rows(joint)
+
+    def _body_rows(self, transform: np.ndarray, velocity: np.ndarray) -> str:
+        wanted = self.filter.value.strip().lower()
+        exact = [k for k, name in enumerate(self._names) if name.lower() == wanted]
+        found = exact or [
+            k for k, name in enumerate(self._names) if wanted in name.lower() and not self.cast.is_plane[k]
+        ]
+        rows = []
+        for k in found[:ROWS]:
+            x, v = transform[k, :3, 3], velocity[k, :3, 3]
+            w = axial((velocity[k, :3, :3] @ np.linalg.inv(transform[k, :3, :3]))[None])[0]
+            rows.append([self._names[k], _three(x), _three(v), _three(w)])
+        return _table(["body", "position [m]", "velocity [m/s]", "turning [rad/s]"], rows, len(found))
+
+    def _joint_rows(self, joint: Callable[[int, str], np.ndarray]) -> str:
+        wanted = self.joint_filter.value.strip().lower()
+        found = [one for one in self._joints if wanted in one[2].lower()]
+        rows = []
+        for g, k, name in found[:ROWS]:
+            group, q, rates = self.cast.joints[g], joint(g, "coordinates")[k], joint(g, "rates")[k]
+            values = [
+                f"{label} {np.degrees(x):.4g}°, {np.degrees(r):.3g}°/s" if rotary else f"{label} {x:.5g} m, {r:.3g} m/s"
+                for label, rotary, x, r in zip(group.coordinates, group.rotary, q, rates)
+            ]
+            wrench = joint(g, "wrench")[k]
+            rows.append(
+                [
+                    name,
+                    "<br>".join(values) or "-",
+                    f"{np.linalg.norm(wrench[:3]):.4g}",
+                    f"{np.linalg.norm(wrench[3:]):.4g}",
+                ]
+            )
+        return _table(["joint", "coordinates", "force [N]", "torque [N m]"], rows, len(found))
+
+
+class Plots:
+    """Energies and one coordinate over time, with the present marked.
+
+    Args:
+        lines: name -> values; a name "joint.coordinate" may be asked for by `coordinate`.
+    """
+
+    def __init__(self, server, tabs, energies: tuple[str, ...], coordinates: list[str]):
+        import viser.uplot as uplot
+
+        self._uplot, self.energies = uplot, energies
+        self.chosen = None
+        nothing = np.zeros(2)
+        with tabs.add_tab("Plots"):
+            self._energy = server.gui.add_uplot(
+                (np.arange(2.0), *(nothing for _ in energies), nothing),
+                ({"label": "t [s]"}, *(_line(name, k) for k, name in enumerate(energies)), _mark()),
+                title="energy [J]", scales={"x": {"time": False}}, aspect=1.35,
+            )  # fmt: skip
+            self._coordinate = None
+            if coordinates:
+                self.chosen = server.gui.add_dropdown("coordinate", coordinates[:500])
+                self._coordinate = server.gui.add_uplot(
+                    (np.arange(2.0), nothing, nothing), ({"label": "t [s]"}, _line("value", 0), _mark()),
+                    title="[m or rad]", scales={"x": {"time": False}}, aspect=1.35,
+                )  # fmt: skip
+
+    def show(
+        self, time: np.ndarray, energies: dict[str, np.ndarray], now: float, coordinate: np.ndarray | None = None
+    ) -> None:
+        """Draw lines over time (T,), the present marked by a point on the first line of each plot."""
+        if len(time) < 2:
+            return
+        kept = np.unique(np.linspace(0, len(time) - 1, min(POINTS, len(time))).round().astype(int))
+        at = int(np.argmin(np.abs(time[kept] - now)))
+        lines = [np.asarray(energies[name], dtype=float)[kept] for name in self.energies]
+        self._energy.data = (time[kept], *lines, _only(lines[0], at))
+        if self._coordinate is not None and coordinate is not None:
+            line = np.asarray(coordinate, dtype=float)[kept]
+            self._coordinate.data = (time[kept], line, _only(line, at))
+
+
+def _line(label: str, k: int) -> dict:
+    return {
+        "label": label.replace("_", " "),
+        "stroke": COLORS[k % len(COLORS)],
+        "width": 1.5,
+        "points": {"show": False},
+    }
+
+
+def _mark() -> dict:
+    return {"label": "now", "stroke": "#111111", "width": 0, "points": {"show": True, "size": 8, "fill": "#111111"}}
+
+
+def _only(line: np.ndarray, at: int) -> np.ndarray:
+    """The line with one point left."""
+    out = np.full(len(line), np.nan)
+    out[at] = line[at]
+    return out
+
+
+def _three(vector: np.ndarray) -> str:
+    return " ".join(f"{x:.3f}" if abs(x) < 1000.0 else f"{x:.3g}" for x in vector)
+
+
+def _table(head: list[str], rows: list[list[str]], found: int) -> str:
+    cells = "".join(f"<th style='text-align:left;padding:1px 6px'>{one}</th>" for one in head)
+    lines = "".join(
+        "<tr>" + "".join(
+            f"<td style='padding:1px 6px;white-space:nowrap'>{escape(cell).replace('&lt;br&gt;', '<br>')}</td>" for cell in row
+        ) + "</tr>"
+        for row in rows
+    )  # fmt: skip
+    more = f"<div style='padding:4px 6px'>{found - len(rows)} more</div>" if found > len(rows) else ""
+    style = "font-size:11px;border-collapse:collapse;font-variant-numeric:tabular-nums"
+    return (
+        f"<div style='overflow-x:auto'><table class='abd' style='{style}'><tr>{cells}</tr>{lines}</table>{more}</div>"
+    )

@@ -1,0 +1,163 @@
+"""`Player`: a recorded run in the browser. Frames are read from the file when they are shown, so that memory stays as it is
+however long the run."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+
+import numpy as np
+
+from abd.io.frame import ENERGIES
+from abd.pictures.camera import View
+from abd.pictures.cast import Recorded
+from abd.pictures.symbols import force_scale
+from abd.viewer.panels import Plots, Tables
+from abd.viewer.stage import Stage
+
+RATE = 30.0
+"""Most pictures per second."""
+SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
+LISTED = 300
+"""Most bodies that a list to choose from has; of more, a name is typed."""
+
+
+class Player:
+    """Controls of a recorded run: play, scrub, speed, what is drawn, which body is followed; tables and plots.
+
+    Args:
+        server: `viser.ViserServer`; run: the run; view: the camera.
+
+    Attributes:
+        frame: the one that is shown.
+    """
+
+    def __init__(self, server, run: Recorded, view: View):
+        self.server, self.run, self.frame = server, run, 0
+        spread = np.unique(np.linspace(0, len(run) - 1, 12).round().astype(int))
+        moments = [run.moment(int(k)) for k in spread]
+        self.stage = Stage(server, run.cast, view, moments)
+        self._scale = force_scale(run.cast, [one.contacts.force for one in moments if one.contacts is not None])
+        self.stage.forces = self._scale
+        self._changed, self._closed, self._lock = threading.Event(), threading.Event(), threading.Lock()
+        self._wanted, self._reached = 0, 0.0
+        self._controls(view)
+        tabs = server.gui.add_tab_group()
+        self.tables = Tables(server, tabs, run.cast)
+        self.tables.filter.on_update(lambda _: self._redraw())
+        self._energies = {name: run.trajectory.series(f"/energy/{name}") for name in ENERGIES}
+        shown = tuple(name for name, values in self._energies.items() if np.any(values)) or ("kinetic",)
+        self._coordinates = [
+            (f"{name}.{label}", g, k, c)
+            for g, group in enumerate(run.cast.joints)
+            for k, name in enumerate(group.names[:LISTED])
+            for c, label in enumerate(group.coordinates)
+        ][:LISTED]
+        self.plots = Plots(server, tabs, shown, [name for name, *_ in self._coordinates])
+        if self.plots.chosen is not None:
+            self.plots.chosen.on_update(lambda _: self._redraw())
+        for k, (handle, _) in self.stage.batches.items():
+            handle.on_click(lambda event, k=k: self._choose(self.stage.body_at(k, event.instance_index or 0)))
+        self._plotted = (-1.0, "")
+        self._draw(0)
+        self._thread = threading.Thread(target=self._loop, name="abd-player", daemon=True)
+        self._thread.start()
+
+    def _controls(self, view: View) -> None:
+        gui, last = self.server.gui, max(len(self.run) - 1, 1)
+        gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        with gui.add_folder(f"{self.run.cast.name}: {len(self.run)} frames, {len(self.run.cast)} bodies"):
+            self.play = gui.add_checkbox("play", False)
+            self.slider = gui.add_slider("frame", 0, last, 1, 0)
+            self.clock = gui.add_markdown("")
+            self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
+            self.loop = gui.add_checkbox("again from the start", True)
+            self.step = gui.add_button_group("step", ("-10", "-1", "+1", "+10"))
+            names = [str(name) for k, name in enumerate(self.run.cast.names) if not self.run.cast.is_plane[k]]
+            if len(names) <= LISTED:
+                self.follow = gui.add_dropdown("follow", ("nothing", *names), initial_value=view.follow or "nothing")
+            else:
+                self.follow = gui.add_text("follow", view.follow or "nothing", hint="name of a body, or nothing")
+            self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.run.cast.joints))
+            self.forces = gui.add_checkbox("contact forces", self._scale is not None, visible=self._scale is not None)
+        self.slider.on_update(lambda event: self._seek(int(self.slider.value)) if event.client is not None else None)
+        self.play.on_update(lambda _: self._changed.set())
+        self.step.on_click(lambda _: self._seek(self.frame + int(self.step.value)))
+        self.follow.on_update(lambda _: self._follow())
+        for one in (self.joints, self.forces):
+            one.on_update(lambda _: self._redraw())
+
+    def close(self) -> None:
+        """End the thread that plays."""
+        self._closed.set()
+        self._changed.set()
+        self._thread.join()
+
+    def _seek(self, frame: int) -> None:
+        self._wanted = int(np.clip(frame, 0, len(self.run) - 1))
+        self._reached = float(self.run.time[self._wanted])
+        self._changed.set()
+
+    def _redraw(self) -> None:
+        self._plotted = (-1.0, "")
+        self.frame = -1
+        self._changed.set()
+
+    def _follow(self) -> None:
+        name = self.follow.value
+        if name in ("nothing", "") or name in set(self.run.cast.names):
+            self.stage.follow("" if name == "nothing" else name, self.run.moment(self._wanted))
+
+    def _choose(self, body: int) -> None:
+        self.tables.filter.value = str(self.run.cast.names[body])
+        self._redraw()
+
+    def _loop(self) -> None:
+        time, before = self.run.time, monotonic()
+        while not self._closed.is_set():
+            playing = self.play.value and len(time) > 1
+            if not playing:
+                self._changed.wait()
+            self._changed.clear()
+            now = monotonic()
+            if playing:
+                self._reached += (now - before) * float(self.speed.value)
+                if self._reached >= time[-1]:
+                    # the last frame is shown before the first one comes again
+                    ended = self.frame == len(time) - 1
+                    self._reached = float(time[0] if ended and self.loop.value else time[-1])
+                    self.play.value = bool(self.loop.value)
+                self._wanted = int(np.clip(np.searchsorted(time, self._reached, "right") - 1, 0, len(time) - 1))
+            before = now
+            if self._wanted != self.frame:
+                self._draw(self._wanted)
+            if playing:
+                self._closed.wait(max(0.0, 1.0 / RATE - (monotonic() - now)))
+
+    def _draw(self, frame: int) -> None:
+        self.frame = frame
+        self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
+        moment = self.run.moment(frame)
+        self.stage.show(moment)
+        if self.slider.value != frame:
+            self.slider.value = frame
+        self.clock.content = f"t = {moment.time:.4g} s of {self.run.time[-1]:.4g} s"
+        velocity = self.run.trajectory.row("bodies/velocity", frame)
+        self.tables.show(
+            moment.transform, velocity, lambda g, what: self.run.joint_series(g, what, frame), not self.play.value
+        )
+        self._plot(moment.time)
+
+    def _plot(self, now: float) -> None:
+        """Plots, a few times per second; the line of a coordinate is read when it is chosen."""
+        chosen = self.plots.chosen.value if self.plots.chosen is not None else ""
+        if abs(monotonic() - self._plotted[0]) < 0.4 and self._plotted[1] == chosen and self.play.value:
+            return
+        if chosen and getattr(self, "_line", (None, None))[0] != chosen:
+            _, g, k, c = next(one for one in self._coordinates if one[0] == chosen)
+            self._line = chosen, self.run.coordinate_series(g, k, c)
+        self._plotted = monotonic(), chosen
+        energies = dict(self._energies)
+        if "gravity" in energies:
+            energies["gravity"] = energies["gravity"] - energies["gravity"][0]
+        self.plots.show(self.run.time, energies, now, self._line[1] if chosen else None)

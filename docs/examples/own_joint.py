@@ -1,0 +1,29 @@
+"""A joint type of one's own: a bead that hangs in a bowl, z >= (x^2 + y^2) / (2 radius)."""
+
+import numpy as np
+
+import abd
+from abd import RowFlags
+
+
+def bowl(M, r, p):
+    """Height of the bead above a paraboloid, which must not become negative, and its place along x."""
+    height = r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0])
+    return np.stack([height, r[:, 0]], axis=1)
+
+
+def main(steps: int = 100) -> abd.Simulation:
+    """The simulation after some swings."""
+    rows, coordinates = {"height": RowFlags.LINEAR}, {"x": RowFlags.LINEAR}  # without BILATERAL: a gap
+    abd.joint_type("bead_in_bowl", bowl, rows=rows, coordinates=coordinates, parameters={"radius": 1.0})
+    scene = abd.Scene()
+    scene.add_body("bead", sphere={"radius": 0.03}, mass=0.1, position=(0.3, 0, 0.2))
+    place = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "parameters": {"radius": 0.5}}
+    scene.add_joint("bead_in_bowl", "bowl", abd.WORLD, "bead", coordinate={"x": {"damping": 0.4}}, **place)
+    sim = abd.run(scene, steps=steps, device="cpu")
+    print(sim.joints["bowl"].coordinates, sim.joints["bowl"].engagement, sim.joints["bowl"].wrench())
+    return sim
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Ten robots that together have every type of joint, equality and actuator of MJCF and URDF that the importer knows."""
+
+from pathlib import Path
+
+INERTIAL = '<inertial pos="0.1 0.02 -0.15" mass="1" fullinertia="0.02 0.03 0.025 0.001 0.002 -0.003"/>'
+
+
+def mjcf(bodies: str, rest: str = "", option: str = "") -> str:
+    """An MJCF file around bodies."""
+    return (
+        f'<mujoco model="sample"><option gravity="0.5 0 -9.81"{option}/><worldbody>{bodies}</worldbody>{rest}</mujoco>'
+    )
+
+
+def body(name: str, joints: str, inside: str = "", pos: str = "0 0 0", inertial: str = INERTIAL) -> str:
+    """A body of MJCF with an offset and turned frame."""
+    return f'<body name="{name}" pos="{pos}" euler="10 20 30">{joints}{inertial}{inside}</body>'
+
+
+def link(name: str, mass: float = 1.0, shape: str = "") -> str:
+    """A link of URDF."""
+    inertial = (
+        f'<inertial><origin xyz="0.1 0.02 -0.15" rpy="0.1 0.2 0.3"/><mass value="{mass}"/>'
+        '<inertia ixx="0.02" iyy="0.03" izz="0.025" ixy="0.001" ixz="0.002" iyz="-0.003"/></inertial>'
+    )
+    return f'<link name="{name}">{inertial if mass else ""}{shape}</link>'
+
+
+def joint(
+    name: str, kind: str, parent: str, child: str, rest: str = "", axis: str = "0 1 0", xyz: str = "0 0 -0.3"
+) -> str:
+    """A joint of URDF."""
+    turned = f'<axis xyz="{axis}"/>' if kind not in ("fixed", "floating") else ""
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{xyz}" rpy="0.3 -0.2 0.1"/>{turned}{rest}</joint>'
+    )
+
+
+CHAIN = mjcf(
+    body(
+        "arm",
+        '<joint name="shoulder" axis="1 2 0.5" pos="0 0.1 0" stiffness="3" springref="20" ref="10" damping="0.2" '
+        'armature="0.05" range="-170 170" limited="true"/>',
+        body(
+            "rod",
+            '<joint name="rail" type="slide" axis="0 0.6 0.8" ref="0.05" stiffness="40" damping="1" armature="0.2"/>',
+            body("tip", '<joint name="tip" axis="0 1 0"/>', pos="0.1 0 -0.2")
+            + '<body name="brace" pos="0 0.1 0"><geom type="box" size="0.05 0.02 0.03" contype="0" conaffinity="0"/></body>',
+            pos="0 0 -0.3",
+        ),
+    )
+)
+BALLS = mjcf(
+    body(
+        "upper",
+        '<joint name="ball" type="ball" pos="0 0 0.05"/>',
+        body("lower", '<joint type="ball"/>', pos="0 0 -0.4"),
+    )
+)
+FREE = mjcf(
+    body("base", "<freejoint/>", body("flap", '<joint name="flap" axis="0 0 1" stiffness="2"/>', pos="0 0.2 0"))
+    + '<body name="lifted" pos="0 0 5" gravcomp="0.4"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/></body>'
+    + body("thrown", '<joint name="other" type="free"/>', pos="3 0 1"),
+)
+MANY = mjcf(
+    body("universal", '<joint name="u1" axis="0 0 1"/><joint name="u2" axis="0 1 1" pos="0 0 0"/>', pos="0 0 0")
+    + body(
+        "gimbal",
+        '<joint name="g1" axis="1 0 0"/><joint name="g2" axis="0 0 1" range="-60 60" limited="true"/>'
+        '<joint name="g3" axis="0 -1 0" damping="0.3"/>',
+        pos="2 0 0",
+    )
+    + body(
+        "planar",
+        '<joint name="p1" type="slide" axis="1 0 0"/><joint name="p2" type="slide" axis="0 0 1"/>'
+        '<joint name="p3" axis="0 1 0"/>',
+        pos="4 0 0",
+    )
+    + body(
+        "gantry",
+        '<joint name="x" type="slide" axis="0 1 0"/><joint name="y" type="slide" axis="0 0 -1"/>'
+        '<joint name="z" type="slide" axis="1 0 0" damping="1"/>',
+        pos="6 0 0",
+    )
+    + body(
+        "table",
+        '<joint name="tx" type="slide" axis="1 0 0" ref="0.1"/><joint name="ty" type="slide" axis="0 1 0"/>',
+        pos="8 0 0",
+    )
+    + body(
+        "screwed",
+        '<joint name="c1" type="slide" axis="0 0 -1" stiffness="9"/><joint name="c2" axis="0 0 1"/>',
+        pos="10 0 0",
+    )
+    + body(
+        "slotted",
+        '<joint name="s1" type="slide" axis="1 0 0"/><joint name="s2" axis="0 0 1" pos="0.1 0 0"/>',
+        pos="12 0 0",
+    )
+)
+CARRIERS = mjcf(
+    body(
+        "first",
+        '<joint name="a1" axis="0 1 0" pos="0 0 0.3" armature="0.02"/><joint name="a2" axis="1 0 0" pos="0 0 0.1" ref="15"/>',
+        body(
+            "second",
+            '<joint name="b1" axis="0 0 1"/><joint name="b2" type="slide" axis="1 0 0" stiffness="30"/>',
+            pos="0 0 -0.3",
+        ),
+    )
+)
+FOUR_BAR = mjcf(
+    '<body name="crank"><joint name="crank" axis="0 1 0"/><geom type="capsule" size="0.02" fromto="0 0 0 0.2 0 0.1"/>'
+    '<body name="coupler" pos="0.2 0 0.1"><joint name="coupler" axis="0 1 0"/>'
+    '<geom type="capsule" size="0.02" fromto="0 0 0 0.5 0 0.2"/></body></body>'
+    '<body name="rocker" pos="0.8 0 0"><joint name="rocker" axis="0 1 0"/>'
+    '<geom type="capsule" size="0.02" fromto="0 0 0 -0.1 0 0.3"/></body>'
+    + body("held", "<freejoint/>", pos="0.8 0.5 0"),
+    '<equality><connect name="pin" body1="coupler" body2="rocker" anchor="0.5 0 0.2"/>'
+    '<weld name="glue" body1="rocker" body2="held"/></equality>',
+)
+GEARS = mjcf(
+    "".join(body(f"wheel{k}", f'<joint name="w{k}" axis="0 0 1" ref="{5 * k}"/>', pos=f"{k} 0 0") for k in range(5)),
+    '<tendon><fixed name="t1"><joint joint="w2" coef="2"/><joint joint="w3" coef="-1"/></fixed>'
+    '<fixed name="t2"><joint joint="w4" coef="0.5"/></fixed></tendon>'
+    '<equality><joint joint1="w1" joint2="w0" polycoef="0 0.5 0.2 0 0"/><tendon tendon1="t1" tendon2="t2"/></equality>',
+)
+DRIVEN = mjcf(
+    "".join(
+        body(f"arm{k}", f'<joint name="j{k}" axis="0 {1 if k % 2 else -1} 1" damping="0.1"/>', pos=f"{k} 0 0")
+        for k in range(6)
+    )
+    + '<body name="hung" pos="0 3 0"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/>'
+    '<site name="eye" pos="0 0 0.1"/></body>' + '<site name="hook" pos="0.3 3 1"/>',
+    '<tendon><spatial name="string" stiffness="50" damping="0.5" springlength="0.7"><site site="hook"/><site site="eye"/>'
+    '</spatial><fixed name="one"><joint joint="j4" coef="3"/></fixed></tendon>'
+    '<actuator><motor joint="j0" gear="3"/><position joint="j1" kp="20" kv="0.5" gear="2"/><velocity joint="j2" kv="1.5"/>'
+    '<general joint="j3" gainprm="4" biastype="affine" biasprm="0.5 -6 -0.2"/><position tendon="one" kp="5"/>'
+    '<motor joint="j5" gear="2"/><position joint="j5" kp="3"/></actuator>'
+    '<keyframe><key name="go" ctrl="0.7 0.4 -0.6 0.3 0.2 0.5 -0.4"/></keyframe>',
+)
+SERIAL = (
+    '<robot name="serial">'
+    + link("base")
+    + link("a")
+    + link("b")
+    + link("c")
+    + link("tool", 0.2)
+    + link("finger1", 0.3)
+    + link("finger2", 0.3)
+    + link("frame", 0.0)
+    + joint(
+        "j1",
+        "revolute",
+        "base",
+        "a",
+        '<limit lower="-2" upper="2" effort="30" velocity="5"/><dynamics damping="0.3" friction="0"/>',
+    )
+    + joint("j2", "continuous", "a", "b", '<dynamics damping="0.1"/>', "1 0 0")
+    + joint("j3", "prismatic", "b", "c", '<limit lower="-0.4" upper="0.4" effort="9" velocity="1"/>', "0 0 1")
+    + joint("mount", "fixed", "c", "tool")
+    + joint("mark", "fixed", "c", "frame")
+    + joint("f1", "revolute", "tool", "finger1", '<limit lower="-1" upper="1" effort="1" velocity="1"/>', "0 0 1")
+    + joint(
+        "f2",
+        "revolute",
+        "tool",
+        "finger2",
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="f1" multiplier="-0.5" offset="0"/>',
+        "0 0 1",
+        "0.1 0 0",
+    )
+    + "</robot>"
+)
+ROVING = (
+    '<robot name="roving">'
+    + link("world_frame", 0.0)
+    + link("cart")
+    + link("drone")
+    + link("gimbal_ring", 0.0)
+    + link("camera", 0.5)
+    + joint("plane", "planar", "world_frame", "cart", axis="0 0 1")
+    + joint("flight", "floating", "world_frame", "drone", xyz="3 0 1")
+    + joint("pan", "revolute", "cart", "gimbal_ring", '<limit lower="-2" upper="2" effort="1" velocity="1"/>', "0 0 1")
+    + '<joint name="tilt" type="revolute"><parent link="gimbal_ring"/><child link="camera"/><axis xyz="0 1 0"/>'
+    '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>' + "</robot>"
+)
+
+SAMPLES = {
+    # name: suffix, text, seed of the start (None: the file's own), keyframe
+    "chain": (".xml", CHAIN, 3, ""),
+    "balls": (".xml", BALLS, 3, ""),
+    "free": (".xml", FREE, 3, ""),
+    "many": (".xml", MANY, 3, ""),
+    "carriers": (".xml", CARRIERS, 3, ""),
+    "four_bar": (".xml", FOUR_BAR, None, ""),
+    "gears": (".xml", GEARS, None, ""),
+    "driven": (".xml", DRIVEN, None, "go"),
+    "serial": (".urdf", SERIAL, None, ""),
+    "roving": (".urdf", ROVING, 3, ""),
+}
+
+
+def write_sample(name: str, folder: Path) -> Path:
+    """The file of a sample, written into a folder."""
+    suffix, text, _, _ = SAMPLES[name]
+    path = folder / f"{name}{suffix}"
+    path.write_text(text)
+    return path

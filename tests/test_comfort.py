@@ -1,0 +1,152 @@
+"""What people expect of a Python interface: meshes in memory, poses, tables, starting again, one call for a run."""
+
+import sys
+
+import numpy as np
+import pytest
+import trimesh
+from on_device import NAME
+
+import abd
+from abd.errors import SceneError
+from abd.optional import MissingLibrary
+
+ICOSPHERE = trimesh.creation.icosphere(subdivisions=1, radius=0.1)
+
+
+def falling(mesh, **keys) -> abd.Scene:
+    """A body above the ground."""
+    scene = abd.Scene()
+    scene.add_material("default", mu=0.3)
+    scene.add_body("ground", half_space={})
+    scene.add_body("stone", mesh=mesh, **({"position": (0, 0, 0.101)} | keys))
+    return scene
+
+
+@pytest.mark.parametrize("form", ["path", "trimesh", "tuple"])
+def test_a_mesh_may_be_a_file_or_in_memory(form, tmp_path):
+    path = tmp_path / "stone.ply"
+    ICOSPHERE.export(path, encoding="ascii", vertex_normal=False)
+    exact = trimesh.load(path, process=False)
+    mesh = {"path": path, "trimesh": exact, "tuple": (exact.vertices, exact.faces)}[form]
+    model = falling(mesh).compile()
+    assert model.bodies.mass[1] == pytest.approx(1000.0 * ICOSPHERE.volume, rel=1e-5)
+    assert model.bodies.q[1] == pytest.approx(falling(str(path)).compile().bodies.q[1], abs=1e-12)
+
+
+def test_a_scene_with_a_mesh_in_memory_is_saved_and_loaded(tmp_path):
+    scene = falling(ICOSPHERE)
+    scene.save(tmp_path / "stone.toml")
+    assert abd.load(tmp_path / "stone.toml").spec.body == scene.spec.body
+
+
+@pytest.mark.parametrize(
+    ("mesh", "told"),
+    [
+        (3.0, "float, which is no mesh"),
+        ((ICOSPHERE.vertices[:, :2], ICOSPHERE.faces), r"vertices.*shape \(42, 2\)"),
+        ((ICOSPHERE.vertices, ICOSPHERE.faces + 0.5), "faces.*no integers"),
+        ((ICOSPHERE.vertices * np.nan, ICOSPHERE.faces), "vertices.*not finite"),
+        ((ICOSPHERE.vertices, ICOSPHERE.faces + 1), "there is no vertex 42"),
+        (trimesh.Scene(ICOSPHERE), r"several objects.*to_mesh"),
+    ],
+)
+def test_what_is_no_mesh_is_told(mesh, told):
+    with pytest.raises(SceneError, match=f"(?s)body.stone.*{told}"):
+        falling(mesh)
+
+
+def test_a_pose_may_be_a_matrix():
+    turn = trimesh.transformations.rotation_matrix(0.5, (0, 1, 0))
+    turn[:3, 3] = 0.1, 0.2, 0.3
+    scene = abd.Scene()
+    scene.add_body("box", box=(0.1, 0.1, 0.1), transform=turn)
+    assert abd.Simulation(scene, device="numpy").bodies["box"].transform == pytest.approx(turn, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"transform": np.eye(3)}, "is no pose"),
+        ({"transform": np.full((4, 4), np.nan)}, "is no pose"),
+        ({"transform": "here"}, "is no pose"),
+        ({"transform": np.eye(4), "position": (0, 0, 1)}, "position is given as well"),
+        ({"transform": np.diag([2.0, 1.0, 1.0, 1.0])}, "is not a rotation"),
+    ],
+)
+def test_what_is_no_pose_is_told(keys, told):
+    with pytest.raises(SceneError, match=f"(?s)body.box.*{told}"):
+        abd.Scene().add_body("box", box=(1, 1, 1), **keys)
+
+
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_reset_begins_anew_bit_for_bit(device):
+    scene = abd.Scene()
+    scene.add_material("default", mu=0.4)
+    scene.add_body("ground", half_space={})
+    scene.add_body("low", box=(0.2, 0.2, 0.2), position=(0, 0, 0.101), velocity=(0.5, 0, 0))
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), position=(0.4, 0, 0.6))
+    scene.add_hinge("pivot", abd.WORLD, "arm", anchor=(0.2, 0, 0.6), axis=(0, 1, 0), enforcement="exact")
+    sim = abd.Simulation(scene, device=device)
+    angle = sim.add_sensor("angle", "coordinate", "pivot")
+    sim.run(steps=4)
+    first, report = sim.checkpoint(), sim.step()
+    seen = angle.values.copy()
+    sim.bodies["low"].apply_force((0, 0, 3))
+    sim.bodies["arm"].apply_torque(lambda t, body: (0, t, 0))
+    sim.joints["pivot"].coordinate("theta").lock()
+    sim.gravity = (0, 0, -1)
+    sim.materials["default"].mu = 0.9
+    sim.step()
+    sim.reset()
+    assert (sim.time, sim.frame, len(angle.time)) == (0.0, 0, 1)
+    assert sim.gravity.tolist() == [0, 0, -9.81]
+    assert sim.materials["default"].mu == 0.4
+    sim.run(steps=4)
+    again = sim.checkpoint()
+    for name in ("q", "qd", "previous_q", "coordinates", "external_work", "friction_work"):
+        np.testing.assert_array_equal(again[name], first[name], err_msg=name)
+    for name, values in first["extra"].items():
+        np.testing.assert_array_equal(again["extra"][name], values, err_msg=name)
+    assert sim.step().energy == report.energy
+    np.testing.assert_array_equal(angle.values, seen)
+
+
+def test_a_run_is_one_call(tmp_path):
+    sim = abd.run(falling(ICOSPHERE), steps=3, device=NAME, record=tmp_path / "run")
+    assert sim.frame == 3
+    assert (tmp_path / "run" / "trajectory.h5").is_file()
+
+
+def test_a_notebook_shows_a_simulation():
+    scene = falling(ICOSPHERE)
+    scene.name = "a<b"
+    text = abd.Simulation(scene, device="numpy")._repr_html_()
+    assert "a&lt;b" in text and "2, of which 1 dynamic" in text
+
+
+def test_tables_have_the_values_of_the_arrays():
+    pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+    sim = abd.Simulation(falling(ICOSPHERE, position=(0, 0, 0.1005)), device=NAME)
+    force = sim.add_sensor("force", "contact_force", "stone")
+    reports = [sim.step() for _ in range(3)]
+    table = force.to_pandas()
+    assert list(table.columns) == ["x", "y", "z"] and table.index.name == "time"
+    np.testing.assert_array_equal(table.to_numpy(), force.values)
+    contacts = sim.contacts()
+    points = contacts.to_pandas()
+    assert len(points) == len(contacts) > 0
+    np.testing.assert_array_equal(points["point.z"], contacts.point[:, 2])
+    assert set(points["first"]) | set(points["second"]) == {"stone", "ground"}
+    series = reports[-1].to_pandas()
+    assert series["energy.kinetic"] == reports[-1].energy["kinetic"]
+    assert series["momentum.linear.z"] == reports[-1].momentum["linear"][2]
+
+
+def test_without_pandas_a_line_says_how_it_comes(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    sim = abd.Simulation(falling(ICOSPHERE), device="numpy")
+    row = sim.step().row()
+    assert row["step"] == 1 and {"energy.kinetic", "momentum.angular.z", "max_joint_residual.m"} <= row.keys()
+    with pytest.raises(MissingLibrary, match=r"pip install 'abd-solver\[pandas\]'"):
+        sim.contacts().to_pandas()

@@ -1,0 +1,165 @@
+"""Contact forces as a user reads them: they balance what they carry, on both bodies, live and from a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.io.trajectory import Trajectory
+from abd.views import UnknownName
+
+pytestmark = pytest.mark.device
+
+G = 9.81
+DEVICES = sorted({NAME, "numpy"})
+
+
+def scene(mu: float = 0.5, **solver) -> abd.Scene:
+    out = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7, **solver})
+    out.add_material("default", mu=mu)
+    out.add_body("floor", half_space={})
+    return out
+
+
+def steps(scene: abd.Scene, count: int, device: str = NAME) -> abd.Simulation:
+    sim = abd.Simulation(scene, device=device)
+    for _ in range(count):
+        sim.step()
+    return sim
+
+
+def stack() -> abd.Scene:
+    """Three boxes of 2 kg, one over the other and a little aside."""
+    out = scene()
+    for k in range(3):
+        out.add_body(f"box {k}", box=(0.2, 0.2, 0.2), position=(0.02 * (-1) ** k, 0.03 * k, 0.1002 + 0.2005 * k), mass=2.0)
+    return out
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("contact_set", ["minima", "ipc"])
+def test_a_stack_at_rest_is_carried(device, contact_set):
+    """Every box by its weight, without a torque, the floor by all; action is reaction."""
+    made = stack()
+    made.spec.solver.contact_set = contact_set
+    sim = steps(made, 100, device)
+    for k in range(3):
+        force, torque = sim.bodies[f"box {k}"].contact_wrench()
+        assert force == pytest.approx([0, 0, 2.0 * G], abs=2e-6 * G) and torque == pytest.approx([0, 0, 0], abs=1e-6)
+    assert sim.bodies["floor"].contact_force == pytest.approx([0, 0, -6.0 * G], abs=1e-5)
+    contacts = sim.contacts()
+    centers = np.array([sim.bodies[f"box {k}"].transform[:3, 3] for k in range(3)])
+    load = 2.0 * G * np.cross(centers, [0, 0, -1.0]).sum(axis=0)
+    assert sim.bodies["floor"].contact_wrench(about=(0, 0, 0))[1] == pytest.approx(load, abs=1e-4)
+    assert (contacts.gap > 0).all() and contacts.sticks.all() and (np.abs(contacts.normal[:, 2]) > 0.999).all()
+    upward = contacts.between(sim.bodies["box 1"].index, sim.bodies["box 0"].index)
+    assert len(upward) >= 3 and np.abs(upward.force.sum(axis=0)) == pytest.approx([0, 0, 4.0 * G], abs=1e-5)
+    assert sim.bodies["box 1"].touches == ("box 0", "box 2") and not len(sim.contacts("box 2", "floor"))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_patches_add_up(device):
+    """A pair's force and torque are those on the bodies, seen from the patch's center; friction acts across the gap."""
+    sim = steps(stack(), 60, device)
+    on = {name: np.zeros(6) for name in ("floor", "box 0", "box 1", "box 2")}
+    for patch in sim.contacts().patches():
+        assert patch.force == pytest.approx(patch.normal_force + patch.friction, abs=1e-12)
+        assert patch.sticks and patch.gap == pytest.approx(sim.contacts().gap[patch.points].min())
+        for name, sign in zip(patch.bodies, (1.0, -1.0), strict=True):
+            arm = patch.center - sim.bodies[name].transform[:3, 3]
+            on[name] += sign * np.concatenate([patch.force, patch.torque + np.cross(arm, patch.force)])
+    for name in ("box 0", "box 1", "box 2"):
+        assert on[name] == pytest.approx(np.concatenate(sim.bodies[name].contact_wrench()), abs=5e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("floor", ["half-space", "plate"])
+def test_what_slides_is_held_back_at_its_surface(device, floor):
+    """A ball and a box that slide: friction mu m g against the slip, with the lever arm r for the ball."""
+    made = scene(mu=0.3)
+    if floor == "plate":
+        made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
+        made.add_material("default", mu=0.3)
+        made.add_body("floor", box=(6, 6, 0.2), position=(0, 0, -0.1), kind="static")
+    made.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.1001), velocity=(2, 0, 0), mass=1.0)
+    made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 1, 0.1001), velocity=(0, 2, 0), mass=1.0)
+    sim = steps(made, 5, device)
+    force, torque = sim.bodies["ball"].contact_wrench()
+    assert force == pytest.approx([-0.3 * G, 0, G], abs=1e-3) and torque == pytest.approx([0, 0.03 * G, 0], abs=2e-4)
+    force, _ = sim.bodies["box"].contact_wrench()
+    assert force == pytest.approx([0, -0.3 * G, G], abs=1e-3)
+    point = sim.contacts("ball")[0]
+    assert not point.sticks and point.slip == pytest.approx([2 - 0.3 * G * 0.05 * 3.5, 0, 0], abs=0.1)
+    assert point.friction == pytest.approx([-0.3 * G, 0, 0], abs=1e-3) and point.normal_force == pytest.approx(G, abs=1e-3)
+    assert point.bodies[1] == "floor" and abs(point.point[2]) < 1e-3 and point.normal == pytest.approx([0, 0, 1])
+    assert sim.bodies["floor"].contact_wrench(about=sim.bodies["ball"].position)[0] == pytest.approx(
+        [0.3 * G, 0.3 * G, -2 * G], abs=2e-3
+    )
+    contacts = sim.contacts()
+    assert (np.linalg.norm(contacts.friction, axis=1) <= 0.3 * contacts.normal_force * (1 + 1e-6)).all()
+
+
+def test_starts_and_states_set_by_hand_have_normal_forces():
+    """Before a step the start is in balance; a body that is lifted touches nothing any more."""
+    made = scene()
+    made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=2.0)
+    sim = abd.Simulation(made, device=NAME)
+    assert sim.bodies["box"].contact_force[2] == pytest.approx(2.0 * G, rel=1e-6)
+    sim.step()
+    assert len(sim.contacts()) and not sim.contacts("box").friction.any()
+    sim.bodies["box"].position = (0, 0, 1)
+    assert not len(sim.contacts()) and sim.contacts().patches() == [] and not sim.bodies["box"].contact_force.any()
+    with pytest.raises(UnknownName):
+        sim.contacts("bax")
+
+
+def test_reading_contacts_changes_nothing():
+    """Nor in the start, where they are listed for the reading alone."""
+    read, left = (abd.Simulation(stack(), device=NAME) for _ in range(2))
+    for _ in range(10):
+        assert len(read.contacts())
+        read.step()
+        left.step()
+    np.testing.assert_array_equal(read.stepper.q, left.stepper.q)
+
+
+def test_a_gripper_feels_what_its_fingers_press():
+    """A box held by friction between two jaws: contact carries its weight, and a jaw's exact joint carries the rest."""
+    made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})
+    made.add_material("default", mu=0.8)
+    made.add_body("box", box=(0.1, 0.1, 0.1), mass=0.5)
+    for name, side in (("left", -1), ("right", 1)):
+        made.add_body(name, box=(0.02, 0.08, 0.08), position=(side * 0.0602, 0, 0), mass=0.2, force=(-side * 20.0, 0, 0))
+        made.add_joint("slider", f"rail {name}", "world", name, anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact")
+    sim = steps(made, 60)
+    assert sim.bodies["box"].contact_force == pytest.approx([0, 0, 0.5 * G], abs=1e-5)
+    for name, side in (("left", -1), ("right", 1)):
+        jaw = sim.bodies[name]
+        contact, _ = jaw.contact_wrench()
+        held, _ = sim.joints[f"rail {name}"].wrench(point="center")
+        assert contact[0] == pytest.approx(side * 20.0, abs=1e-4)
+        assert contact[1:] + held[1:] == pytest.approx([0, 0.2 * G], abs=1e-6 * 20.0)
+
+
+def test_sensors_and_files_hold_the_same(tmp_path):
+    made = stack()
+    made.spec.output.contacts = True
+    sim = abd.Simulation(made, device=NAME)
+    force = sim.add_sensor("force", "contact_force", "box 1")
+    below = sim.add_sensor("below", "contact_wrench", ("box 1", "box 0"))
+    count = sim.add_sensor("points", "touches", "box 2")
+    kept = [sim.contacts()]
+    sim.run(steps=6, record=tmp_path / "run", on_step=lambda _: kept.append(sim.contacts()))
+    assert force.values.shape == (7, 3) and below.columns[3:] == ("tx", "ty", "tz") and count.values[0] == [4.0]
+    assert force.values[-1] == pytest.approx(sim.bodies["box 1"].contact_force)
+    assert below.values[-1][2] > force.values[-1][2] > 0
+    with Trajectory(tmp_path / "run") as trajectory:
+        assert trajectory.has_contacts and len(trajectory) == 7
+        for frame, found in enumerate(kept):
+            stored = trajectory.contacts(frame)
+            for name in ("pair", "point", "normal", "gap", "force"):
+                np.testing.assert_array_equal(stored[name], getattr(found, name))
+        offset = trajectory._file["contacts/offset"][...]
+        assert offset[0] == 0 and np.diff(offset).tolist() == [len(one) for one in kept]

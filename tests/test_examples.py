@@ -1,0 +1,82 @@
+"""The examples of the documentation run, and show what they are for; small sizes, so that it takes seconds."""
+
+import importlib.util
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from tool import TOOLS
+
+EXAMPLES = sorted((TOOLS.parent / "docs" / "examples").glob("*.py"))
+
+
+def example(name: str) -> ModuleType:
+    """An example as a module."""
+    path = next(path for path in EXAMPLES if path.stem == name)
+    spec = importlib.util.spec_from_file_location(f"example_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_has_fewer_than_thirty_lines(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 30
+    assert max(map(len, lines)) <= 120
+
+
+def test_every_example_is_run_here():
+    text = (TOOLS.parent / "tests" / "test_examples.py").read_text(encoding="utf-8")
+    assert len(EXAMPLES) == 6
+    for path in EXAMPLES:
+        assert f'example("{path.stem}")' in text
+
+
+def test_dominoes_fall(capsys):
+    fallen = example("dominoes").main(count=2, duration=0.4)
+    assert len(fallen) == 2
+    assert "2 of 2 dominoes" in capsys.readouterr().out
+
+
+def test_the_arm_pushes(capsys):
+    sim = example("robot_arm").main(rows=2, duration=0.8)
+    force = sim.bodies["gripper"].contact_force
+    assert force[0] < -1.0, "the boxes push back"
+    assert "gripper" in capsys.readouterr().out
+    assert sim.bodies["box_0_0_0"].position[0] > 0.61
+
+
+def test_friction_follows_coulomb():
+    pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+    table = example("friction_sweep").main(coefficients=(0.1, 0.3), duration=0.3)
+    assert list(table.index) == [0.1, 0.3]
+    np.testing.assert_allclose(table["measured"], table["coulomb"], rtol=0.01)
+
+
+def test_meshes_come_from_memory(capsys):
+    pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+    sim = example("mesh_in_memory").main(count=2, duration=0.3)
+    assert sim.bodies["stone_0"].position[2] > 0.03, "in the bowl, not through it"
+    assert "point.x" in capsys.readouterr().out
+
+
+def test_a_picture_comes_from_the_trajectory(tmp_path):
+    picture = example("plot_from_trajectory").main(folder=str(tmp_path / "run"), duration=0.4)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_joint_of_ones_own():
+    sim = example("own_joint").main(steps=30)
+    x, y, z = sim.bodies["bead"].position
+    assert z >= (x**2 + y**2) / (2 * 0.5) - 1e-5, "a penalty gives way by micrometres"
+    assert sim.joints["bowl"].engagement == {"height": 1}
+
+
+def test_examples_need_nothing_that_is_hidden():
+    """They import what the documentation names, and touch no name with an underscore."""
+    for path in EXAMPLES:
+        words = path.read_text(encoding="utf-8").replace("__name__", "").replace("__main__", "")
+        assert "._" not in words and "abd.io" not in words, path.name
+    assert "abd" in sys.modules

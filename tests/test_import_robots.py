@@ -1,0 +1,395 @@
+"""What URDF and MJCF say, and what the scene says then: shapes, contacts, joints, drives, options, and the report."""
+
+import sys
+
+import numpy as np
+import pytest
+from robot_samples import mjcf, write_sample
+
+import abd
+from abd.cli import main
+from abd.errors import SceneError
+
+pytest.importorskip("mujoco")
+
+TETRAHEDRON = "v 0 0 0\nv 0.3 0 0\nv 0 0.3 0\nv 0 0 0.3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def load(text: str, folder, suffix: str = ".xml", **options) -> abd.Scene:
+    path = folder / f"robot{suffix}"
+    path.write_text(text)
+    return abd.load(path, **options)
+
+
+def falling(name: str, geoms: str, pos: str = "0 0 1") -> str:
+    return f'<body name="{name}" pos="{pos}"><freejoint/>{geoms}</body>'
+
+
+def told(scene: abd.Scene, *words: str) -> str:
+    """The one note that has these words."""
+    found = [note for note in scene.notes if all(word in note for word in words)]
+    assert len(found) == 1, scene.notes
+    return found[0]
+
+
+# shapes
+
+
+def test_shapes_whose_frame_is_the_links_stay_what_they_are(tmp_path):
+    (tmp_path / "wedge.obj").write_text(TETRAHEDRON)
+    shapes = {
+        "box": '<geom type="box" size="0.1 0.2 0.3"/>',
+        "ball": '<geom type="sphere" size="0.1" euler="10 20 30"/>',
+        "capsule": '<geom type="capsule" size="0.1 0.2"/>',
+        "cylinder": '<geom type="cylinder" size="0.1 0.2"/>',
+        "ellipsoid": '<geom type="ellipsoid" size="0.1 0.2 0.3"/>',
+        "mesh": '<geom type="mesh" mesh="wedge"/>',
+    }
+    bodies = "".join(falling(name, geom, f"{2 * k} 0 1") for k, (name, geom) in enumerate(shapes.items()))
+    scene = load(mjcf(bodies, '<asset><mesh file="wedge.obj" scale="2 2 2"/></asset>'), tmp_path)
+    assert scene.body("box").box == (0.2, 0.4, 0.6)
+    assert scene.body("ball").sphere.radius == 0.1 and scene.body("ball").quaternion is None
+    assert (scene.body("capsule").capsule.radius, scene.body("capsule").capsule.length) == (0.1, 0.4)
+    assert (scene.body("cylinder").cylinder.radius, scene.body("cylinder").cylinder.length) == (0.1, 0.4)
+    assert scene.body("ellipsoid").scale == (0.1, 0.2, 0.3)
+    assert scene.body("mesh").mesh == str(tmp_path / "wedge.obj") and scene.body("mesh").scale == (2.0, 2.0, 2.0)
+    model = scene.started()
+    np.testing.assert_allclose(model.bodies.mass[0], 1000 * 0.2 * 0.4 * 0.6)
+    np.testing.assert_allclose(model.bodies.volume[5], 8 * 0.3**3 / 6, rtol=1e-6)
+
+
+def test_moved_shapes_and_several_of_them_lie_where_they_are_in_the_link(tmp_path):
+    geoms = (
+        '<geom type="box" size="0.1 0.1 0.1" pos="1 0 0" euler="0 0 45"/><geom type="sphere" size="0.1" pos="0 0 2"/>'
+    )
+    rods = '<geom type="capsule" size="0.05" fromto="0 0 0 1 0 0"/><geom type="sphere" size="0.05" pos="1 1 1"/>'
+    scene = load(mjcf(falling("two", geoms) + falling("rods", rods, "9 0 1")), tmp_path)
+    model = scene.started()
+    vertices = np.array(scene.body("two").surface.vertices)
+    assert vertices[:, 2].max() == pytest.approx(2.1, abs=1e-9)
+    assert vertices[:8, 0].max() == pytest.approx(1 + 0.1 * np.sqrt(2), abs=1e-12)
+    assert model.meshes[0].closed
+    rods = scene.body("rods")
+    assert rods.radius == 0.05 and not rods.surface.triangles, "round shapes of one radius stay exact"
+    np.testing.assert_allclose(sorted(rods.surface.vertices), [(0, 0, 0), (1, 0, 0), (1, 1, 1)], atol=1e-12)
+
+
+def test_height_field(tmp_path):
+    text = mjcf(
+        '<geom type="hfield" hfield="hills" name="ground"/>' + falling("ball", '<geom size="0.1"/>', "0.5 0.5 8"),
+        '<asset><hfield name="hills" nrow="3" ncol="4" size="3 2 0.5 0.1" elevation="0 0 0 0  0 1 1 0  0 0 0 2"/></asset>',
+    )
+    scene = load(text, tmp_path)
+    ground = scene.started()
+    mesh = ground.meshes[ground.bodies.mesh[0]]
+    assert mesh.closed and scene.body("ground").kind == "static"
+    mujoco = pytest.importorskip("mujoco")
+    reference = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(reference)
+    mujoco.mj_forward(reference, data)
+    for x, y, z in mesh.vertices[:12]:
+        inside = np.array([0.999999 * x, 0.999999 * y, 5.0])
+        depth = mujoco.mj_ray(reference, data, inside, np.array([0.0, 0.0, -1.0]), None, 1, -1, np.zeros(1, np.int32))
+        assert z == pytest.approx(5.0 - depth, abs=1e-5)
+    assert sorted(mesh.vertices[:12, 2]) == pytest.approx([0] * 9 + [0.25, 0.25, 0.5])
+    assert mesh.vertices[:, 2].min() == -0.1
+    scene.body("ball").position = (0.5, 0.5, 0.45)
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(30):
+        simulation.step()
+    assert 0.25 < simulation.bodies["ball"].position[2] < 0.45, "the ball lies on the hill"
+
+
+def test_colors_of_geoms_and_materials(tmp_path):
+    text = mjcf(
+        falling("own", '<geom size="0.1" rgba="0.25 0.5 1 1"/>')
+        + falling("of_material", '<geom size="0.1" material="glass"/>', "1 0 1")
+        + falling("none", '<geom size="0.1"/>', "2 0 1"),
+        '<asset><material name="glass" rgba="0 1 0 0.5"/></asset>',
+    )
+    scene = load(text, tmp_path)
+    assert [scene.body(name).color for name in ("own", "of_material", "none")] == [(0.25, 0.5, 1), (0, 1, 0, 0.5), None]
+
+
+def test_what_is_for_pictures_touches_nothing(tmp_path):
+    text = mjcf(
+        '<geom type="plane" size="1 1 1"/>'
+        + falling("ghost", '<geom size="0.1" contype="0" conaffinity="0"/>', "0 0 0.2")
+        + falling("both", '<geom size="0.1"/><geom size="0.5" contype="0" conaffinity="0"/>', "2 0 0.2")
+    )
+    scene = load(text, tmp_path)
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(40):
+        simulation.step()
+    assert simulation.bodies["ghost"].position[2] < -0.3
+    assert scene.body("both").sphere.radius == 0.1
+    assert simulation.bodies["both"].position[2] == pytest.approx(0.1, abs=2e-3)
+
+
+# contacts
+
+
+def test_masks_friction_and_exclusions(tmp_path):
+    ball = '<geom size="0.1" contype="{}" conaffinity="{}" friction="{}" condim="{}"/>'
+    text = mjcf(
+        '<geom name="floor" type="plane" size="1 1 1" friction="0.5"/>'
+        + falling("a", ball.format(2, 4, 0.3, 1))
+        + falling("b", ball.format(4, 0, 0.3, 3), "1 0 1")
+        + falling("c", ball.format(1, 1, 0.9, 3), "2 0 1")
+        + falling("d", ball.format(1, 1, 0.9, 3), "3 0 1"),
+        '<contact><exclude body1="c" body2="d"/></contact>',
+    )
+    model = load(text, tmp_path).started()
+    index = {name: k for k, name in enumerate(model.bodies.names)}
+    meets, mu = model.materials.enabled, model.materials.mu
+    of = {name: model.bodies.material[k] for name, k in index.items()}
+    assert meets[of["a"], of["b"]] and not meets[of["a"], of["c"]] and not meets[of["a"], of["floor"]]
+    assert not meets[of["a"], of["a"]] and meets[of["c"], of["floor"]]
+    assert mu[of["c"], of["floor"]] == 0.9 and mu[of["a"], of["b"]] == 0.3
+    np.testing.assert_array_equal(model.filtered, [sorted((index["c"], index["d"]))])
+
+
+def test_a_link_does_not_meet_its_parent_and_does_what_is_fixed(tmp_path):
+    arm = '<body name="arm" pos="0 0 0.1"><joint axis="0 1 0"/><geom type="capsule" size="0.05" fromto="0 0 0 0 0 0.5"/></body>'
+    fixed = '<geom name="post" type="box" size="0.1 0.1 0.1"/>'
+    moving = falling("base", f'<geom type="box" size="0.1 0.1 0.1"/>{arm}')
+    assert load(mjcf(moving), tmp_path).started()
+    with pytest.raises(SceneError, match=r"arm.*intersects.*post|post.*intersects.*arm"):
+        load(mjcf(fixed + arm), tmp_path).started()
+    scene = load(mjcf(fixed + arm), tmp_path, allow_overlaps=True)
+    assert scene.spec.contact_filter[0].bodies == ["post", "arm"]
+    told(scene, "overlaps at the start", "'post' and 'arm'")
+
+
+# joints and what acts on them
+
+
+def test_limits_efforts_and_speeds_of_urdf(tmp_path):
+    scene = abd.load(write_sample("serial", tmp_path))
+    first = scene.joint("j1").coordinate["theta"]
+    assert scene.joint("j1").enforcement == "exact" and scene.joint("j1").parent == "world"
+    assert (first.range, first.effort_limit, first.velocity_limit, first.damping) == ((-2.0, 2.0), 30.0, 5.0, 0.3)
+    assert scene.joint("j2").coordinate["theta"].range is None
+    assert scene.joint("j3").type == "slider"
+    assert {body.name for body in scene.spec.body} == {"a", "b", "c", "finger1", "finger2"}
+    told(scene, "fixed to 'c'", "'tool', 'frame'")
+    mimic = scene.spec.coupling[0]
+    assert (mimic.coordinate, mimic.terms[0].coordinate, mimic.terms[0].factor) == ("f2.theta", "f1.theta", -0.5)
+    assert scene.body("c").mass == pytest.approx(1.2)
+
+
+def test_massless_links_join_the_next_joint(tmp_path):
+    scene = abd.load(write_sample("roving", tmp_path))
+    assert scene.joint("pan+tilt").type == "universal" and scene.joint("pan+tilt").parent == "cart"
+    assert scene.joint("plane").type == "planar"
+    assert all("flight" not in joint.name for joint in scene.spec.joint), "a floating joint constrains nothing"
+    told(scene, "links without mass", "'gimbal_ring'")
+
+
+def test_the_types_of_many_joints(tmp_path):
+    scene = abd.load(write_sample("many", tmp_path))
+    types = {joint.name: joint.type for joint in scene.spec.joint}
+    assert types == {
+        "u1+u2": "universal",
+        "g1+g2+g3": "gimbal",
+        "p1+p2+p3": "planar",
+        "x+y+z": "general",
+        "tx+ty": "general",
+        "c1+c2": "cylindrical",
+        "s1+s2": "slotted_hinge",
+    }
+    assert scene.joint("g1+g2+g3").coordinate["pitch"].range == pytest.approx((-np.pi / 3, np.pi / 3))
+
+
+def test_balls_have_ranges_rotors_and_friction(tmp_path):
+    ball = '<body name="{0}" pos="{1} 0 0"><joint name="{0}" type="ball" {2}/><geom size="0.1"/></body>'
+    text = mjcf(
+        ball.format("limited", 0, 'range="0 40" limited="true"')
+        + ball.format("heavy", 1, 'armature="0.3"')
+        + ball.format("rubbing", 2, 'frictionloss="0.2" damping="0.1"')
+    )
+    scene = load(text, tmp_path)
+    assert scene.joint("limited").max_rotation == pytest.approx((np.radians(40),) * 3)
+    own = scene.body("limited").inertia[0]
+    assert scene.body("heavy").inertia[0] == pytest.approx(own + 0.3)
+    rubbing = scene.joint("rubbing")
+    assert rubbing.type == "gimbal" and rubbing.coordinate["yaw"].friction == 0.2
+    told(scene, "ball joints rubbing are gimbals")
+
+
+def test_joints_at_an_end_of_their_range_start_inside(tmp_path):
+    text = mjcf(
+        '<body><joint name="j" axis="0 1 0" range="0 90" limited="true"/><geom size="0.1" pos="0.2 0 0"/></body>'
+    )
+    scene = load(text, tmp_path)
+    told(scene, "start inside", "'j' from 0 to 0.001")
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(20):
+        simulation.step()
+    assert 0 < simulation.joints["j"].coordinate("theta").value < np.pi / 2
+
+
+def test_drives_of_actuators(tmp_path):
+    scene = abd.load(write_sample("driven", tmp_path), keyframe="go")
+    drives = [scene.joint(f"j{k}").coordinate["theta"].drive for k in range(6)]
+    assert (drives[0].mode, drives[0].target) == ("force", pytest.approx(2.1))
+    assert (drives[1].mode, drives[1].stiffness, drives[1].damping) == ("pd", 80.0, pytest.approx(2.0))
+    assert drives[1].target == pytest.approx(0.2)
+    assert (drives[2].mode, drives[2].damping, drives[2].rate) == ("pd", 1.5, pytest.approx(-0.6))
+    assert drives[3].stiffness == 6 and drives[3].target == pytest.approx((4 * 0.3 + 0.5) / 6)
+    assert drives[4].stiffness == pytest.approx(45) and drives[4].target == pytest.approx(0.2 / 3)
+    assert drives[5].stiffness == 3 and drives[5].target == pytest.approx((2 * 0.5 - 3 * 0.4) / 3)
+    assert scene.joint("string_spring").type == "spring"
+
+
+def test_keyframes(tmp_path):
+    text = mjcf(
+        '<body><joint name="j" axis="0 1 0"/><geom size="0.1" pos="0 0 -0.5"/></body>',
+        '<keyframe><key name="up" qpos="2" qvel="3"/><key qpos="1"/></keyframe>',
+    )
+    told(load(text, tmp_path), "--keyframe", "up, 1")
+    for key, value, speed in (("up", 2.0, 3.0), ("1", 1.0, 0.0)):
+        coordinate = abd.Simulation(load(text, tmp_path, keyframe=key), device="cpu").joints["j"].coordinate("theta")
+        assert (coordinate.value, coordinate.speed) == (pytest.approx(value), pytest.approx(speed))
+
+
+# what is missing, wrong or not followed
+
+
+URDF_WITH_MESH = (
+    '<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="6"/>'
+    '<inertia ixx="{0}" iyy="0.2" izz="0.13" ixy="0" ixz="0" iyz="0"/></inertial><visual><geometry>'
+    '<mesh filename="package://bot/gone.dae"/></geometry></visual><collision><geometry>'
+    '<mesh filename="package://bot/meshes/arm.obj"/></geometry></collision></link>'
+    '<joint name="j" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>'
+)
+
+
+def test_missing_meshes_are_listed_with_the_paths_tried(tmp_path, monkeypatch):
+    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
+    with pytest.raises(SceneError) as error:
+        load(URDF_WITH_MESH.format(0.25), tmp_path, ".urdf")
+    assert len(error.value.problems) == 1
+    message = str(error.value)
+    assert "package://bot/meshes/arm.obj" in message and str(tmp_path / "bot" / "meshes" / "arm.obj") in message
+    assert "--missing-meshes boxes" in message and "gone.dae" not in message, (
+        "pictures of what has a shape are not needed"
+    )
+    scene = load(URDF_WITH_MESH.format(0.25), tmp_path, ".urdf", missing_meshes="boxes")
+    told(scene, "missing mesh", "arm.obj")
+    extents = np.array(scene.body("arm").box)
+    x, y, z = np.sort(np.sqrt(12 * 0.5 * (np.array([0.25 + 0.2, 0.25 + 0.13, 0.2 + 0.13]) - [0.13, 0.2, 0.25]) / 6))
+    np.testing.assert_allclose(np.sort(extents), [x, y, z], rtol=1e-6)
+
+
+def test_packages_are_found(tmp_path, monkeypatch):
+    for place in ("bot", "elsewhere/bot", "path/bot"):
+        (tmp_path / place / "meshes").mkdir(parents=True)
+    (tmp_path / "bot" / "urdf").mkdir()
+    (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)
+    assert (
+        load(URDF_WITH_MESH.format(0.25), tmp_path / "bot" / "urdf", ".urdf")
+        .body("arm")
+        .mesh.endswith("bot/meshes/arm.obj")
+    )
+    (tmp_path / "bot" / "meshes" / "arm.obj").rename(tmp_path / "elsewhere" / "bot" / "meshes" / "arm.obj")
+    (tmp_path / "x").mkdir()
+    scene = load(URDF_WITH_MESH.format(0.25), tmp_path / "x", ".urdf", assets=[tmp_path / "elsewhere"])
+    assert "elsewhere" in scene.body("arm").mesh
+    (tmp_path / "elsewhere" / "bot" / "meshes" / "arm.obj").rename(tmp_path / "path" / "bot" / "meshes" / "arm.obj")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "path"))
+    assert "path" in load(URDF_WITH_MESH.format(0.25), tmp_path / "x", ".urdf").body("arm").mesh
+
+
+def test_inertias_that_no_body_has(tmp_path):
+    (tmp_path / "bot" / "meshes").mkdir(parents=True)
+    (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)
+    scene = load(URDF_WITH_MESH.format(0.9), tmp_path, ".urdf")
+    told(scene, "'arm'", "no body has the principal inertias [0.13, 0.2, 0.9]", "nearest")
+    values = np.sort(np.array(scene.body("arm").inertia))
+    # S = diag(-0.285, 0.415, 0.485) with its negative entry at a millionth of the largest
+    np.testing.assert_allclose(values, np.sort([0.9, 0.485, 0.415]), rtol=1e-5)
+    assert scene.started()
+
+
+def test_the_report_names_what_is_not_followed(tmp_path):
+    text = mjcf(
+        '<camera name="c" pos="0 0 1"/><light pos="0 0 1"/>'
+        + falling("b", '<geom size="0.1" condim="6" margin="0.01"/><site name="s"/>')
+        + '<body name="w"><joint name="w"/><joint name="v" axis="0 1 0" pos="1 0 0"/><geom size="0.1"/></body>',
+        '<asset><texture name="t" type="2d" builtin="flat" width="4" height="4"/></asset>'
+        '<sensor><gyro site="s"/></sensor><actuator><motor site="s" name="jet"/><muscle joint="w" name="m" lengthrange="0 1"/>'
+        '</actuator><tendon><fixed name="t"><joint joint="w" coef="1"/></fixed></tendon>',
+        ' density="1.2" viscosity="0.1"',
+    ).replace('<fixed name="t">', '<fixed name="t" stiffness="3">')
+    scene = load(text, tmp_path)
+    told(scene, "not followed: 1 <camera>, 1 <light>, 1 <sensor>, 1 <texture>")
+    told(scene, "jet", "sites")
+    told(scene, "actuators are left out: m (")
+    told(scene, "carriers", "'w'")
+    told(scene, "torsional")
+    told(scene, "medium")
+    told(scene, "tendon 't'", "stiffness")
+
+
+def test_mocap_bodies_stand_still_and_hold(tmp_path):
+    text = mjcf(
+        '<body name="hand/left" mocap="true" pos="0 0 1"/>' + falling("held", '<geom size="0.1"/>'),
+        '<equality><weld body1="hand/left" body2="held"/></equality>',
+    )
+    scene = load(text, tmp_path)
+    told(scene, "mocap body 'hand_left' stands still")
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(5):
+        simulation.step()
+    np.testing.assert_allclose(simulation.bodies["held"].position, (0, 0, 1), atol=1e-9)
+
+
+def test_a_free_base(tmp_path):
+    text = mjcf('<body name="base"><geom type="box" size="0.1 0.1 0.1"/></body>')
+    assert load(text, tmp_path).body("base").kind == "static"
+    scene = load(text, tmp_path, free_base=True)
+    assert scene.body("base").kind == "dynamic"
+    told(scene, "'base' is free")
+
+
+# commands
+
+
+def test_commands_take_robots(tmp_path, capsys):
+    path = write_sample("serial", tmp_path)
+    assert main(["check", str(path)]) == 0
+    assert "note: fixed to 'c'" in capsys.readouterr().out
+    assert main(["run", str(path), "--steps", "2", "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
+    assert main(["convert", str(path), str(tmp_path / "out.toml"), "-o", "solver.dt=0.002"]) == 0
+    assert abd.load(tmp_path / "out.toml").solver.dt == 0.002
+    capsys.readouterr()
+    assert main(["convert", str(path), str(tmp_path / "out.toml")]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main(["convert", str(path), str(tmp_path / "out.json")]) == 2
+    assert main(["convert", str(path), str(tmp_path / "out.toml"), "--force"]) == 0
+
+
+def test_macros(tmp_path):
+    pytest.importorskip("xacrodoc")
+    inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    macro = f'<link name="${{n}}"><inertial><mass value="${{2 * l}}"/>{inertia}</inertial></link>'
+    text = (
+        '<robot name="m" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="l" value="0.5"/>'
+        f'<xacro:macro name="part" params="n">{macro}</xacro:macro><xacro:part n="a"/><xacro:part n="b"/>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    assert load(text, tmp_path, ".xacro").body("b").mass == 1.0
+    with pytest.raises(SceneError, match="'k' is not defined"):
+        load(text.replace("2 * l", "2 * k"), tmp_path, ".xacro")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "package", "install"),
+    [(".urdf", "mujoco", "[robots]"), (".xacro", "xacrodoc", "[robots]")],
+)
+def test_missing_packages_are_named_with_what_installs_them(suffix, package, install, tmp_path, monkeypatch, capsys):
+    path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["check", str(path)]) == 2
+    assert install in capsys.readouterr().err

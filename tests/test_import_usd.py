@@ -1,0 +1,561 @@
+"""USD stages with UsdPhysics: every joint, shape, unit and filter, what is reported, and what is refused."""
+
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import abd
+from abd.errors import SceneError
+
+pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt  # noqa: E402
+
+WORLD = "/World"
+
+
+class Maker:
+    """Writes a stage."""
+
+    def __init__(self, path, up="Z", metres=1.0, kilograms=1.0):
+        self.path, self.stage = path, Usd.Stage.CreateNew(str(path))
+        UsdGeom.SetStageUpAxis(self.stage, up)
+        UsdGeom.SetStageMetersPerUnit(self.stage, metres)
+        UsdPhysics.SetStageKilogramsPerUnit(self.stage, kilograms)
+        self.stage.SetDefaultPrim(UsdGeom.Xform.Define(self.stage, WORLD).GetPrim())
+
+    def scene(self, gravity=9.81, direction=(0, 0, -1)):
+        scene = UsdPhysics.Scene.Define(self.stage, f"{WORLD}/scene")
+        scene.CreateGravityDirectionAttr(Gf.Vec3f(*direction))
+        scene.CreateGravityMagnitudeAttr(gravity)
+        return scene.GetPrim()
+
+    def shape(
+        self, name, kind=UsdGeom.Cube, at=(0, 0, 0), turn=None, scale=None, body=True, parent=WORLD, **attributes
+    ):
+        shape = kind.Define(self.stage, f"{parent}/{name}")
+        for key, value in attributes.items():
+            getattr(shape, f"Create{key[0].upper()}{key[1:]}Attr")(value)
+        prim = shape.GetPrim()
+        self.place(prim, at, turn, scale)
+        UsdPhysics.CollisionAPI.Apply(prim)
+        if body:
+            UsdPhysics.RigidBodyAPI.Apply(prim)
+        return prim
+
+    def frame(self, name, at=(0, 0, 0), turn=None, scale=None, parent=WORLD):
+        """An Xform that is a rigid body."""
+        prim = UsdGeom.Xform.Define(self.stage, f"{parent}/{name}").GetPrim()
+        self.place(prim, at, turn, scale)
+        UsdPhysics.RigidBodyAPI.Apply(prim)
+        return prim
+
+    @staticmethod
+    def place(prim, at, turn=None, scale=None):
+        form = UsdGeom.Xformable(prim)
+        form.AddTranslateOp().Set(Gf.Vec3d(*at))
+        if turn is not None:
+            form.AddRotateXYZOp().Set(Gf.Vec3f(*turn))
+        if scale is not None:
+            form.AddScaleOp().Set(Gf.Vec3f(*scale))
+
+    def joint(self, name, kind, first=None, second=None, at0=(0, 0, 0), at1=(0, 0, 0), **attributes):
+        joint = kind.Define(self.stage, f"{WORLD}/{name}")
+        if first is not None:
+            joint.CreateBody0Rel().SetTargets([first.GetPath()])
+        if second is not None:
+            joint.CreateBody1Rel().SetTargets([second.GetPath()])
+        joint.CreateLocalPos0Attr(Gf.Vec3f(*at0))
+        joint.CreateLocalPos1Attr(Gf.Vec3f(*at1))
+        for key, value in attributes.items():
+            getattr(joint, f"Create{key[0].upper()}{key[1:]}Attr")(value)
+        return joint.GetPrim()
+
+    def load(self, **options):
+        self.stage.GetRootLayer().Save()
+        return abd.load(self.path, **options)
+
+
+@pytest.fixture
+def maker(tmp_path):
+    return Maker(tmp_path / "stage.usda")
+
+
+def corners(scene, name) -> np.ndarray:
+    """(v, 3) corners of a body in the world at the start."""
+    model = scene.compile()
+    body = list(model.bodies.names).index(name)
+    pose = model.user_transform(model.bodies.q)[body]
+    frame = model.bodies.body_frame[body]
+    vertices = (model.meshes[model.bodies.mesh[body]].vertices - frame[:3, 3]) @ frame[:3, :3]
+    return vertices @ pose[:3, :3].T + pose[:3, 3]
+
+
+# shapes, mass, units ------------------------------------------------------------------------------------------------
+
+
+def test_every_primitive_is_where_usd_has_it(maker):
+    turn, at = (20, -50, 110), (1.0, 2.0, 3.0)
+    extents = {
+        "box": (UsdGeom.Cube, {"size": 1.0}),
+        "ball": (UsdGeom.Sphere, {"radius": 0.4}),
+        "tube": (UsdGeom.Cylinder, {"radius": 0.2, "height": 1.0, "axis": "X"}),
+        "pill": (UsdGeom.Capsule, {"radius": 0.2, "height": 1.0, "axis": "Y"}),
+        "hat": (UsdGeom.Cone, {"radius": 0.3, "height": 1.0, "axis": "X"}),
+    }
+    for k, (name, (kind, attributes)) in enumerate(extents.items()):
+        maker.shape(name, kind, (at[0] + 5 * k, at[1], at[2]), turn, **attributes)
+    scene = maker.load()
+    cache = UsdGeom.BBoxCache(0.0, ["default"])
+    for name in ("box", "tube", "hat"):
+        found = corners(scene, name)
+        box = cache.ComputeRelativeBound(maker.stage.GetPrimAtPath(f"{WORLD}/{name}"), maker.stage.GetPseudoRoot())
+        # the box about the prim in its own axes, as a body has it
+        inverse = np.array(box.GetMatrix().GetInverse())
+        own = np.column_stack([found, np.ones(len(found))]) @ inverse
+        size = np.array(box.GetRange().GetSize())
+        np.testing.assert_allclose(np.ptp(own[:, :3], axis=0), size, rtol=6e-3, err_msg=name)
+        np.testing.assert_allclose(own[:, :3].min(axis=0), box.GetRange().GetMin(), atol=3e-3, err_msg=name)
+    assert scene.body("ball").sphere.radius == pytest.approx(0.4)
+    pill = scene.body("pill")
+    assert pill.radius == pytest.approx(0.2)
+    axis = np.diff(corners(scene, "pill"), axis=0)[0]
+    world = np.array(UsdGeom.XformCache().GetLocalToWorldTransform(maker.stage.GetPrimAtPath(f"{WORLD}/pill"))).T
+    np.testing.assert_allclose(np.abs(axis), np.abs(world[:3, 1]), atol=1e-6)
+
+
+def test_scales_of_parents_reach_shapes_frames_and_joints(maker):
+    root = UsdGeom.Xform.Define(maker.stage, f"{WORLD}/big").GetPrim()
+    maker.place(root, (1, 0, 0), (0, 0, 90), (2, 2, 2))
+    body = maker.frame("link", (0, 1, 0), parent=f"{WORLD}/big")
+    maker.shape("part", UsdGeom.Cube, (0.5, 0, 0), scale=(1, 2, 3), body=False, parent=str(body.GetPath()), size=1.0)
+    maker.joint("pivot", UsdPhysics.RevoluteJoint, None, body, (-1.0, 0, 0.5), (0, 0, 0.25), axis="Z")
+    scene = maker.load()
+    found = corners(scene, "link")
+    box = UsdGeom.BBoxCache(0.0, ["default"]).ComputeWorldBound(body).ComputeAlignedRange()
+    np.testing.assert_allclose(found.min(axis=0), box.GetMin(), atol=1e-6)
+    np.testing.assert_allclose(found.max(axis=0), box.GetMax(), atol=1e-6)
+    assert scene.joint("pivot").child_frame.position == pytest.approx((0, 0, 0.5))
+
+
+def test_centimetres_grams_and_y_up(tmp_path):
+    maker = Maker(tmp_path / "cm.usda", up="Y", metres=0.01, kilograms=0.001)
+    maker.scene(981.0, (0, -1, 0))
+    body = maker.shape("box", UsdGeom.Cube, (0, 100, 0), size=10.0)
+    mass = UsdPhysics.MassAPI.Apply(body)
+    mass.CreateMassAttr(500.0)
+    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(1e4, 1.2e4, 1.5e4))
+    mass.CreateCenterOfMassAttr(Gf.Vec3f(1, 0, 0))
+    UsdPhysics.RigidBodyAPI(body).CreateVelocityAttr(Gf.Vec3f(50, 0, 0))
+    UsdPhysics.RigidBodyAPI(body).CreateAngularVelocityAttr(Gf.Vec3f(0, 0, 90))
+    hinge = maker.joint(
+        "hinge", UsdPhysics.RevoluteJoint, None, body, (0, 100, 0), axis="Z", breakForce=1e5, breakTorque=1e7
+    )
+    drive = UsdPhysics.DriveAPI.Apply(hinge, "angular")
+    drive.CreateStiffnessAttr(2e6)
+    drive.CreateDampingAttr(1e5)
+    drive.CreateTargetPositionAttr(30.0)
+    drive.CreateMaxForceAttr(4e7)
+    scene = maker.load()
+    assert scene.gravity == pytest.approx((0, -9.81, 0))
+    box, joint = scene.body("box"), scene.joint("hinge")
+    assert box.position == pytest.approx((0, 1, 0)) and box.box == pytest.approx((0.1, 0.1, 0.1))
+    assert box.mass == pytest.approx(0.5) and box.center_of_mass == pytest.approx((0.01, 0, 0))
+    np.testing.assert_allclose(np.diag(box.inertia), [1e-3, 1.2e-3, 1.5e-3], rtol=1e-6)
+    assert box.velocity == pytest.approx((0.5, 0, 0)) and box.angular_velocity_deg == pytest.approx((0, 0, 90))
+    # 2e6 g cm^2/s^2 per degree are 0.2 N m per degree
+    assert joint.drive.stiffness == pytest.approx(0.2 * 180 / np.pi)
+    assert joint.drive.damping == pytest.approx(0.01 * 180 / np.pi)
+    assert joint.drive.target_deg == 30.0 and joint.drive.effort == pytest.approx(4.0)
+    assert joint.break_force == pytest.approx(1.0) and joint.break_torque == pytest.approx(1.0)
+
+
+def test_mass_comes_from_the_nearest_density(maker):
+    body = maker.frame("body")
+    first = maker.shape("first", UsdGeom.Cube, body=False, parent=str(body.GetPath()), size=1.0)
+    second = maker.shape("second", UsdGeom.Cube, (2, 0, 0), body=False, parent=str(body.GetPath()), size=1.0)
+    UsdPhysics.MassAPI.Apply(body).CreateDensityAttr(10.0)
+    UsdPhysics.MassAPI.Apply(first).CreateDensityAttr(30.0)
+    one = maker.load().compile().bodies
+    assert one.mass[0] == pytest.approx(40.0)
+    # parallel axes, 30 kg at 0 and 10 kg at 2, middle at 0.5
+    scene = abd.load(maker.path)
+    inertia = np.array(scene.body("body").inertia)
+    assert scene.body("body").center_of_mass == pytest.approx((0.5, 0, 0))
+    assert inertia[2, 2] == pytest.approx(40 / 6 + 30 * 0.25 + 10 * 2.25)
+    UsdPhysics.MassAPI.Apply(second).CreateMassAttr(5.0)
+    assert maker.load().compile().bodies.mass[0] == pytest.approx(35.0)
+
+
+def test_meshes_hulls_and_bounds(maker):
+    points = Vt.Vec3fArray([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+    faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
+    for k, how in enumerate(("none", "convexHull", "boundingCube", "boundingSphere", "convexDecomposition")):
+        keys = {"points": points, "faceVertexCounts": [4] * 6, "faceVertexIndices": faces}
+        prim = maker.shape(how, UsdGeom.Mesh, (0, 3 * k, 0), scale=(1, 2, 1), **keys)
+        UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr(how)
+    scene = maker.load()
+    masses = dict(zip(scene.compile().bodies.names, scene.compile().bodies.mass))
+    assert masses["none"] == masses["convexDecomposition"] == pytest.approx(2000.0)
+    assert masses["convexHull"] == pytest.approx(2000.0) and masses["boundingCube"] == pytest.approx(2000.0)
+    assert masses["boundingSphere"] == pytest.approx(1000 * 4 / 3 * np.pi * 1.5**1.5, rel=1e-6)
+    np.testing.assert_allclose(np.ptp(corners(scene, "none"), axis=0), [1, 2, 1], rtol=1e-6)
+    assert any("not its convexDecomposition" in note for note in scene.notes)
+
+
+def test_static_colliders_planes_and_kinematic_motion(maker):
+    maker.shape("floor", UsdGeom.Plane, (0, 0, 0.5), body=False, axis="Z")
+    maker.shape("wall", UsdGeom.Cube, (0, 2, 1), (0, 0, 30), (1, 0.1, 1), body=False, size=1.0)
+    mover = maker.shape("mover", UsdGeom.Cube, (0, 0, 0), size=0.2)
+    UsdPhysics.RigidBodyAPI(mover).CreateKinematicEnabledAttr(True)
+    maker.stage.SetTimeCodesPerSecond(10)
+    maker.stage.SetStartTimeCode(0)
+    maker.stage.SetEndTimeCode(20)
+    move = UsdGeom.Xformable(mover).GetOrderedXformOps()[0]
+    for code, x in ((0, 0.0), (20, 4.0)):
+        move.Set(Gf.Vec3d(x, 0, 3), code)
+    scene = maker.load()
+    floor = scene.body("floor").half_space
+    assert floor.normal == pytest.approx((0, 0, 1)) and floor.offset == pytest.approx(0.5)
+    assert scene.body("wall").kind == "static" and scene.output.duration == pytest.approx(2.0)
+    model = scene.compile()
+    motion = model.motions[list(model.bodies.names).index("mover")]
+    np.testing.assert_allclose(motion(1.0)[:3, 3], [2, 0, 3], atol=1e-12)
+
+
+def test_materials_and_colours(maker):
+    from pxr import UsdShade
+
+    material = UsdShade.Material.Define(maker.stage, f"{WORLD}/rubber")
+    api = UsdPhysics.MaterialAPI.Apply(material.GetPrim())
+    api.CreateDynamicFrictionAttr(0.7)
+    api.CreateStaticFrictionAttr(0.9)
+    api.CreateRestitutionAttr(0.3)
+    api.CreateDensityAttr(500.0)
+    prim = maker.shape("box", UsdGeom.Cube, size=1.0)
+    UsdGeom.Gprim(prim).CreateDisplayColorAttr([Gf.Vec3f(1.0, 0.2140411, 0.0)])
+    UsdShade.MaterialBindingAPI.Apply(prim).Bind(material, materialPurpose="physics")
+    scene = maker.load()
+    assert scene.body("box").material == "rubber" and scene.body("box").density == pytest.approx(500.0)
+    assert [(one.name, one.mu, one.restitution) for one in scene.spec.material] == [
+        ("rubber", pytest.approx(0.7), pytest.approx(0.3))
+    ]
+    assert scene.body("box").color == pytest.approx((1.0, 0.5, 0.0), abs=1e-5)
+    assert any("the dynamic friction 0.7 counts" in note for note in scene.notes)
+
+
+def test_instances_have_bodies_of_their_own(maker):
+    source = UsdGeom.Xform.Define(maker.stage, "/Part")
+    maker.shape("brick", UsdGeom.Cube, parent="/Part", body=True, size=0.1)
+    for k in range(3):
+        copy = UsdGeom.Xform.Define(maker.stage, f"{WORLD}/copy{k}")
+        copy.AddTranslateOp().Set(Gf.Vec3d(k, 0, 1))
+        copy.GetPrim().GetReferences().AddInternalReference(source.GetPath())
+        copy.GetPrim().SetInstanceable(True)
+    source.GetPrim().SetSpecifier(Sdf.SpecifierClass)
+    scene = maker.load()
+    assert [body.name for body in scene.spec.body] == ["brick", "copy1_brick", "copy2_brick"]
+    assert sorted(body.position[0] for body in scene.spec.body) == [0.0, 1.0, 2.0]
+
+
+# joints -------------------------------------------------------------------------------------------------------------
+
+
+def pair(maker):
+    """Two boxes that touch no one."""
+    return maker.shape("a", at=(0, 0, 1), size=0.2), maker.shape("b", at=(1, 0, 1), size=0.2)
+
+
+@pytest.mark.parametrize("axis", ["X", "Y", "Z"])
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_hinges_and_sliders_along_every_axis(maker, kind, axis):
+    a, b = pair(maker)
+    schema = UsdPhysics.RevoluteJoint if kind == "revolute" else UsdPhysics.PrismaticJoint
+    maker.joint("j", schema, a, b, (0.5, 0, 0), (-0.5, 0, 0), axis=axis, lowerLimit=-0.4, upperLimit=0.3)
+    scene = maker.load(overrides=["gravity=[0, 0, 0]"])
+    joint = scene.joint("j")
+    assert joint.type == ("hinge" if kind == "revolute" else "slider") and joint.parent == "a"
+    assert (joint.range_deg if kind == "revolute" else joint.range) == pytest.approx((-0.4, 0.3))
+    model = scene.compile()
+    found = (
+        model.user_transform(model.bodies.q)[0]
+        @ np.linalg.inv(model.bodies.body_frame[0])
+        @ model.joints[0].parent_frame
+    )
+    np.testing.assert_allclose(found[:3, 2], np.eye(3)["XYZ".index(axis)], atol=1e-12)
+    np.testing.assert_allclose(found[:3, 3], [0.5, 0, 1], atol=1e-7)
+
+
+def test_joint_to_the_world_on_either_side_is_the_same_motion(tmp_path):
+    """Body 1 is the world in one of the stages: the coordinate changes its sign, the motion does not."""
+    end = []
+    for swapped in (False, True):
+        maker = Maker(tmp_path / f"side{swapped}.usda")
+        maker.scene(0.0)
+        arm = maker.shape("arm", at=(0.5, 0, 0), size=0.2)
+        ends = [(None, (0, 0, 0)), (arm, (-0.5, 0, 0))]
+        (first, at0), (second, at1) = ends[::-1] if swapped else ends
+        sign = -1.0 if swapped else 1.0
+        limits = sorted([sign * -10.0, sign * 70.0])
+        joint = maker.joint("j", UsdPhysics.RevoluteJoint, first, second, at0, at1, axis="Y", lowerLimit=limits[0],
+                            upperLimit=limits[1])  # fmt: skip
+        drive = UsdPhysics.DriveAPI.Apply(joint, "angular")
+        drive.CreateStiffnessAttr(2.0)
+        drive.CreateDampingAttr(0.5)
+        drive.CreateTargetPositionAttr(sign * 40.0)
+        scene = maker.load()
+        assert scene.joint("j").range_deg == pytest.approx((-10, 70)) and scene.joint("j").drive.target_deg == 40.0
+        sim = abd.Simulation(scene, device="cpu")
+        for _ in range(15):
+            sim.step()
+        end.append(sim.bodies["arm"].transform)
+    np.testing.assert_allclose(end[0], end[1], atol=1e-9)
+    assert end[0][2, 3] < -0.005, "turned by the drive about +y"
+
+
+def test_ball_with_a_cone_fixed_rod_and_rope(maker):
+    a, b = pair(maker)
+    c, d, e = (maker.shape(name, at=(2 + k, 0, 1), size=0.2) for k, name in enumerate("cde"))
+    maker.joint("ball", UsdPhysics.SphericalJoint, a, b, (0.5, 0, 0), (-0.5, 0, 0), axis="X", coneAngle0Limit=30.0,
+                coneAngle1Limit=45.0)  # fmt: skip
+    maker.joint("weld", UsdPhysics.FixedJoint, b, c, (0.5, 0, 0), (-0.5, 0, 0), collisionEnabled=True)
+    maker.joint("rod", UsdPhysics.DistanceJoint, c, d, minDistance=1.0, maxDistance=1.0)
+    maker.joint("rope", UsdPhysics.DistanceJoint, d, e, minDistance=-1.0, maxDistance=1.5)
+    scene = maker.load()
+    types = {joint.name: joint.type for joint in scene.spec.joint}
+    assert types == {"ball": "spherical", "weld": "fixed", "rod": "distance", "rope": "rope"}
+    assert scene.joint("ball").max_tilt_deg == 30.0 and scene.joint("weld").collide
+    assert scene.joint("rod").distance == 1.0 and scene.joint("rope").distance == 1.5
+    assert any("round here, of 30" in note for note in scene.notes)
+    sim = abd.Simulation(scene, device="cpu")
+    for _ in range(5):
+        report = sim.step()
+    assert max(report.max_joint_residual) < 1e-6
+
+
+def test_d6_limits_say_what_is_held_and_what_is_free(maker):
+    a, b = pair(maker)
+    joint = maker.joint("six", UsdPhysics.Joint, a, b, (0.5, 0, 0), (-0.5, 0, 0))
+    for name in ("transY", "transZ", "rotX", "rotY", "rotZ"):
+        limit = UsdPhysics.LimitAPI.Apply(joint, name)
+        low, high = (-20.0, 50.0) if name == "rotZ" else (1.0, -1.0)
+        limit.CreateLowAttr(low)
+        limit.CreateHighAttr(high)
+    drive = UsdPhysics.DriveAPI.Apply(joint, "transX")
+    drive.CreateDampingAttr(3.0)
+    drive.CreateTargetVelocityAttr(0.25)
+    weld = maker.joint("weld", UsdPhysics.Joint, b, maker.shape("c", at=(2, 0, 1), size=0.2), (0.5, 0, 0), (-0.5, 0, 0))
+    for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+        UsdPhysics.LimitAPI.Apply(weld, name).CreateLowAttr(1.0)
+        UsdPhysics.LimitAPI(weld, name).CreateHighAttr(-1.0)
+    scene = maker.load()
+    six = scene.joint("six")
+    assert six.type == "general" and set(six.constrained) == {"y", "z", "rx", "ry"}
+    assert six.coordinate["rz"].range_deg == (-20.0, 50.0)
+    assert six.coordinate["x"].drive.mode == "velocity" and six.coordinate["x"].drive.target == pytest.approx(0.25)
+    assert scene.joint("weld").type == "fixed"
+    sim = abd.Simulation(scene, device="cpu")
+    for _ in range(3):
+        sim.step()
+
+
+def test_newtons_attributes_are_followed(maker):
+    scene = maker.scene()
+    scene.CreateAttribute("newton:timeStepsPerSecond", Sdf.ValueTypeNames.Int).Set(200)
+    a, b = pair(maker)
+    c = maker.shape("c", at=(2, 0, 1), size=0.2)
+    first = maker.joint("first", UsdPhysics.RevoluteJoint, a, b, (0.5, 0, 0), (-0.5, 0, 0), axis="Y")
+    second = maker.joint("second", UsdPhysics.PrismaticJoint, b, c, (0.5, 0, 0), (-0.5, 0, 0), axis="X")
+    number = Sdf.ValueTypeNames.Float
+    for name, value in (("armature", 0.02), ("friction", 0.5), ("velocityLimit", 90.0)):
+        first.CreateAttribute(f"newton:{name}", number).Set(value)
+    second.CreateRelationship("newton:mimicJoint").SetTargets([first.GetPath()])
+    second.CreateAttribute("newton:mimicCoef1", number).Set(0.01)
+    second.CreateAttribute("newton:contactMystery", number).Set(1.0)
+    scene = maker.load()
+    theta = scene.joint("first").coordinate["theta"]
+    assert (theta.armature, theta.friction) == (pytest.approx(0.02), 0.5) and theta.velocity_limit_deg == 90.0
+    assert scene.solver.dt == pytest.approx(1 / 200)
+    coupling = scene.spec.coupling[0]
+    assert coupling.coordinate == "second.z"
+    assert coupling.terms[0].polynomial == pytest.approx((0.0, 0.01 * 180 / np.pi))
+    assert "attribute newton:contactMystery is left out (1 times)" in scene.notes
+    scene.compile()
+
+
+# filters ------------------------------------------------------------------------------------------------------------
+
+
+def test_groups_and_filtered_pairs(maker):
+    prims = {name: maker.shape(name, at=(k, 0, 1), size=0.2) for k, name in enumerate("abcd")}
+    for name, members in (("first", "ab"), ("second", "c")):
+        group = UsdPhysics.CollisionGroup.Define(maker.stage, f"{WORLD}/{name}")
+        group.GetCollidersCollectionAPI().CreateIncludesRel().SetTargets([prims[one].GetPath() for one in members])
+    UsdPhysics.CollisionGroup(maker.stage.GetPrimAtPath(f"{WORLD}/first")).CreateFilteredGroupsRel().SetTargets(
+        [f"{WORLD}/second"]
+    )
+    UsdPhysics.FilteredPairsAPI.Apply(prims["d"]).CreateFilteredPairsRel().SetTargets([prims["a"].GetPath()])
+    scene = maker.load()
+    assert sorted(tuple(one.bodies) for one in scene.spec.contact_filter) == [("a", "c"), ("a", "d"), ("b", "c")]
+
+
+# round trips and reports --------------------------------------------------------------------------------------------
+
+
+def pendulum(path):
+    maker = Maker(path)
+    maker.scene()
+    maker.shape("floor", UsdGeom.Plane, body=False, axis="Z")
+    a, b = (
+        maker.shape("a", at=(0.3, 0, 1), size=0.2),
+        maker.shape("b", UsdGeom.Capsule, (0.9, 0, 1), radius=0.05, height=0.3),
+    )
+    maker.joint("top", UsdPhysics.RevoluteJoint, None, a, (0, 0, 1), (-0.3, 0, 0), axis="Y")
+    maker.joint("mid", UsdPhysics.SphericalJoint, a, b, (0.3, 0, 0), (-0.3, 0, 0))
+    maker.stage.GetRootLayer().Save()
+    return maker
+
+
+def test_converted_scene_runs_to_the_same_bits(tmp_path):
+    maker = pendulum(tmp_path / "pendulum.usda")
+    usd = abd.load(maker.path)
+    usd.save(tmp_path / "pendulum.toml")
+    native = abd.load(tmp_path / "pendulum.toml")
+    assert native == usd
+    ends = []
+    for scene in (usd, native):
+        sim = abd.Simulation(scene, device="cpu")
+        for _ in range(10):
+            sim.step()
+        ends.append(sim.stepper.q.copy())
+    assert (ends[0] == ends[1]).all()
+
+
+@pytest.mark.parametrize("suffix", [".usd", ".usdc", ".usdz"])
+def test_every_kind_of_file(tmp_path, suffix):
+    from pxr import UsdUtils
+
+    maker = pendulum(tmp_path / "one.usda")
+    other = tmp_path / f"two{suffix}"
+    if suffix == ".usdz":
+        assert UsdUtils.CreateNewUsdzPackage(str(maker.path), str(other))
+    else:
+        maker.stage.GetRootLayer().Export(str(other))
+    scene = abd.load(other)
+    scene.name = "one"
+    assert scene == abd.load(maker.path)
+
+
+def test_what_is_not_supported_is_told_once(maker):
+    prim = maker.shape("box", size=0.2)
+    prim.AddAppliedSchema("PhysxRigidBodyAPI")
+    prim.CreateAttribute("physxRigidBody:solverPositionIterationCount", Sdf.ValueTypeNames.Int).Set(8)
+    UsdPhysics.RigidBodyAPI(prim).CreateStartsAsleepAttr(True)
+    off = maker.shape("ghost", at=(3, 0, 0), body=False)
+    UsdPhysics.CollisionAPI(off).CreateCollisionEnabledAttr(False)
+    loose = maker.joint("loose", UsdPhysics.RevoluteJoint, None, prim, axis="Z")
+    UsdPhysics.Joint(loose).CreateJointEnabledAttr(False)
+    UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
+    notes = " | ".join(maker.load().notes)
+    for told in ("schema PhysxRigidBodyAPI is left out", "starts asleep", "collider /World/ghost is switched off",
+                 "joint /World/loose is switched off", "point instancer", "IterationCount is left out"):  # fmt: skip
+        assert told in notes
+
+
+# malformed ----------------------------------------------------------------------------------------------------------
+
+
+def refused(path, **options) -> str:
+    with pytest.raises(SceneError) as caught:
+        abd.load(path, **options)
+    assert caught.value.exit_status == 2
+    return str(caught.value)
+
+
+def test_files_that_are_no_stages(tmp_path):
+    contents = {
+        "truncated.usda": b'#usda 1.0\ndef Xform "World" {',
+        "empty.usd": b"",
+        "noise.usdc": bytes(range(256)) * 20,
+        "cut.usdc": None,
+        "no.usdz": b"PK\x03\x04 and nothing more",
+    }
+    maker = pendulum(tmp_path / "whole.usda")
+    maker.stage.GetRootLayer().Export(str(tmp_path / "whole.usdc"))
+    for name, content in contents.items():
+        data = content if content is not None else (tmp_path / "whole.usdc").read_bytes()[:1500]
+        (tmp_path / name).write_bytes(data)
+        assert name in refused(tmp_path / name)
+
+
+def test_command_line_says_one_thing_and_ends_with_2(tmp_path):
+    (tmp_path / "broken.usda").write_text("#usda 1.0\ndef Xform {{{")
+    done = subprocess.run([sys.executable, "-m", "abd.cli", "check", str(tmp_path / "broken.usda")],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 2 and done.stderr.endswith("1 problem\n") and "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_packages_that_promise_more_than_they_hold(tmp_path):
+    """USD's packages are stored, not compressed: one that is compressed is refused before anything is unpacked."""
+    with zipfile.ZipFile(tmp_path / "bomb.usdz", "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("inner.usda", "#usda 1.0\n" + " " * 50_000_000)
+    assert (tmp_path / "bomb.usdz").stat().st_size < 200_000
+    assert "bomb.usdz" in refused(tmp_path / "bomb.usdz")
+
+
+def test_references_that_are_missing_lead_elsewhere_or_round(tmp_path):
+    (tmp_path / "a").mkdir()
+    pendulum(tmp_path / "other.usda")
+    maker = Maker(tmp_path / "a" / "stage.usda")
+    maker.stage.DefinePrim("/World/x").GetReferences().AddReference("../other.usda")
+    maker.stage.GetRootLayer().Save()
+    assert "outside of its folder" in refused(maker.path)
+    assert len(abd.load(maker.path, assets=[tmp_path]).spec.body) == 3
+    (tmp_path / "b").mkdir()
+    gone = Maker(tmp_path / "b" / "gone.usda")
+    gone.shape("box", size=0.2)
+    gone.stage.DefinePrim("/World/x").GetReferences().AddReference("nowhere.usda")
+    gone.stage.GetRootLayer().Save()
+    assert "nowhere.usda" in refused(gone.path)
+    left = abd.load(gone.path, missing_meshes="boxes")
+    assert any("nowhere.usda" in note for note in left.notes) and len(left.spec.body) == 1
+    cycle = Maker(tmp_path / "b" / "cycle.usda")
+    cycle.stage.DefinePrim("/World/x").GetReferences().AddInternalReference("/World")
+    cycle.stage.GetRootLayer().Save()
+    assert "cycle" in refused(cycle.path).lower()
+
+
+def test_values_that_no_body_can_have(tmp_path):
+    def broken(name, change):
+        maker = Maker(tmp_path / f"{name}.usda")
+        change(maker, maker.shape("box", size=0.2))
+        maker.stage.GetRootLayer().Save()
+        return refused(maker.path)
+
+    def with_mass(maker, prim, **attributes):
+        api = UsdPhysics.MassAPI.Apply(prim)
+        for key, value in attributes.items():
+            getattr(api, f"Create{key[0].upper()}{key[1:]}Attr")(value)
+
+    assert "not finite" in broken("nan", lambda m, p: with_mass(m, p, mass=float("nan")))
+    inertia = Gf.Vec3f(1.0, 1.0, 9.0)
+    told = broken("inertia", lambda m, p: with_mass(m, p, mass=1.0, diagonalInertia=inertia))
+    assert "the nearest that a body can have" in told
+    assert "positive" in broken("flat", lambda m, p: UsdGeom.Cube(p).GetSizeAttr().Set(0.0))
+    assert "mirrors" in broken("mirror", lambda m, p: UsdGeom.Xformable(p).AddScaleOp().Set(Gf.Vec3f(-1, 1, 1)))
+
+    def bad_mesh(maker, prim):
+        maker.shape(
+            "mesh", UsdGeom.Mesh, points=Vt.Vec3fArray([(0, 0, 0)]), faceVertexCounts=[3], faceVertexIndices=[0, 1, 7]
+        )
+
+    assert "do not fit its points" in broken("mesh", bad_mesh)
+
+    def bad_joint(maker, prim):
+        maker.joint("j", UsdPhysics.RevoluteJoint, prim, prim, axis="Z")
+
+    assert "to itself" in broken("joint", bad_joint)
+    assert "no collider with a volume" in broken("bare", lambda m, p: m.frame("bare", (5, 0, 0)))

@@ -1,0 +1,101 @@
+"""The contact set of local minima: kernels against the definition, the definition against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from contact_models import ARRANGEMENTS, as_model
+from contact_on_device import Kernels, clear_of_the_plane
+from on_device import assert_close
+from test_contact_kernels import assembled, heavy, law
+
+from abd.contact.candidates import contacts, find_candidates
+from abd.contact.minima import Minima, find_minima
+from abd.contact.pairs import body_pairs
+from abd.contact.path import standing
+from abd.contact.surfaces import Surfaces
+from abd.contact.topology import Topology
+from abd.model import Model
+from abd.potentials import contact
+
+EPS = 1e-5
+
+
+def local(model: Model) -> Model:
+    """The model with contact at local minima; only meshes without loose parts are closed."""
+    meshes = [replace(mesh, closed=len(mesh.codim_edges) + len(mesh.points) == 0) for mesh in model.meshes]
+    return replace(model, meshes=meshes, settings=replace(model.settings, contact_set="minima"))
+
+
+SCENES = {name: local(as_model(arrangement)) for name, arrangement in ARRANGEMENTS.items()}
+SCENES |= {f"crowd {seed}": local(clear_of_the_plane(seed)) for seed in range(3)}
+SCENES |= {"crowd with separation": local(clear_of_the_plane(4, minimum_separation=0.005))}
+
+
+def parts_of(model: Model, found=None) -> tuple[Minima, contact.Contacts]:
+    """The parts of candidates, by default of all that come near."""
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    if found is None:
+        found = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 2.0 * model.settings.d_hat)
+    listed = contacts(model, surfaces, pairs, found)
+    return find_minima(surfaces, Topology.of(model, surfaces), pairs, found, listed), listed
+
+
+def on_bodies(n: int, parts: contact.Contacts, gradient: np.ndarray) -> np.ndarray:
+    """(n, 12) gradients of bodies from those (k, 12) of the parts' points."""
+    points = np.concatenate([np.ones((len(parts), 4, 1)), parts.rest], axis=2)
+    total = np.zeros((n, 3, 4))
+    np.add.at(total, parts.owners, np.einsum("mki,mkj->mkij", gradient.reshape(-1, 4, 3), points))
+    return np.concatenate([total[:, :, 0], total[:, :, 1:].reshape(n, 9)], axis=1)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_gradient_is_that_of_the_energy(name):
+    model = SCENES[name]
+    parts, listed = parts_of(model)
+    parameters, rng = law(model), np.random.default_rng(0)
+    scale = np.abs(Surfaces.of(model).vertices).max()
+    q = model.bodies.q + 1e-4 / scale * rng.normal(size=model.bodies.q.shape)
+    q[:, 3:] = model.bodies.q[:, 3:] if scale > 10.0 else q[:, 3:]
+    weights, x = parts.weights(q, parameters), parts.contacts.positions(q)
+    gradient = on_bodies(len(q), parts.contacts, contact.gradient(x, parts.contacts, parameters, weights))
+    elements = contact.contact_elements(x, parts.contacts, parameters, weights=weights)
+    assert_close(assembled(len(q), parts.contacts, elements)[0], gradient)
+    before = parts.energy(q, parameters, len(listed))
+    step, size = 1e-8, np.abs(gradient).max()
+    assert size > 0.0
+    for body in range(len(q)):
+        for k in range(12):
+            move = np.zeros_like(q)
+            move[body, k] = step
+            ends = [parts.energy(q + sign * move, parameters, len(listed)) for sign in (1, -1)]
+            sound = np.isfinite(before)
+            slope = (ends[0][sound].sum() - ends[1][sound].sum()) / (2 * step)
+            assert gradient[body, k] == pytest.approx(slope, rel=2e-5, abs=5e-6 * size), (body, k)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("one_by_one", [False, True], ids=["by runs", "one by one"])
+@pytest.mark.parametrize("name", SCENES)
+def test_kernels_equal_the_definition(name, one_by_one):
+    model, q = heavy(SCENES[name]), SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
+    parts, listed = parts_of(model, kernels.candidates())
+    energy, gap = kernels.energies(q)
+    expected = parts.energy(q, law(model), len(listed))
+    inside = np.isfinite(expected)
+    assert np.count_nonzero(expected[inside]) > 0
+    total = np.zeros(2)
+    for k, values in enumerate((energy, expected)):
+        # where features tie, one candidate or another may carry them
+        total[k] = values[inside].sum()
+    assert total[0] == pytest.approx(total[1], rel=1e-9)
+    assert (energy[~inside] >= 1e300).all() and (gap[~inside] <= 0.0).all()
+    weights, x = parts.weights(q, law(model)), parts.contacts.positions(q)
+    definition = assembled(
+        len(q), parts.contacts, contact.contact_elements(x, parts.contacts, law(model), weights=weights)
+    )
+    for value, reference in zip(kernels.linearized(q), definition, strict=True):
+        assert_close(value, reference)

@@ -1,0 +1,76 @@
+"""A simulation's mechanism for control, against closed forms and against the simulation itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+from scipy.linalg import expm
+
+import abd
+
+pytestmark = pytest.mark.device
+
+G, L, H = 9.81, 0.5, 1e-3
+
+
+def double_pendulum(h: float = H) -> abd.Scene:
+    """Two bars that hang from the world, and swing about y."""
+    scene = abd.Scene(solver={"dt": h, "tolerance": 1e-9})
+    for k in range(2):
+        scene.add_body(f"bar {k}", box=(0.05, 0.05, L), mass=1.0, position=(0, 0, -(k + 0.5) * L))
+        parent = f"bar {k - 1}" if k else "world"
+        scene.add_hinge(f"pin {k}", parent, f"bar {k}", anchor=(0, 0, -k * L), axis=(0, 1, 0), enforcement="exact")
+    return scene
+
+
+def test_matrices_are_those_of_the_textbook():
+    """Of the hanging double pendulum, in relative angles."""
+    sim = abd.Simulation(double_pendulum(), device=NAME)
+    arm = sim.reduced()
+    assert arm.names == ("pin 0.theta", "pin 1.theta") and arm.loops == ()
+    I = (0.05**2 + L**2) / 12.0
+    second = I + L**2 / 4
+    expected = [[second + I + (1.5 * L) ** 2, I + 0.75 * L**2], [I + 0.75 * L**2, second]]
+    assert arm.mass_matrix() == pytest.approx(np.array(expected), rel=1e-9)
+    assert arm.bias() == pytest.approx([0, 0], abs=1e-9) == arm.gravity_forces()
+    tip = arm.jacobian("bar 1", point=(0, 0, -L / 2))
+    assert np.abs(tip[0]) == pytest.approx([2 * L, L]) and np.abs(tip[4]) == pytest.approx([1, 1])
+    tau = arm.inverse_dynamics([1.0, -2.0])
+    assert arm.forward_dynamics(tau) == pytest.approx([1.0, -2.0])
+    with pytest.raises(ValueError, match="2 finite numbers"):
+        arm.inverse_dynamics([1.0])
+
+
+def test_the_matrices_follow_the_state():
+    """Swinging, the next step accelerates as forward dynamics say."""
+    sim = abd.Simulation(double_pendulum(), device=NAME)
+    sim.joints["pin 0"].set_coordinate("theta", 0.7)
+    sim.run(steps=50)
+    arm = sim.reduced()
+    before, predicted = arm.v, arm.forward_dynamics()
+    sim.step()
+    assert (sim.reduced().v - before) / H == pytest.approx(predicted, rel=2e-2)
+    assert np.abs(predicted).max() > 1.0
+
+
+def test_a_linearised_step_is_the_matrix_exponential():
+    """About the hanging rest, to second order in h; efforts change the velocities by h M^-1; nothing moves by asking."""
+    sim = abd.Simulation(double_pendulum(), device=NAME)
+    q = sim.stepper.q.copy()
+    arm = sim.reduced()
+    A, B = arm.linearize()
+    M = arm.mass_matrix()
+    K = np.zeros((2, 2))
+    for k, unit in enumerate(np.eye(2)):
+        ends = [arm.mechanism.gravity_term(arm.q + sign * 1e-6 * unit) for sign in (1, -1)]
+        K[:, k] = (ends[0] - ends[1]) / 2e-6
+    rate = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, K), np.zeros((2, 2))]])
+    exact = expm(rate * H)
+    assert pytest.approx(exact, abs=3e-4 * np.abs(exact - np.eye(4)).max() + 2e-5) == A
+    assert B[2:] == pytest.approx(H * np.linalg.inv(M), rel=2e-3)
+    np.testing.assert_array_equal(sim.stepper.q, q)
+    _, one = arm.linearize(inputs=["pin 1.theta"])
+    assert one == pytest.approx(B[:, 1:], abs=1e-9)
+    with pytest.raises(ValueError, match="no coordinate 'pin 2"):
+        arm.linearize(inputs=["pin 2.theta"])

@@ -1,0 +1,348 @@
+"""Pictures and films: what is there is shown, where it is."""
+
+import os
+from dataclasses import replace
+
+import exported_run
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+from scipy.spatial import Delaunay as Triangulation
+
+import abd
+from abd.cli import main
+from abd.errors import SceneError
+from abd.io.trajectory import Trajectory
+from abd.pictures.camera import Camera, View
+from abd.pictures.cast import Cast, Contacts, Moment, Recorded, of_model
+from abd.pictures.films import Film, Studio, frames_of
+from abd.pictures.rasterizer import Rasterizer
+from abd.pictures.shapes import corner_normals
+from abd.pictures.symbols import Symbols, symbols
+
+SIZE = (160, 90)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return exported_run.make(tmp_path_factory.mktemp("render"))
+
+
+def staged(*bodies: dict, joints=(), **camera) -> tuple[Cast, Moment]:
+    """The cast of a scene of a few bodies, and its start."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    for k, keys in enumerate(bodies):
+        scene.add_body(keys.pop("name", f"body{k}"), **keys)
+    for kind, name, parent, child, keys in joints:
+        scene.add_joint(kind, name, parent, child, **keys)
+    return of_model(scene.compile())
+
+
+def taken(cast: Cast, moment: Moment, size=SIZE, **view) -> tuple[np.ndarray, Rasterizer]:
+    """Pixels (h, w, 3) and who drew them."""
+    rasterizer = Rasterizer(cast, Camera(View(**view), cast, [moment], size))
+    return rasterizer.picture(moment).astype(int), rasterizer
+
+
+def items(rasterizer: Rasterizer) -> np.ndarray:
+    """(2 h, 2 w) number of the item that every sample shows."""
+    return rasterizer._item.numpy()
+
+
+def polygon_mask(points: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Samples of a picture within the hull of points (k, 2) in pixels."""
+    rows, columns = (np.indices(shape) + 0.5) / 2.0
+    hull = Triangulation(points[ConvexHull(points).vertices])
+    return hull.find_simplex(np.stack([columns, rows], axis=-1)) >= 0
+
+
+def test_box_is_in_the_middle_above_its_shadow():
+    cast, moment = staged(
+        {"name": "ground", "half_space": {}}, {"box": (1, 1, 1), "position": (0, 0, 1), "color": (0, 0.6, 0)}
+    )
+    pixels, _ = taken(cast, moment, elevation=10.0, zoom=0.4)
+    box = pixels[..., 1] > pixels[..., 0] + 25
+    rows, columns = np.nonzero(box)
+    assert abs(columns.mean() - 79.5) < 1.5 and abs(rows.mean() - 44.5) < 3.0
+    assert 0.4 * 90 * 0.5 < np.ptp(rows) < 0.4 * 90 * 1.1
+    shadow = ~box & (pixels.max(axis=2) < 185)
+    assert shadow.sum() > 40
+    assert np.nonzero(shadow)[0].mean() > rows.mean(), "below the box"
+    assert (pixels[0].min(axis=1) > 200).all(), "the sky is bright"
+
+
+def test_maps_are_drawn_as_they_are_with_shear():
+    """The silhouette of a sheared box is the hull of its eight corners."""
+    cast, moment = staged({"box": (1, 0.6, 0.4)})
+    shear = np.array([[1.0, 0.4, -0.2], [0.1, 0.8, 0.3], [0.0, 0.25, 1.2]])
+    moment.transform[0, :3, :3] = shear
+    _, rasterizer = taken(cast, moment, (320, 180))
+    lens = rasterizer.camera.lens(moment)
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.3, 0.3) for z in (-0.2, 0.2)]) @ shear.T
+    expected = polygon_mask(lens.seen(corners)[:, :2], (360, 640))
+    shown = items(rasterizer) >= 0
+    assert shown.sum() > 20000
+    # the two may differ along the edge, by a sample
+    assert (shown != expected).sum() < 0.01 * shown.sum()
+
+
+def test_balls_and_capsules_are_round_at_any_size():
+    cast, moment = staged(
+        {"sphere": {"radius": 0.5}}, {"capsule": {"radius": 0.2, "length": 1.0}, "position": (2, 0, 0)}
+    )
+    assert all(len(shape.corners) == 0 for shape in cast.shapes), "no triangles: rays meet the surfaces themselves"
+    _, rasterizer = taken(cast, moment, (320, 180), azimuth=-90.0, elevation=0.0)
+    lens = rasterizer.camera.lens(moment)
+    rows, columns = (np.indices((360, 640)) + 0.5) / 2.0
+    directions = lens.axes[2] + ((columns - 160) / lens.scale)[..., None] * lens.axes[0]
+    directions = directions + ((90 - rows) / lens.scale)[..., None] * lens.axes[1]
+    directions /= np.linalg.norm(directions, axis=2, keepdims=True)
+    away = np.zeros(3) - lens.eye
+    miss = np.linalg.norm(away - (directions @ away)[..., None] * directions, axis=2)
+    disc = columns < lens.seen(np.array([1.2, 0, 0]))[0]
+    shown = (items(rasterizer) >= 0) & disc
+    assert (shown != ((miss < 0.5) & disc)).sum() <= 0.002 * shown.sum()
+
+
+def test_nearer_things_hide_farther_ones_and_back_sides_of_closed_surfaces_are_left_out():
+    square = {"vertices": [(0, -1, -1), (0, 1, -1), (0, 1, 1), (0, -1, 1)], "triangles": [(0, 1, 2), (0, 2, 3)]}
+    bodies = [
+        {"surface": square, "kind": "static", "position": (x, 0, 0), "color": color}
+        for x, color in ((0.5, (1, 0, 0)), (-0.5, (0, 0, 1)))
+    ]
+    cast, moment = staged(*bodies, {"box": (0.8, 0.8, 0.8), "position": (0, 0, 0)})
+    for azimuth, seen in ((0.0, 0), (180.0, 2)):
+        pixels, _ = taken(cast, moment, azimuth=azimuth, elevation=0.0)
+        assert np.argmax(pixels[45, 80]) == seen, "open surfaces show both sides"
+    _, rasterizer = taken(*staged({"box": (1, 1, 1)}), azimuth=30.0, elevation=40.0)
+    front = np.unique(items(rasterizer)[items(rasterizer) >= 0])
+    assert len(front) == 6, "two triangles of each of three sides"
+
+
+def test_what_reaches_behind_the_camera_is_cut_there():
+    floor = {"vertices": [(-50, -50, 0), (50, -50, 0), (50, 50, 0), (-50, 50, 0)], "triangles": [(0, 1, 2), (0, 2, 3)]}
+    cast, moment = staged({"surface": floor, "kind": "static"}, {"box": (0.5, 0.5, 0.5), "position": (0, 0, 1)})
+    _, rasterizer = taken(cast, moment, position=(6.0, 0.0, 1.0), target=(0.0, 0.0, 1.0))
+    shown = items(rasterizer)
+    assert (shown[-10:] >= 0).all(), "the floor reaches below the camera"
+    assert (shown[:60, :20] == -1).all(), "and not above the horizon"
+
+
+def test_translucent_bodies_let_a_share_of_what_is_behind_through():
+    cast, moment = staged(
+        {"name": "front", "box": (0.1, 2, 2), "position": (1, 0, 0), "color": (1, 0, 0, 0.5)},
+        {"name": "back", "box": (0.1, 2, 2), "position": (-1, 0, 0), "color": (0, 0, 1)},
+    )
+    _, rasterizer = taken(cast, moment, azimuth=0.0, elevation=0.0)
+    middle = items(rasterizer)[60:120, 120:200]
+    assert np.mean(middle < 12) == pytest.approx(0.5, abs=0.01)
+
+
+def test_smooth_surfaces_share_normals_and_edges_do_not():
+    cast, _ = staged({"box": (1, 1, 1)}, {"sphere": {"radius": 1.0, "subdivisions": 3}})
+    box, ball = cast.shapes
+    np.testing.assert_allclose(np.abs(box.normals).max(axis=2), 1.0)
+    points = ball.corners / np.linalg.norm(ball.corners, axis=2, keepdims=True)
+    assert np.einsum("fci,fci->fc", points, corner_normals(ball.corners)).min() > 0.999
+
+
+@pytest.mark.parametrize("azimuth", [-60.0, 10.0, 135.0])
+@pytest.mark.parametrize("elevation", [5.0, 60.0, -89.99])
+def test_the_camera_has_everything_in_view(azimuth, elevation):
+    cast, moment = staged(
+        {"box": (1, 1, 4)},
+        {"sphere": {"radius": 0.4}, "position": (6, -2, 1)},
+        {"box": (1, 1, 1), "position": (3, 9, 0)},
+    )
+    lens = Camera(View(azimuth=azimuth, elevation=elevation), cast, [moment], SIZE).lens(moment)
+    corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+    for body, shape in enumerate(cast.shape):
+        low, high = cast.shapes[shape].box
+        seen = lens.seen(
+            (low + corners * (high - low)) @ moment.transform[body, :3, :3].T + moment.transform[body, :3, 3]
+        )
+        assert (seen[:, 2] > 0).all() and (seen[:, :2] > 0).all() and (seen[:, :2] < SIZE).all()
+
+
+def test_a_frame_without_a_target_is_never_empty():
+    lost = {"box": (0.1, 0.1, 0.1), "position": (0, 0, -1e5)}
+    near = [{"box": (0.5, 0.5, 0.5), "position": (k, 0, 0)} for k in range(5)]
+    huge = {"name": "table", "box": (1e4, 1e4, 1), "kind": "static", "position": (0, 0, -10)}
+    proxies = [{"proxy": True, "mass": 1, "inertia": (1, 1, 1), "position": (k, 0, 0)} for k in (0, 5)]
+    for bodies in ([lost, *near], [huge, *near], proxies, [lost], proxies[:1]):
+        _, rasterizer = taken(*staged(*map(dict, bodies)))
+        assert rasterizer.item_count() > 100, bodies
+    cast, moment = staged(lost, *near)
+    lens = Camera(View(), cast, [moment], SIZE).lens(moment)
+    assert np.linalg.norm(lens.eye) < 30.0, "one that is lost does not make all others tiny"
+    taken(*staged({"half_space": {}, "name": "ground"}, {"box": (1, 1, 1), "position": (0, 0, 2)}))
+
+
+def test_followed_bodies_stay_where_they_are_and_orbits_turn():
+    cast, moment = staged({"name": "a", "box": (1, 1, 1)}, {"name": "b", "box": (1, 1, 1), "position": (9, 0, 0)})
+    later = replace(moment, transform=moment.transform.copy())
+    later.transform[1, :3, 3] += (5.0, 3.0, 2.0)
+    camera = Camera(View(follow="b"), cast, [moment, later], SIZE)
+    for one in (moment, later):
+        np.testing.assert_allclose(camera.lens(one).seen(one.transform[1, :3, 3])[:2], (80, 45), atol=1e-6)
+    camera = Camera(View(orbit=180.0, target=(0, 0, 0)), cast, [moment], SIZE)
+    ends = [camera.lens(moment, progress).axes[2] for progress in (0.0, 1.0)]
+    np.testing.assert_allclose(ends[0][:2], -ends[1][:2], atol=1e-12)
+    with pytest.raises(KeyError, match="'bb'"):
+        Camera(View(follow="bb"), cast, [moment], SIZE)
+
+
+def test_joints_ropes_and_springs_are_drawn_between_their_points(folder):
+    with Trajectory(folder) as trajectory:
+        run = Recorded(trajectory)
+        moment = run.moment(-1)
+        groups = {group.names[0]: group for group in run.cast.joints}
+        drawn = symbols(run.cast, moment)
+        for name in ("rope", "spring", "pivot", "socket"):
+            cast = replace(run.cast, joints=[groups[name]])
+            alone = symbols(cast, replace(moment, active=[np.ones(1, bool)]))
+            assert len(alone.rods) > 0 and len(drawn.rods) > len(alone.rods)
+            D, C = groups[name].frames(moment.transform)
+            if name in ("rope", "spring"):
+                np.testing.assert_allclose(alone.rods[0, 0], D[0, :3, 3], atol=1e-12)
+                np.testing.assert_allclose(alone.rods[-1, 1], C[0, :3, 3], atol=1e-12)
+            if name == "rope":
+                length = np.linalg.norm(np.diff(alone.rods, axis=1), axis=2).sum()
+                assert length == pytest.approx(2.0, rel=0.02), "it hangs through by what it is too long"
+            hidden = replace(groups[name], drawing={"show": False})
+            assert len(symbols(replace(cast, joints=[hidden]), replace(moment, active=[np.ones(1, bool)])).rods) == 0
+            assert len(symbols(cast, replace(moment, active=[np.zeros(1, bool)])).rods) == 0, (
+                "not where it is switched off"
+            )
+
+
+def test_drawing_keys_of_joints():
+    look = {
+        "color": (1, 0, 0), "shaft_length": 2.0, "shaft_radius": 0.03, "draw_frame_c": "arrow", "draw_frame_d": "line",
+        "axis_length": 0.5, "plane_size": 0.7,
+    }  # fmt: skip
+    cast, moment = staged(
+        {"name": "a", "box": (1, 1, 1)},
+        joints=[("hinge", "j", abd.WORLD, "a", {"anchor": (0, 0, 0), "axis": (0, 0, 1), **look})],
+    )
+    drawn = symbols(cast, moment)
+    shaft = drawn.rods[0]
+    np.testing.assert_allclose(np.ptp(shaft, axis=0), (0, 0, 2.0), atol=1e-12)
+    assert drawn.radius[0] == 0.03 and tuple(drawn.rod_colors[0]) == (1, 0, 0, 1)
+    assert len(drawn.arrows) == 3 and len(drawn.rods) == 4 and len(drawn.triangles) == 2
+    np.testing.assert_allclose(np.linalg.norm(np.diff(drawn.arrows, axis=1), axis=2), 0.5)
+
+
+def test_contacts_are_arrows_along_their_forces():
+    cast, moment = staged({"name": "a", "box": (1, 1, 1)})
+    force = np.array([[0, 0, 10.0], [1e-9, 0, 0]])
+    found = Contacts(np.zeros((2, 2), int), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(2), force)
+    moment = replace(moment, contacts=found)
+    drawn = symbols(cast, moment, contacts=0.1)
+    assert len(drawn.arrows) == 1, "what pushes next to nothing has none"
+    np.testing.assert_allclose(drawn.arrows[0], [(0, 0, 0), (0, 0, 1)])
+    assert len(symbols(cast, moment).arrows) == 0
+    plain, _ = taken(cast, moment, (320, 180))
+    rasterizer = Rasterizer(cast, Camera(View(), cast, [moment], (320, 180)), contacts=0.2)
+    pixels = rasterizer.picture(moment).astype(int)
+    red = (pixels[..., 0] > pixels[..., 1] + 60) & (pixels[..., 0] > pixels[..., 2] + 60)
+    assert red.sum() > 20 and not (plain != pixels).all()
+    shafts, radius, heads = drawn.arrow_parts()
+    np.testing.assert_allclose(shafts[:, 1], heads[:, 0])
+    assert len(drawn.cones()[0]) == len(drawn.cones()[1]) and len(radius) == 1
+    assert len(Symbols.joined([]).rods) == 0
+
+
+def test_films_show_the_frame_that_is_nearest_in_time():
+    time = np.linspace(0.0, 1.0, 101)
+    film = Film(View(), SIZE, fps=10.0)
+    np.testing.assert_array_equal(frames_of(time, film), np.arange(0, 101, 10))
+    assert len(frames_of(time, replace(film, speed=0.5))) == 21
+    np.testing.assert_array_equal(frames_of(time[:1], film), [0])
+    np.testing.assert_array_equal(frames_of(np.array([0.0, 0.5, 1.0]), replace(film, fps=4.0)), [0, 0, 1, 1, 2])
+
+
+def test_pictures_are_the_same_for_any_number_of_threads(folder, monkeypatch):
+    films = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("ABD_THREADS", threads)
+        with Trajectory(folder) as trajectory:
+            run = Recorded(trajectory)
+            frames = np.arange(len(run))
+            films.append(list(Studio(run, Film(View(orbit=90.0), SIZE), frames).film_of(frames)))
+    np.testing.assert_array_equal(*films)
+    assert len(films[0]) == exported_run.FRAMES and (films[0][0] != films[0][-1]).any()
+
+
+def test_the_command_writes_pictures_and_films(folder, tmp_path, capsys):
+    from PIL import Image
+
+    size = ["--size", "64x36", "--quiet"]
+    assert main(["render", str(folder), "--out", str(tmp_path / "a.png"), *size, "--frame", "2"]) == 0
+    assert Image.open(tmp_path / "a.png").size == (64, 36)
+    assert main(["render", str(folder), "--to", "png", "--size", "64x36", "--follow", "ball"]) == 0
+    assert capsys.readouterr().out.strip() == str(folder / f"frame-{exported_run.FRAMES - 1}.png")
+    os.remove(folder / f"frame-{exported_run.FRAMES - 1}.png")
+    speed = ["--fps", "50", "--speed", "0.5", "--orbit"]
+    assert main(["render", str(folder), "--out", str(tmp_path / "a.gif"), *size, *speed]) == 0
+    with Image.open(tmp_path / "a.gif") as film:
+        assert film.n_frames == 7 and film.info["duration"] == 20
+    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs imageio-ffmpeg: pip install 'abd-solver[film]'")
+    assert main(["render", str(folder), "--out", str(tmp_path / "a.mp4"), *size, *speed]) == 0
+    assert ffmpeg.count_frames_and_secs(str(tmp_path / "a.mp4"))[0] == 7
+    assert not list(tmp_path.glob("*.part*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--frame", "70"], "frames 0 to 6"),
+        (["--camera", "zum=2"], "zum"),
+        (["--camera", "zoom="], "zoom="),
+        (["--camera", "zoom=-1"], "zoom"),
+        (["--follow", "bal"], "'ball'"),
+        (["--to", "mp4", "--frame", "1"], "--to png"),
+        (["--to", "mp4", "--size", "65x36"], "65x36"),
+        (["--out", "a.jpg"], "--to"),
+    ],
+)
+def test_wrong_arguments_are_told_in_one_line(folder, tmp_path, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    kind = [] if "--to" in arguments or "--out" in arguments else ["--to", "png"]
+    assert main(["render", str(folder), *kind, "--quiet", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert said in message and "Traceback" not in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_library_is_said_with_the_command_that_installs_it(folder, tmp_path, monkeypatch, capsys):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    assert main(["render", str(folder), "--out", str(tmp_path / "a.mp4"), "--quiet", "--size", "64x36"]) == 2
+    assert "pip install 'abd-solver[film]'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_camera_that_looks_away_is_told(folder, tmp_path, capsys):
+    away = "position=[0, 0, 50], target=[0, 0, 100]"
+    assert main(["render", str(folder), "--out", str(tmp_path / "a.png"), "--size", "64x36", "--camera", away]) == 0
+    assert "nothing of the scene is in the picture" in capsys.readouterr().err
+
+
+def test_the_camera_of_a_scene_is_that_of_its_pictures(tmp_path):
+    scene = exported_run.scene()
+    scene.camera.azimuth_deg = 20.0
+    scene.camera.follow = "ball"
+    scene.save(tmp_path / "scene.toml")
+    again = abd.load(tmp_path / "scene.toml")
+    assert again == scene and again.camera.follow == "ball"
+    from abd.io.run import run
+
+    run(again, again.started(), tmp_path / "run", device="cpu", steps=1)
+    with Trajectory(tmp_path / "run") as trajectory:
+        assert trajectory.camera == {"azimuth_deg": 20.0, "follow": "ball"}
+    with pytest.raises(SceneError, match=r"camera\.follow.*'bull'.*'ball'"):
+        again.override(["camera.follow=bull"]).compile()
+    with pytest.raises(SceneError, match="same point"):
+        abd.load(tmp_path / "scene.toml", ["camera.position=[0, 0, 1]", "camera.target=[0, 0, 1]"])

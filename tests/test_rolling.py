@@ -1,0 +1,102 @@
+"""Rolling and spinning resistance against closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+from resident_twins import pair, step_both
+
+import abd
+from abd.potentials.rolling import tangents
+
+G, R = 9.81, 0.05
+
+
+def ball(rolling: float = 0.0, spinning: float = 0.0, mu: float = 0.5, solver: dict | None = None, **motion) -> abd.Scene:
+    """On a plane, where it rests."""
+    scene = abd.Scene(solver=solver)
+    scene.add_material("felt", mu=mu, rolling=rolling, spinning=spinning)
+    scene.add_body("ground", half_space={}, material="felt")
+    scene.add_body("ball", sphere={"radius": R}, position=(0.0, 0.0, R + 1e-4), material="felt", **motion)
+    return scene
+
+
+def test_tangents_are_unit_vectors_in_the_plane():
+    n = np.random.default_rng(0).normal(size=(50, 3))
+    n = np.concatenate([n / np.linalg.norm(n, axis=1)[:, None], np.eye(3), -np.eye(3)])
+    t = tangents(n)
+    np.testing.assert_allclose(np.linalg.norm(t, axis=1), 1.0)
+    np.testing.assert_allclose(np.sum(t * n, axis=1), 0.0, atol=1e-15)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
+def test_a_rolling_ball_slows_down(integrator):
+    """By 5/7 g c / r, within 1 %; friction's work is what it loses."""
+    c, v = 2e-3, 1.0
+    solver = {"integrator": integrator}
+    motion = {"velocity": (v, 0.0, 0.0), "angular_velocity": (0.0, v / R, 0.0)}
+    simulation = abd.Simulation(ball(c, solver=solver, **motion), device=NAME)
+    speeds, reports = [], []
+    for _ in range(60):
+        reports.append(simulation.step())
+        speeds.append(simulation.bodies["ball"].linear_velocity[0])
+    assert (speeds[10] - speeds[-1]) / 0.49 == pytest.approx(5.0 / 7.0 * G * c / R, rel=0.01)
+    kinetic, work = ([report.energy[name] for report in reports[10:]] for name in ("kinetic", "friction_work"))
+    assert work[-1] - work[0] == pytest.approx(kinetic[-1] - kinetic[0], rel=0.01)
+
+
+@pytest.mark.device
+def test_a_spinning_ball_stops_and_stays():
+    """After 2/5 r^2 w / (g c), slowing down by 5/2 g c / r^2, within 1 %."""
+    c, w = 2e-3, 10.0
+    simulation = abd.Simulation(ball(spinning=c, angular_velocity=(0.0, 0.0, w)), device=NAME)
+    stop = 0.4 * R * R * w / (G * c)
+    speeds = []
+    for _ in range(round(1.2 * stop / 0.01)):
+        simulation.step()
+        speeds.append(simulation.bodies["ball"].angular_velocity[2])
+    k = round(0.7 * stop / 0.01)
+    assert (speeds[10] - speeds[k]) / (0.01 * (k - 10)) == pytest.approx(2.5 * G * c / R**2, rel=0.01)
+    assert abs(speeds[-1]) < 1e-6
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device):
+    """tan < c / r holds it, without friction it would slide, and c alone does not."""
+    c = 5e-3
+    for share, rests in ((0.9, True), (1.3, False)):
+        angle = np.arctan(share * c / R)
+        scene = ball(c)
+        scene.gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
+        simulation = abd.Simulation(scene, device=device)
+        x = []
+        for _ in range(60):
+            simulation.step()
+            x.append(simulation.bodies["ball"].position[0])
+        if rests:
+            assert x[-1] - x[20] < 1e-7
+        else:
+            expected = 5.0 / 7.0 * G * (np.sin(angle) - np.cos(angle) * c / R)
+            assert (x[-1] - 2 * x[39] + x[19]) / 0.04 == pytest.approx(expected, rel=0.01)
+
+
+def test_the_resident_iteration_resists_the_same():
+    motion = {"velocity": (1.0, 0.0, 0.0), "angular_velocity": (0.0, 1.0 / R, 5.0)}
+    host, resident = pair(ball(2e-3, 2e-3, **motion))
+    for _ in range(8):
+        step_both(host, resident, within=1e-9)
+
+
+def test_pairs_take_their_own_coefficients_or_the_geometric_means():
+    scene = abd.Scene()
+    scene.add_material("a", rolling=1e-3, spinning=4e-3)
+    scene.add_material("b", rolling=4e-3)
+    scene.add_material_pair("a", "b", spinning=5e-3)
+    scene.add_body("ball", sphere={"radius": R}, material="a")
+    table = scene.compile().materials
+    a, b = (table.names.index(name) for name in "ab")
+    assert table.rolling[a, b] == table.rolling[b, a] == pytest.approx(2e-3)
+    assert table.spinning[a, b] == 5e-3 and table.spinning[a, a] == pytest.approx(4e-3)

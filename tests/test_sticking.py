@@ -1,0 +1,154 @@
+"""Contacts that stick: what their springs remember, and that what rests stays."""
+
+from __future__ import annotations
+
+from math import atan, cos, degrees, sin
+
+import numpy as np
+import pytest
+from on_device import NAME
+from resident_twins import pair, step_both
+
+import abd
+from abd.potentials.sticking import Anchors, kept
+
+EPS = 1e-5
+
+
+def on_slope(
+    share: float, mu: float = 0.5, floor: int = 0, solver: dict | None = None, **motion
+) -> tuple[abd.Scene, np.ndarray]:
+    """A box of 0.2 m on a slope of this share of the friction angle, a half-space or a plate of `floor`^2 squares, and the
+    direction downhill (3,)."""
+    angle = share * atan(mu)
+    scene = abd.Scene(solver=solver)
+    scene.add_material("rough", mu=mu)
+    normal, downhill = np.array([sin(angle), 0.0, cos(angle)]), np.array([cos(angle), 0.0, -sin(angle)])
+    common = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": degrees(angle)}, "material": "rough"}
+    if floor:
+        scene.add_body("slope", kind="static", surface=squares(floor), **common)
+    else:
+        scene.add_body("slope", half_space={"normal": tuple(normal)}, material="rough")
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=tuple(0.1002 * normal + (0.0, 0.013, 0.0)), **common, **motion)
+    return scene, downhill
+
+
+def squares(n: int) -> dict:
+    """A flat surface of 1 m of n^2 squares, in two triangles each."""
+    x = np.linspace(-0.5, 0.5, n + 1)
+    vertices = [(a, b, 0.0) for a in x for b in x]
+    corners = [(i * (n + 1) + j, (i + 1) * (n + 1) + j) for i in range(n) for j in range(n)]
+    triangles = [t for a, b in corners for t in ((a, b, b + 1), (a, b + 1, a + 1))]
+    return {"vertices": vertices, "triangles": triangles}
+
+
+def follow(simulation: abd.Simulation, steps: int, along: np.ndarray) -> np.ndarray:
+    """(steps,) places of the box [m]."""
+    return np.array([(simulation.step(), simulation.bodies["box"].position @ along)[1] for _ in range(steps)])
+
+
+def test_a_contact_takes_the_share_of_the_nearest_one_of_its_bodies():
+    share = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.3, 0.0, 0.0]])
+    none = np.zeros(4, dtype=np.int32)
+    anchors = Anchors(np.array([4, 4, 9]), none[:3], np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), share)
+    up = np.tile([0.0, 0.0, 1.0], (4, 1))
+    points = np.array([[0.4, 0, 0], [0.6, 0, 0], [7.0, 0, 0], [0, 0, 0]])
+    found = anchors.found(np.array([4, 4, 9, 5]), none, points, up)
+    np.testing.assert_array_equal(found, [share[0], share[1], share[2], np.zeros(3)])
+    assert not anchors.found(np.array([4, 4, 9, 5]), none + 1, points, up).any(), "arms have their own"
+
+
+def test_a_share_turns_into_the_tangent_plane_and_keeps_its_size_unless_it_is_steep():
+    share = np.array([[0.8, 0.0, 0.0]])
+    none = np.zeros(1, dtype=np.int32)
+    anchors = Anchors(np.array([1]), none, np.zeros((1, 3)), share)
+    for angle, size in ((0.3, 0.8), (1.4, 0.8 * cos(1.4))):
+        n = np.array([[-sin(angle), 0.0, cos(angle)]])
+        found = anchors.found(np.array([1]), none, np.zeros((1, 3)), n)[0]
+        assert found @ n[0] == pytest.approx(0.0, abs=1e-15)
+        assert np.linalg.norm(found) == pytest.approx(size)
+
+
+def test_what_is_kept_is_no_more_than_eps_and_turns_with_the_bodies():
+    stretch = EPS * np.array([[0.4, 0.0, 0.0], [3.0, 0.0, 0.0]])
+    up, spin = np.tile([0.0, 0.0, 1.0], (2, 1)), np.array([0.0, 0.5 * np.pi])
+    np.testing.assert_allclose(kept(stretch, EPS, up, spin), [[0.4, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-15)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("contact_set", ["minima", "ipc"])
+@pytest.mark.parametrize("floor", [0, 7])
+def test_a_box_near_the_angle_of_friction_stays(floor, contact_set):
+    """`tools/impacts.py` has it for 100 s. Contacts with edges of the floor come and go while springs take their load."""
+    scene, downhill = on_slope(0.95, floor=floor, solver={"contact_set": contact_set})
+    places = follow(abd.Simulation(scene, device=NAME), 150, downhill)
+    assert np.ptp(places[20:]) < 1e-7
+
+
+@pytest.mark.device
+def test_the_kernels_remember_what_the_definition_does():
+    """A box that slides, turns and comes to rest on triangles, step by step from the same state."""
+    scene, _ = on_slope(0.5, floor=3, velocity=(0.3, 0.2, 0.0), angular_velocity=(0.0, 0.0, 1.0))
+    defined, device = abd.Simulation(scene, device="numpy"), abd.Simulation(scene, device=NAME)
+    some = 0
+    for _ in range(12):
+        defined.restore(device.checkpoint())
+        defined.step()
+        device.step()
+        one, other = (each.stepper.backend.friction.read_anchors() for each in (defined, device))
+        assert len(one) == len(other)
+        some += len(one)
+        order, same = (np.lexsort((*each.point.T.round(7), each.key)) for each in (one, other))
+        np.testing.assert_array_equal(one.key[order], other.key[same])
+        np.testing.assert_allclose(one.point[order], other.point[same], atol=1e-7)
+        np.testing.assert_allclose(one.share[order], other.share[same], atol=1e-3)
+    assert some > 20
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf2"])
+def test_a_continued_run_holds_as_the_one_that_went_on(integrator):
+    scene, _ = on_slope(0.9, solver={"integrator": integrator})
+    went_on, continued = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
+    for _ in range(6):
+        went_on.step()
+    saved = went_on.checkpoint()
+    assert len(went_on.stepper.backend.friction.read_anchors()) >= 4
+    continued.restore(saved)
+    for _ in range(4):
+        went_on.step()
+        continued.step()
+    np.testing.assert_array_equal(continued.state.q.numpy(), went_on.state.q.numpy())
+
+
+def test_the_resident_iteration_remembers_the_same():
+    scene, _ = on_slope(0.95, floor=3)
+    host, resident = pair(scene)
+    for _ in range(10):
+        step_both(host, resident, within=1e-9)
+    one, other = (each.stepper.backend.friction.read_anchors() for each in (host, resident))
+    assert len(one) >= 4
+    np.testing.assert_array_equal(one.key, other.key)
+    np.testing.assert_allclose(one.share, other.share, atol=1e-6)
+
+
+@pytest.mark.device
+def test_a_box_rides_on_a_turntable():
+    """Its springs turn with it: after one turn it is where it was, on the table."""
+    scene = abd.Scene()
+    scene.add_material("rough", mu=0.5)
+    turning = {"angular_velocity": (0.0, 0.0, np.pi)}
+    scene.add_body(
+        "table", kind="kinematic", cylinder={"radius": 0.4, "length": 0.1}, position=(0.0, 0.0, -0.05), motion=turning,
+        material="rough",
+    )  # fmt: skip
+    spin = {"velocity": (0.0, 0.25 * np.pi, 0.0), "angular_velocity": (0.0, 0.0, np.pi)}
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.25, 0.0, 0.0502), material="rough", **spin)
+    simulation = abd.Simulation(scene, device=NAME)
+    places = []
+    for _ in range(200):
+        simulation.step()
+        table, box = simulation.bodies["table"], simulation.bodies["box"]
+        places.append(table.transform[:3, :3].T @ box.position)
+    places = np.array(places)
+    assert np.ptp(places[20:], axis=0).max() < 1e-5

@@ -1,0 +1,338 @@
+"""Runs and simulations in the browser: what is sent to it, and with a real one, what it shows."""
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import exported_run
+import numpy as np
+import pytest
+from browser import page, pixels
+from scipy.spatial.transform import Rotation
+
+import abd
+from abd.cli import main
+from abd.io.trajectory import Trajectory
+from abd.pictures.camera import View
+from abd.pictures.cast import Recorded, of_model
+from abd.viewer.page import frames_for
+from abd.viewer.poses import decomposed, from_z, quaternions
+
+viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solver[view]'")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return exported_run.make(tmp_path_factory.mktemp("view"))
+
+
+@pytest.fixture
+def server():
+    from abd.commands.view import serve
+
+    served = serve("127.0.0.1", 8300)
+    yield served
+    served.stop()
+
+
+def matrices(wxyz: np.ndarray) -> np.ndarray:
+    """Rotations (n, 3, 3) of quaternions (w, x, y, z)."""
+    return Rotation.from_quat(np.asarray(wxyz, dtype=float)[:, [1, 2, 3, 0]]).as_matrix()
+
+
+def test_maps_without_shear_are_instances_to_rounding():
+    random = np.random.default_rng(1)
+    half = [np.diag(signs) for signs in ((1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
+    turns = np.concatenate([Rotation.random(200, random_state=2).as_matrix(), half])
+    maps = np.tile(np.eye(4), (len(turns), 1, 1))
+    scale = random.uniform(0.5, 2.0, (len(turns), 3))
+    maps[:, :3, :3] = turns * scale[:, None]
+    maps[:, :3, 3] = random.normal(size=(len(turns), 3))
+    position, wxyz, scales, rest = decomposed(maps)
+    np.testing.assert_array_equal(position, maps[:, :3, 3])
+    np.testing.assert_allclose(matrices(wxyz) * scales[:, None], maps[:, :3, :3], atol=1e-12)
+    assert rest.max() < 1e-12
+    np.testing.assert_allclose(matrices(quaternions(turns)), turns, atol=1e-12)
+    directions = np.concatenate([random.normal(size=(20, 3)), [[0, 0, -2.0], [0, 0, 1.0]]])
+    np.testing.assert_allclose(
+        matrices(from_z(directions))[:, :, 2], directions / np.linalg.norm(directions, axis=1, keepdims=True), atol=1e-6
+    )
+
+
+def test_sheared_bodies_are_meshes_with_their_vertices_where_they_are(server):
+    from abd.viewer.stage import SHEAR, Stage
+
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("box", box=(1, 0.5, 0.2), repeat={"count": (3, 1, 1), "step": (2, 0, 0)})
+    cast, moment = of_model(scene.compile())
+    stage = Stage(server, cast, View(), [moment])
+    stage.show(moment)
+    handle, members = stage.batches[0]
+    np.testing.assert_allclose(handle.batched_positions, moment.transform[:, :3, 3])
+    assert not stage._sheared and len(members) == 3
+    moment.transform[1, 0, 1] += 10.0 * SHEAR
+    moment.transform[2, 0, 1] += 0.1 * SHEAR
+    stage.show(moment)
+    assert set(stage._sheared) == {1}
+    np.testing.assert_array_equal(np.asarray(handle.batched_scales)[1], 0.0)
+    shown = np.unique(np.round(np.asarray(stage._sheared[1].vertices, dtype=float), 5), axis=0)
+    corners = np.unique(np.round(cast.shapes[0].corners.reshape(-1, 3), 9), axis=0)
+    expected = corners @ moment.transform[1, :3, :3].T + moment.transform[1, :3, 3]
+    np.testing.assert_allclose(shown, np.unique(np.round(expected, 5), axis=0), atol=2e-5)
+    moment.transform[1, 0, 1] = 0.0
+    stage.show(moment)
+    assert not stage._sheared
+
+
+def test_the_player_seeks_follows_and_fills_its_tables(server, folder):
+    from abd.viewer.player import Player
+
+    with Trajectory(folder) as trajectory:
+        run = Recorded(trajectory)
+        player = Player(server, run, View())
+        try:
+            player._seek(4)
+            wait_for(lambda: player.frame == 4)
+            k = run.cast.index("ball")
+            handle, members = next(one for one in player.stage.batches.values() if k in one[1])
+            place = run.moment(4).transform[k, :3, 3]
+            wait_for(
+                lambda: np.allclose(np.asarray(handle.batched_positions)[list(members).index(k)], place, atol=1e-6)
+            )
+            wait_for(lambda: player.slider.value == 4 and "0.04 s" in player.clock.content)
+            player.tables.filter.value = "ball"
+            wait_for(lambda: "<td" in player.tables._bodies.content and "box one" not in player.tables._bodies.content)
+            assert f"{place[0]:.3f}" in player.tables._bodies.content
+            assert "pivot" in player.tables._joint_table.content
+            player.speed.value = "0.25"
+            player.play.value = True
+            player._changed.set()
+            wait_for(lambda: player.frame == 6, 20.0)
+            np.testing.assert_allclose(np.diff(player.plots._energy.data[0]), 0.01)
+            player.play.value = False
+        finally:
+            player.close()
+
+
+def test_a_long_run_is_read_frame_by_frame(server, folder, monkeypatch):
+    from abd.viewer.player import Player
+
+    asked = []
+    with Trajectory(folder) as trajectory:
+        series = trajectory.series
+        monkeypatch.setattr(trajectory, "series", lambda name: (asked.append(name), series(name))[1])
+        run = Recorded(trajectory)
+        player = Player(server, run, View())
+        player.close()
+    assert asked and not any(name.startswith(("/bodies", "bodies")) for name in asked), "poses are never all in memory"
+    large = SimpleNamespace(time=np.arange(100001) * 1e-3, cast=range(10000))
+    assert len(frames_for(large, 30.0)) * 10000 * 40 <= 400 * 2**20
+    small = SimpleNamespace(time=np.arange(101) * 1e-2, cast=range(10))
+    assert len(frames_for(small, 30.0)) == 31
+
+
+class Watched:
+    """A simulation with a `LiveView`, driven by hand; `clients` stands for browsers that look."""
+
+    def __init__(self, server, scene, looking: bool = True):
+        from abd.viewer.live import LiveView
+
+        server.get_clients = lambda: {0: object()} if looking else {}
+        self.sim = abd.Simulation(scene, device="cpu")
+        self.live = LiveView(server, View(), patient=True)
+        self.live.begin(self.sim, 0, 100)
+        self.live.stage._follow = lambda moment: None
+
+    def step(self, count: int = 1) -> None:
+        for _ in range(count):
+            assert not self.live.waits()
+            self.live.step(self.sim.step(), None)
+
+
+def box_in_space() -> abd.Scene:
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    scene.add_body("box", box=(0.4, 0.4, 0.4))
+    return scene
+
+
+def test_a_run_waits_for_a_browser_and_pauses_and_steps(server):
+    watched = Watched(server, box_in_space())
+    live = watched.live
+    server.get_clients = lambda: {}
+    assert live.waits(), "nobody looks yet"
+    server.get_clients = lambda: {0: object()}
+    assert not live.waits()
+    server.get_clients = lambda: {}
+    assert not live.waits(), "who has looked once may go"
+    live.pause.value = True
+    assert live.waits() and live.waits()
+    live._actions.append(live._one_step)
+    assert not live.waits()
+    live.step(watched.sim.step(), None)
+    assert live.waits() and watched.sim.frame == 1
+    live.pause.value = False
+    assert not live.waits()
+
+
+def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(server):
+    watched = Watched(server, box_in_space())
+    live, sim = watched.live, watched.sim
+    live._actions.append(lambda: live._grab(0, np.array([0.2, 0.0, 0.0]), np.array([0.2, 0.0, 0.0])))
+    live._actions.append(lambda: live._draw_to(np.array([1.2, 0.0, 0.5])))
+    watched.step(150)
+    held = sim.bodies["box"].transform @ live._pull.local
+    np.testing.assert_allclose(held[:3], (1.2, 0.0, 0.5), atol=0.05)
+    assert len(live.stage.beside.arrows) == 1
+    live._actions.append(live._let_go)
+    watched.step(2)
+    before = sim.bodies["box"].linear_velocity
+    watched.step(5)
+    speed = np.linalg.norm(sim.bodies["box"].linear_velocity - before)
+    assert speed < 0.2, "no force acts any more, but what turns has another velocity of its mesh frame"
+    assert sim.loads._entries == [] and live._pull is None
+
+
+def test_sliders_move_what_drives_aim_at(server):
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    scene.add_body("arm", box=(0.6, 0.1, 0.1), position=(0.3, 0, 0))
+    drive = {"mode": "pd", "target_deg": 0, "stiffness": 500, "damping": 60}
+    keys = {"anchor": (0, 0, 0), "axis": (0, 0, 1), "enforcement": "exact", "range_deg": (-90, 45), "drive": drive}
+    scene.add_joint("hinge", "shoulder", abd.WORLD, "arm", **keys)
+    watched = Watched(server, scene)
+    (slider,) = [
+        handle
+        for handle in server.gui._gui_input_handle_from_uuid.values()
+        if "shoulder.theta [deg]" in str(handle.label)
+    ]
+    assert (round(slider.min), round(slider.max), slider.value) == (-90, 45, 0.0)
+    watched.step(2)
+    assert abs(watched.sim.joints["shoulder"].coordinates[0]) < 1e-6
+    slider.value = 30.0
+    watched.step(80)
+    assert watched.sim.joints["shoulder"].coordinate().value_deg == pytest.approx(30.0, abs=1.0)
+
+
+def test_nothing_is_sent_while_nobody_looks_and_pictures_pay_for_themselves(server):
+    from abd.viewer.live import SHARE
+
+    watched = Watched(server, box_in_space(), looking=False)
+    live = watched.live
+    live.patient = False
+    spent = live.cost
+    watched.step(10)
+    assert live.cost == spent
+    server.get_clients = lambda: {0: object()}
+    began, spent = time.monotonic(), live.cost
+    while time.monotonic() - began < 2.0:
+        watched.step()
+    # one more than what has been paid for is on its way
+    assert live.cost > spent
+    assert live.cost - spent <= SHARE * (time.monotonic() - began) + 0.05
+
+
+def test_what_cannot_be_shown_is_told(folder, tmp_path, monkeypatch, capsys):
+    assert main(["view", "nowhere"]) == 2
+    assert main(["view", "falling_box", "--html", str(tmp_path / "a.html")]) == 2
+    assert "run the scene first" in capsys.readouterr().err
+    assert main(["view", str(folder), "--follow", "bal"]) == 2
+    assert "'ball'" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "viser", None)
+    assert main(["view", str(folder)]) == 2
+    assert "pip install 'abd-solver[view]'" in capsys.readouterr().err
+
+
+def test_a_replay_is_one_file_that_needs_nothing_else(folder, tmp_path, capsys):
+    target = tmp_path / "run.html"
+    assert main(["view", str(folder), "--html", str(target), "--fps", "100", "--port", "8310"]) == 0
+    assert "7 of 7 frames" in capsys.readouterr().out
+    text = target.read_text()
+    assert "<title>mixed scene</title>" in text and "__VISER_EMBED_DATA__" in text
+    assert 'src="http' not in text and 'href="http' not in text
+
+
+@pytest.mark.slow
+def test_a_browser_replays_the_file(folder, tmp_path):
+    target = tmp_path / "run.html"
+    assert main(["view", str(folder), "--html", str(target), "--fps", "100", "--port", "8320"]) == 0
+    with page() as (opened, errors):
+        opened.goto(target.as_uri())
+        opened.wait_for_selector("canvas")
+        opened.keyboard.press("Space")
+        slider = opened.locator("[role=slider]").first
+        opened.wait_for_timeout(1000)
+        first, now = pixels(opened), float(slider.get_attribute("aria-valuenow"))
+        opened.keyboard.press("Space")
+        opened.wait_for_function(f"Math.abs(document.querySelector('[role=slider]').ariaValueNow - {now}) > 0.015")
+        opened.keyboard.press("Space")
+        opened.wait_for_timeout(1000)
+        assert float(slider.get_attribute("aria-valuenow")) != now
+        assert (np.abs(first - pixels(opened))[:200].max(axis=2) > 20).sum() > 20, "bodies have moved"
+        assert errors == []
+
+
+@pytest.mark.slow
+def test_a_browser_plays_a_run(folder):
+    from abd.commands.view import serve
+    from abd.viewer.player import Player
+
+    server = serve("127.0.0.1", 8330)
+    with Trajectory(folder) as trajectory, page(900, 400) as (opened, errors):
+        player = Player(server, Recorded(trajectory), View())
+        try:
+            opened.goto(f"http://127.0.0.1:{server.get_port()}")
+            opened.wait_for_selector("canvas")
+            opened.get_by_text("box one").first.wait_for()
+            opened.wait_for_timeout(2000)
+            first = pixels(opened)
+            assert len(np.unique(first[:, :400].reshape(-1, 3), axis=0)) > 200, "the scene is there"
+            opened.get_by_label("again from the start").first.dispatch_event("click")
+            opened.get_by_label("play").first.dispatch_event("click")
+            wait_for(lambda: player.frame == exported_run.FRAMES - 1 and not player.play.value, 30.0)
+            opened.get_by_text("t = 0.06 s of 0.06 s").wait_for()
+            opened.wait_for_timeout(1000)
+            assert (np.abs(first - pixels(opened))[:, :400].max(axis=2) > 20).sum() > 20, "bodies have moved"
+            assert errors == []
+        finally:
+            player.close()
+            server.stop()
+
+
+@pytest.mark.slow
+def test_a_browser_watches_a_run_as_it_goes(tmp_path):
+    command = [sys.executable, "-m", "abd.cli", "run", "falling_box", "--steps", "5000", "--device", "cpu"]
+    run = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "run"), "--view", "--port", "8340"], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        lines = []
+        while "waiting for a browser" not in (lines[-1] if lines else ""):
+            lines.append(run.stderr.readline())
+            assert run.poll() is None, lines
+        address = next(line for line in lines if line.startswith("http")).strip()
+        with page(900, 400) as (opened, errors):
+            opened.goto(address)
+            clock = opened.get_by_text("Newton iterations").first
+            clock.wait_for()
+            opened.get_by_label("pause").first.dispatch_event("click")
+            opened.wait_for_timeout(1500)
+            first = clock.inner_text()
+            opened.wait_for_timeout(700)
+            assert clock.inner_text() == first, "it stands"
+            opened.get_by_role("button", name="one step").dispatch_event("click")
+            at = int(first.split(",")[0].removeprefix("step "))
+            opened.get_by_text(f"step {at + 1}, ").wait_for()
+            assert errors == []
+        run.send_signal(2)
+        assert run.wait(30) == 130
+    finally:
+        if run.poll() is None:
+            run.kill()
+
+
+def wait_for(there, seconds: float = 10.0) -> None:
+    """Return when it is there."""
+    end = time.monotonic() + seconds
+    while not there():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
