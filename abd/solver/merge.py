@@ -80,7 +80,7 @@ def _of_pairs(n: int, parts: list[tuple[np.ndarray, State]], names: tuple[str, .
     columns: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for number, (who, state) in enumerate(parts):
         key = state.extra[names[0]]
-        others = np.any([other for other, _ in parts if other is not who], axis=0)
+        others = np.any([np.zeros(n, dtype=bool), *(other for other, _ in parts if other is not who)], axis=0)
         mine, apart = (chosen[key // n] | chosen[key % n] for chosen in (who, others))
         kept = ~apart & (mine | (number == 0))
         for name, values in columns.items():
