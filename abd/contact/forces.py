@@ -21,6 +21,7 @@ from abd.contact.topology import Topology
 from abd.model import Model
 from abd.potentials.contact import FIRST, ContactParameters, closest, contact_elements
 from abd.potentials.elements import body_gradient
+from abd.potentials.free_motion import torque
 from abd.potentials.friction import f1_over_y
 from abd.potentials.rolling import RUB
 
@@ -132,7 +133,6 @@ def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 def wrenches(forces: np.ndarray, q: np.ndarray) -> np.ndarray:
     """(k, 6) forces [N] and torques about the centres of mass [N m] of generalized forces (k, 12) on bodies in the states q
-    (k, 12): torques are twice the axial vectors of ``F A^T``."""
-    B = forces[:, 3:].reshape(-1, 3, 3) @ q[:, 3:].reshape(-1, 3, 3).transpose(0, 2, 1)
-    torque = np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
-    return np.concatenate([forces[:, :3], torque], axis=1)
+    (k, 12)."""
+    F, A = (one[:, 3:].reshape(-1, 3, 3) for one in (forces, q))
+    return np.concatenate([forces[:, :3], torque(F, A)], axis=1)

@@ -100,7 +100,6 @@ class SolverABD(newton.solvers.SolverBase):
         for note in made.notes:
             _log.warning(note)
         self.simulation = Simulation(made.scene.set_free(compiled), self._device)
-        self._center = np.linalg.inv(self.simulation.model.bodies.body_frame)[:, :3, 3]
         self.simulation.stepper.loads = self._loads
         self._force = self._torque = None
 

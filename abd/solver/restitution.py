@@ -29,16 +29,19 @@ Gravity acts on v for the part of the step before the impact. Energy is never gi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sparse
 import scipy.sparse.linalg
 
+from abd.contact.path import axial
 from abd.energies import potential_energies
 from abd.joints.rigid_build import follows_pose, rigid_rows
 from abd.joints.rigid_rows import Part
 from abd.model import Kind, Model
+from abd.potentials import free_motion
 
 SWEEPS = 500
 """Gauss-Seidel sweeps over the pairs, at most."""
@@ -79,7 +82,7 @@ class Strikes:
             np.einsum("kij,klj->kil", affine[:, 3:].reshape(-1, 3, 3), A[body])
             for affine, body in ((on_i, pairs[:, 0]), (on_j, pairs[:, 1]))
         )
-        wrenches = [np.concatenate([part[:, :3], _axial(B)], axis=1) for part, B in ((on_i, B_i), (on_j, B_j))]
+        wrenches = [np.concatenate([part[:, :3], 2.0 * axial(B)], axis=1) for part, B in ((on_i, B_i), (on_j, B_j))]
         f = on_i[:, :3]
         arm = np.einsum("ki,kij->kj", f, B_i) / np.sum(f * f, axis=1)[:, None]
         return cls(pairs, np.stack(wrenches, axis=1), q[pairs[:, 0], :3] + arm)
@@ -149,7 +152,7 @@ class Restitution:
         changed = np.flatnonzero((twists != 0.0).any(axis=1))
         out = qd.copy()
         out[changed, :3] += twists[changed, :3]
-        turned = _cross(twists[changed, 3:]) @ q[changed, 3:].reshape(-1, 3, 3)
+        turned = free_motion.rates(q[changed, 3:].reshape(-1, 3, 3), twists[changed, 3:])
         out[changed, 3:] += turned.reshape(-1, 9)
         return out, changed, work
 
@@ -214,15 +217,13 @@ class Restitution:
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
         """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""
-        A = q[:, 3:].reshape(-1, 3, 3)
-        S = np.einsum("nik,nk,njk->nij", A, self.model.bodies.moment, A)
-        return np.trace(S, axis1=1, axis2=2)[:, None, None] * np.eye(3) - S
+        return free_motion.inertia(q[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment)
 
     def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """(n, 6) velocities and angular velocities, world axes: those with the momenta of qd; prescribed ones as they turn."""
         A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
-        momentum = _axial(np.einsum("nik,nk,njk->nij", Ad, self.model.bodies.moment, A))
-        w = 0.5 * _axial(Ad @ np.linalg.inv(A))
+        momentum = 2.0 * axial(np.einsum("nik,nk,njk->nij", Ad, self.model.bodies.moment, A))
+        w = axial(Ad @ np.linalg.inv(A))
         d = self.dynamic
         w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
         return np.concatenate([qd[:, :3], w], axis=1)
@@ -316,49 +317,49 @@ def _reflected(A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _complementary(A, power, size) -> np.ndarray:
-    """(k,) factors x >= 0 with ``A x + power >= 0``, one of both zero, by projected Gauss-Seidel in the order of the pairs."""
-    x, power, diagonal = np.zeros(len(power)), power.copy(), np.diag(A)
+    """(k,) factors x >= 0 with ``A x + power >= 0``, one of both zero."""
+    diagonal = np.diag(A)
     gives = np.flatnonzero(diagonal > 1e-14 * diagonal.max(initial=0.0))
     fastest = max(float((np.abs(power) / size).max(initial=0.0)), 1e-300)
+
+    def wanted(k: int, x: float, power: float) -> float:
+        return max(x - power / diagonal[k], 0.0)
+
+    return _swept(A, diagonal, power, size, gives, fastest, wanted)
+
+
+def _solve(A, power, target, high, struck, size) -> np.ndarray:
+    """(k,) factors s that bring the pairs to their normal powers."""
+    diagonal = np.maximum(np.diag(A), 1e-300)
+    fastest = max(float((np.abs(power) / size).max()), float((np.abs(target) / size).max()), 1e-300)
+
+    def wanted(k: int, s: float, power: float) -> float:
+        free = power - diagonal[k] * s  # without this pair's
+        if struck[k]:
+            return max((target[k] - free) / diagonal[k], -1.0)
+        if free > high[k]:
+            return max((high[k] - free) / diagonal[k], -1.0)
+        return -free / diagonal[k] if free < 0.0 else 0.0
+
+    return _swept(A, diagonal, power, size, range(len(power)), fastest, wanted)
+
+
+def _swept(A, diagonal, power, size, pairs: Iterable[int], fastest: float, wanted: Callable) -> np.ndarray:
+    """(k,) factors by projected Gauss-Seidel, in the order of the `pairs`: each takes what it wants of its factor and its
+    power, until the powers change by less than `SETTLED` of the `fastest` speed."""
+    x, power = np.zeros(len(power)), power.copy()
     for _ in range(SWEEPS):
         largest = 0.0
-        for k in gives:
-            wanted = max(x[k] - power[k] / diagonal[k], 0.0)
-            change = wanted - x[k]
+        for k in pairs:
+            found = wanted(k, x[k], power[k])
+            change = found - x[k]
             if change != 0.0:
-                x[k] = wanted
+                x[k] = found
                 power += change * A[:, k]
                 largest = max(largest, abs(change) * diagonal[k] / size[k])
         if largest <= SETTLED * fastest:
             break
     return x
-
-
-def _solve(A, power, target, high, struck, size) -> np.ndarray:
-    """(k,) factors s by projected Gauss-Seidel, in the order of the pairs."""
-    s, diagonal = np.zeros(len(power)), np.maximum(np.diag(A), 1e-300)
-    power = power.copy()
-    fastest = max(float((np.abs(power) / size).max()), float((np.abs(target) / size).max()), 1e-300)
-    for _ in range(SWEEPS):
-        largest = 0.0
-        for k in range(len(s)):
-            free = power[k] - diagonal[k] * s[k]  # without this pair's
-            if struck[k]:
-                wanted = max((target[k] - free) / diagonal[k], -1.0)
-            elif free > high[k]:
-                wanted = max((high[k] - free) / diagonal[k], -1.0)
-            elif free < 0.0:
-                wanted = -free / diagonal[k]
-            else:
-                wanted = 0.0
-            change = wanted - s[k]
-            if change != 0.0:
-                s[k] = wanted
-                power += change * A[:, k]
-                largest = max(largest, abs(change) * diagonal[k] / size[k])
-        if largest <= SETTLED * fastest:
-            break
-    return s
 
 
 def _power(strikes: Strikes, twists: np.ndarray) -> np.ndarray:
@@ -372,15 +373,3 @@ def _rows(strikes: Strikes, n: int) -> sparse.csr_matrix:
     column = 6 * strikes.pairs[:, :, None] + np.arange(6)
     row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)
     return sparse.csr_matrix((strikes.impulses.ravel(), (row.ravel(), column.ravel())), shape=(k, 6 * n))
-
-
-def _axial(B: np.ndarray) -> np.ndarray:
-    """(k, 3) ``sum x x f`` of ``B = sum f x^T``."""
-    return np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
-
-
-def _cross(w: np.ndarray) -> np.ndarray:
-    """(k, 3, 3) matrices of ``w x``."""
-    out = np.zeros((len(w), 3, 3))
-    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -w[:, 2], w[:, 1], -w[:, 0]
-    return out - out.transpose(0, 2, 1)
