@@ -15,7 +15,8 @@ import numpy as np
 
 from abd.errors import StepFailure
 from abd.io.report import finite, versions
-from abd.simulation import Simulation, StepReport
+from abd.simulation import Simulation
+from abd.step_report import StepReport
 
 SHIPPED = ("pendulum", "four_bar", "chain", "box_stack", "gears", "masonry_arch", "wrecking_ball")
 """Scenes that `abd bench` runs if none is named: joints, contact, and much contact."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import os
 import shlex
 import sys
 from pathlib import Path
 
 from abd.commands import export, plot, render, view
+from abd.commands.arguments import positive
 from abd.errors import AbdError, Problem, SceneError
 
 _MOST_NOTES = 10
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _device_argument(run)
     length = run.add_mutually_exclusive_group()
     length.add_argument("--steps", type=_count, metavar="N", help="number of steps [the scene's]")
-    length.add_argument("--duration", type=_seconds, metavar="S", help="simulated time in seconds")
+    length.add_argument("--duration", type=positive("time in seconds"), metavar="S", help="simulated time in seconds")
     run.add_argument("--out", metavar="DIR", help="directory of the run [runs/SCENE-K]")
     run.add_argument("--resume", action="store_true", help="continue the run in DIR, or the latest one of this scene")
     run.add_argument("--quiet", action="store_true", help="print errors only")
@@ -163,16 +163,6 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive time in seconds")
-    return value
-
-
 def _version() -> str:
     from abd import __version__
 
@@ -193,8 +183,9 @@ def _run(arguments) -> int:
     scene, model = _load(arguments)
     steps = arguments.steps
     if arguments.duration is not None:
-        # As for output.duration: a quotient just above a whole number is that number.
-        steps = max(1, math.ceil(arguments.duration / model.settings.dt - 1e-9))
+        from abd.model import steps_in
+
+        steps = max(1, steps_in(arguments.duration, model.settings.dt))
     observer = observer_for(arguments.quiet, arguments.json)
     observers = [observer]
     for note in model.notes[:_MOST_NOTES]:

@@ -8,6 +8,7 @@ State of a body: ``q = (p, a1, a2, a3)``, rows of the affine map; a point X (int
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -282,6 +283,11 @@ class Materials:
     """Torque about the tangent plane over the normal force, at most [m]."""
     spinning: np.ndarray
     """Torque about the normal over the normal force, at most [m]."""
+
+
+def steps_in(duration: float, dt: float) -> int:
+    """Steps of dt that make a duration [s]: a quotient just above a whole number is that number."""
+    return math.ceil(duration / dt - 1e-9)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -27,68 +27,21 @@ from abd.joints.readings import JointReader, Readings
 from abd.loads import Loads
 from abd.material_view import MaterialView
 from abd.model import Kind, Model
-from abd.optional import required
-from abd.pandas_tables import row_of
 from abd.scene.starts import free_start, free_states
 from abd.sensors import Sensor, sensor
-from abd.solver.step import Opening, Stepper, Work
+from abd.solver.account import Opening, Work
+from abd.solver.step import Stepper
 from abd.state import State
+from abd.step_report import StepReport
 from abd.views import ByName
 
 if TYPE_CHECKING:
-    import pandas
 
     from abd.reduced import Reduced
     from abd.scene.scene import Scene
 
 _log = logging.getLogger(__name__)
 
-
-@dataclass
-class StepReport:
-    """What one frame did: the numbers of formulation.md section 5, SI units.
-
-    ``energy``: kinetic, gravity, elastic, contact; "joint" is what penalties, compliances, springs, limits and rotors
-    store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
-    coordinates, "friction_work" that of contact friction and of friction and damping in joints. What prescribed bodies
-    do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
-    one another on its way. ``max_joint_residual``: of active joints and couplings [m], [rad]. ``broken``: joints that broke
-    after this frame.
-    """
-
-    step: int
-    time: float
-    dt: float
-    converged: bool
-    substeps: int
-    newton_iterations: int
-    linear_iterations: int
-    line_search_trials: int
-    min_gap: float
-    max_joint_residual: tuple[float, float]
-    max_orthogonality_error: float
-    residual_force: float
-    tolerance_achieved: float
-    contacts: int
-    energy: dict[str, float]
-    momentum: dict[str, np.ndarray]
-    refused_ways: int = 0
-    broken: tuple[str, ...] = ()
-    stages: dict[str, float] = field(default_factory=dict)
-    wall_seconds: float = 0.0
-
-    def row(self) -> dict[str, float]:
-        """Its numbers by name, such as "energy.kinetic"; a list of rows makes a table."""
-        return row_of(self)
-
-    def to_pandas(self) -> pandas.Series:
-        """`row` as a pandas series.
-
-        Raises:
-            MissingLibrary: pandas is not installed.
-        """
-        row = self.row()
-        return required("pandas", "pandas", "pandas", "a series").Series(row, name=self.step)
 
 
 class Simulation:

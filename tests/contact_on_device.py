@@ -9,8 +9,9 @@ import warp as wp
 from contact_models import bodies_over_a_plane
 from on_device import DEVICE, pose_of
 
-from abd.backends.contacts import Contacts, Friction
+from abd.backends.contacts import Contacts
 from abd.backends.device import Device
+from abd.backends.friction import Friction
 from abd.backends.reduction import Reduction
 from abd.backends.upload import new_path
 from abd.contact.candidates import Candidates, contacts

@@ -10,7 +10,7 @@ from abd.device_state import OnHost
 from abd.errors import StepFailure
 from abd.joints.readings import Readings, opening_readings
 from abd.model import Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_state
-from abd.solver.step import Opening
+from abd.solver.account import Opening
 from abd.state import State
 
 BOX = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])

@@ -32,13 +32,14 @@ def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
     names = {"__name__": "snippets"}
     for k, text in enumerate(blocks(page, "python")):
         exec(compile(text, f"{name(page)}, block {k}", "exec"), names)
+    assert len(names) > 2, "they made something"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
 def test_the_command_lines_are_understood(page):
     for text in blocks(page, "sh"):
         for line in re.findall(r"(?:^|&& )(?:\.venv/bin/)?abd ([^&\n]+)", text, re.MULTILINE):
-            _parser().parse_args(shlex.split(line, comments=True))
+            assert callable(_parser().parse_args(shlex.split(line, comments=True)).command)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -330,6 +330,7 @@ def test_the_report_names_what_is_not_followed(tmp_path):
     told(scene, "torsional")
     told(scene, "medium")
     told(scene, "tendon 't'", "stiffness")
+    assert scene.started()
 
 
 def test_mocap_bodies_stand_still_and_hold(tmp_path):

@@ -10,8 +10,9 @@ import warp as wp
 
 import cuda_kernels
 from abd.backends.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
-from abd.backends.contacts import Contacts, Friction
+from abd.backends.contacts import Contacts
 from abd.backends.device import Device
+from abd.backends.friction import Friction
 from abd.backends.islands import Islands
 from abd.backends.iteration import Iteration
 from abd.backends.joints import Joints

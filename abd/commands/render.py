@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import tomllib
 from pathlib import Path
 
+from abd.commands.arguments import positive
 from abd.errors import AbdError
 
 KINDS = ("mp4", "gif", "png")
@@ -41,8 +41,8 @@ def add(commands) -> None:
         metavar="DEG",
         help="turn about the target through the film [360]",
     )
-    parser.add_argument("--fps", type=_positive, default=30.0, metavar="N", help="pictures per second [30]")
-    parser.add_argument("--speed", type=_positive, default=1.0, metavar="X", help="0.25 is four times slower [1]")
+    parser.add_argument("--fps", type=positive("number"), default=30.0, metavar="N", help="pictures per second [30]")
+    parser.add_argument("--speed", type=positive("number"), default=1.0, metavar="X", help="0.25 is four times slower [1]")
     parser.add_argument("--no-joints", dest="joints", action="store_false", help="leave out joints, ropes and springs")
     parser.add_argument("--no-contacts", dest="contacts", action="store_false", help="leave out contact forces")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
@@ -165,13 +165,3 @@ def _size(text: str) -> tuple[int, int]:
     ):
         raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x720, each from 16 to 8192")
     return int(width), int(height)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return value

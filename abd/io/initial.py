@@ -9,7 +9,7 @@ import numpy as np
 from abd.energies import kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.readings import opening_readings
 from abd.model import Model
-from abd.solver.step import Opening
+from abd.solver.account import Opening
 from abd.state import State
 
 NOTHING_NEAR = Opening()

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from abd.io.progress import observer_for
 from abd.io.report import Tally
 from abd.io.run import Interruption, Messages, Observer, Status, hold, run
+from abd.model import steps_in
 
 if TYPE_CHECKING:
-    from abd.simulation import Simulation, StepReport
+    from abd.simulation import Simulation
+    from abd.step_report import StepReport
 
 
 class _Listener(Observer):
@@ -60,7 +62,7 @@ def _count(sim: Simulation, duration: float | None, steps: int | None) -> int:
     if duration is not None:
         if not 0.0 <= duration < math.inf:
             raise ValueError(f"duration is {duration!r}; a time in seconds is needed")
-        return math.ceil(duration / sim.model.settings.dt - 1e-9)
+        return steps_in(duration, sim.model.settings.dt)
     if steps is not None:
         if steps < 0:
             raise ValueError(f"steps is {steps}; a number of steps is needed")

@@ -133,10 +133,10 @@ def write_film(
 
 
 def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, told) -> None:
-    imageio_ffmpeg = required("imageio_ffmpeg", "film", "imageio-ffmpeg", "mp4 (not gif, not png)")
     size = studio.film.size
     if any(extent % 2 for extent in size):
         raise PictureError(f"mp4 needs even sizes, not {size[0]}x{size[1]}")
+    imageio_ffmpeg = required("imageio_ffmpeg", "film", "imageio-ffmpeg", "mp4 (not gif, not png)")
     writer = imageio_ffmpeg.write_frames(
         str(path), size, fps=studio.film.fps, codec="libx264", quality=None, macro_block_size=1,
         ffmpeg_log_level="error", output_params=["-crf", "19", "-preset", "medium", "-movflags", "+faststart"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.joints.redundancy import CLOSED, check_closure, open_by
-from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings
+from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, steps_in
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.contact_filters import filtered_pairs
@@ -357,7 +356,7 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
     frames = output.frames or 100
     if output.duration is not None:
         # A duration of 0.3 s at dt = 0.1 s is three frames, although 0.3 / 0.1 rounds to above 3.
-        frames = max(1, math.ceil(output.duration / solver.dt - 1e-9))
+        frames = max(1, steps_in(output.duration, solver.dt))
     tolerance = np.nan if solver.tolerance is None else solver.tolerance
     if solver.tolerance_relative is not None:
         tolerance = solver.tolerance_relative * diagonal

@@ -30,6 +30,7 @@ from pydantic import ValidationError
 from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
+from abd.model import steps_in
 from abd.scene import mass
 from abd.scene.findings import schema_findings
 from abd.scene.json_table import JsonTable
@@ -155,7 +156,7 @@ class _Importer:
         duration, count = top.number("max_time", -1.0), top.number("max_iterations", -1.0)
         if duration >= 0.0 and self.dt > 0.0:
             # The quotient may round to just above the whole number that is meant.
-            return OutputSpec(frames=max(1, math.ceil(duration / self.dt - 1e-9)))
+            return OutputSpec(frames=max(1, steps_in(duration, self.dt)))
         if count >= 0.0:
             return OutputSpec(frames=max(1, int(count)))
         self.notes.append("neither max_time nor max_iterations: 100 steps")

@@ -40,7 +40,7 @@ from abd.solver.ways import HALVINGS, NotFree, Pieces
 from abd.state import State
 
 if TYPE_CHECKING:
-    from abd.solver.step import Work
+    from abd.solver.account import Work
 
 FINAL = ("blocked", "limits", "memory", "passed")
 """Failures that no shorter (sub)step mends."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from abd.contact.pair_law import OwnLaws
 from abd.contact.path import axial, rotation_vectors
-from abd.energies import Figures
 from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
@@ -23,6 +22,7 @@ from abd.joints.system import JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.sticking import Anchors
+from abd.solver.account import Opening, Work
 from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
@@ -42,29 +42,6 @@ STEADY = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.solver.integrators`)."""
 
 
-@dataclass(frozen=True)
-class Work:
-    """Work since the start [J]: of forces and torques on bodies; of drives and forces on coordinates; of friction in
-    contacts and joints and of damping in joints."""
-
-    external: float = 0.0
-    drive: float = 0.0
-    friction: float = 0.0
-
-    def after(self, figures: Figures) -> Work:
-        """With that of one more (sub)step."""
-        return Work(
-            self.external + figures.external_work,
-            self.drive + figures.drive_work,
-            self.friction + figures.friction_work,
-        )
-
-    def plus(self, after: Work, before: Work) -> Work:
-        """With what has been done between two others."""
-        pairs = ((getattr(one, field.name) for one in (self, after, before)) for field in fields(self))
-        return Work(*(own + (last - first) for own, last, first in pairs))
-
-
 class Struck(Exception):
     """An iterate shows contacts that act on bodies of a smooth step.
 
@@ -75,15 +52,6 @@ class Struck(Exception):
     def __init__(self, bodies: np.ndarray):
         super().__init__()
         self.bodies = bodies
-
-
-@dataclass(frozen=True)
-class Opening:
-    """Contacts of a state that no step led to: energy [J], how many act, smallest gap [m] of those that are near."""
-
-    energy: float = 0.0
-    contacts: int = 0
-    smallest_gap: float = np.inf
 
 
 class Stepper:

@@ -1,0 +1,22 @@
+"""Kinds of arguments that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+
+def positive(what: str) -> Callable[[str], float]:
+    """Reader of a positive, finite number, called `what` where it is none."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0.0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a positive {what}")
+        return value
+
+    return read
