@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.joints.build import build_system
+from abd.joints.build import build_system, default_distance, yielding
 from abd.joints.change import (
     as_function,
     carried,
     changed,
+    changes_of,
     described,
     recounted,
     settings_of,
     with_settings,
 )
 from abd.joints.coordinate_setter import CoordinateSetter
+from abd.joints.placement import body_pose, rigid_pose
+from abd.joints.readings import JointReader, rigid_motion
 from abd.joints.redundancy import CLOSED, open_by
+from abd.joints.rotations import inverse
 from abd.joints.stacks import stacks
 from abd.joints.system import Role
 from abd.loads import jumps
@@ -62,9 +66,42 @@ class JointControl:
     # changes ------------------------------------------------------------------------------------------------------
 
     def replace_joint(self, index: int, joint: Joint) -> None:
-        """Put a joint in the place of another one of the same name, type and frames."""
+        """Put a joint in the place of another one of the same name, type, bodies and frames."""
         self._simulation.model.joints[index] = joint
         self._rebuild([index])
+
+    def seat(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
+        """Put the frames of a joint at poses (4, 4) in the world, on bodies that stay; None keeps a frame.
+
+        Raises:
+            ValueError: a pose is not a rotation and a translation.
+        """
+        joint, (q, _) = self._joint(index), rigid_motion(self._simulation.stepper.q, self._simulation.stepper.qd)
+        changes = {}
+        for key, body, pose in (("child_frame", joint.child, T_CW), ("parent_frame", joint.parent, T_DW)):
+            if pose is not None:
+                changes[key] = inverse(body_pose(q, body)) @ rigid_pose(pose)
+        self._simulation.model.joints[index] = replace(joint, **changes)
+        self._read_anew()
+        self._rebuild([index])
+        self._tell_opening(index, "is seated anew")
+
+    def set_yield(self, index: int, compliance=None, damping=None) -> None:
+        """Compliance [m/N, rad/(N m)] and damping [N s/m, N m s/rad] of the rows of `yielding`, from the next step on.
+
+        A number counts for all of them, a list for the first ones; what is not given stays. The joint is compliant
+        afterwards: rows without compliance hold exactly.
+
+        Raises:
+            ValueError: too many numbers, negative ones, or a joint that has no such rows.
+        """
+        joint = self._joint(index)
+        count = len(yielding(joint))
+        if not count:
+            raise ValueError(f"joint '{joint.name}' has no constraint rows that could yield")
+        given = {"compliance": compliance, "damping": damping}
+        rows = {key: _first(key, getattr(joint, key), value, count) for key, value in given.items()}
+        self.replace_joint(index, replace(joint, enforcement="compliant", **rows))
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
@@ -76,18 +113,19 @@ class JointControl:
             self.replace_joint(index, replace(self._joint(index), active=bool(active)))
         if active:
             self.broken.pop(self._joint(index).name, None)
-            self._tell_opening(index)
+            self._tell_opening(index, "is switched on")
 
-    def _tell_opening(self, index: int) -> None:
+    def _tell_opening(self, index: int, what: str) -> None:
         joint = self._joint(index)
         if joint.enforcement != "exact":
             return
         opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
         if opening.max() > CLOSED:
             _log.warning(
-                "exact joint '%s' is switched on while open by %.3g m, %.3g rad: the next step closes it at once; "
+                "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it at once; "
                 "set_coordinate closes it without speed",
                 joint.name,
+                what,
                 *opening,
             )
 
@@ -161,13 +199,55 @@ class JointControl:
             sim.move_to(result.q, result.values)
         return result
 
+    def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
+        """Range of a coordinate from the next step on; barriers take a value that is outside of it back from where it is."""
+        settings = replace(settings_of(self._joint(index), coordinate), lower=lower, upper=upper)
+        self.replace_settings(index, self._on_the_way(index, replace(settings, lower_end=None, upper_end=None)))
+
+    def _on_the_way(self, index: int, s: CoordinateSettings) -> CoordinateSettings:
+        """The settings with barriers moved on towards the ends of the range, as far as the value lets them.
+
+        A barrier keeps half of its gap, and no more than half of its zone: it pushes, and never is passed.
+        """
+        if s.limit != "barrier":
+            return replace(s, lower_end=None, upper_end=None)
+        value = float(self._simulation.joints[self._joint(index).name].coordinate(s.name).value)
+        rotary = self._simulation.joints[self._joint(index).name].coordinate(s.name).motion_type == "rotary"
+        zone = s.limit_distance or default_distance(self._simulation.model, rotary, s.upper - s.lower)
+        ends = {}
+        for key, bound, sign in (("lower", s.lower, 1.0), ("upper", s.upper, -1.0)):
+            last = getattr(s, f"{key}_end")
+            gap = 2.0 * zone if last is None else sign * (value - last)
+            fresh = value - sign * 0.5 * min(gap, zone)
+            ends[f"{key}_end"] = fresh if sign * (fresh - bound) < 0.0 else None
+        return replace(s, **ends)
+
     # what happens by itself ---------------------------------------------------------------------------------------
 
     def after_step(self) -> tuple[str, ...]:
         """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
         if np.isfinite(self._velocity_limit).any():
             self._tell_of_speed()
+        if self._returning:
+            self._take_back()
         return self._break() if len(self._breakable) else ()
+
+    @property
+    def _returning(self) -> list[tuple[int, str]]:
+        """(joint, coordinate) of those that barriers take back into their ranges."""
+        return [
+            (k, one.name)
+            for k in self._simulation.model.joints.changed_since(self._start)
+            for one in self._joint(k).coordinates
+            if one.lower_end is not None or one.upper_end is not None
+        ]
+
+    def _take_back(self) -> None:
+        joints = self._simulation.model.joints
+        for k, name in self._returning:
+            settings = self._on_the_way(k, settings_of(joints[k], name))
+            joints[k] = with_settings(joints[k], settings)
+        self._rebuild([])
 
     def _tell_of_speed(self) -> None:
         """Log every coordinate once that moves faster than its bound."""
@@ -218,8 +298,9 @@ class JointControl:
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         joints = changed(self._start, saved["changes"])
-        if any(_differ(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
+        if any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.take_over(joints)
+            self._read_anew()
             sim.backend.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
@@ -235,6 +316,15 @@ class JointControl:
         """Keep the model's joints as they are in the system."""
         self._simulation.stepper.sleep.disturb()
         self._simulation.model.joints[index] = with_settings(self._joint(index), settings)
+
+    def _read_anew(self) -> None:
+        """Read coordinates at the joints' present frames; angles go on near their last values."""
+        sim = self._simulation
+        last = sim.coordinates
+        sim.reader = JointReader(sim.model)
+        sim.turns = sim.backend.watch_turns(sim.reader.table)
+        sim.coordinates = sim.reader.coordinates(sim.stepper.q, last)
+        sim.forget_readings()
 
     def _row(self, index: int, coordinate: str, role: Role) -> int:
         a = self._simulation.backend.system.acting
@@ -270,6 +360,13 @@ class JointControl:
         sim.forget_readings()
 
 
-def _differ(one: Joint, other: Joint) -> bool:
-    """Whether two joints differ in what can be changed while running."""
-    return (one.active, one.coordinates) != (other.active, other.coordinates)
+def _first(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
+    """(count,) values of rows: a number for all, or a list for the first ones; the others keep their present ones."""
+    out = np.zeros(count)
+    out[: min(count, len(present))] = present[:count]
+    if given is not None:
+        values = np.asarray(given, dtype=float)
+        if values.ndim > 1 or values.size > count or not (np.isfinite(values) & (values >= 0.0)).all():
+            raise ValueError(f"{key} is {given!r}; a number or at most {count} numbers, none negative, are needed")
+        out[: count if values.ndim == 0 else values.size] = values
+    return tuple(out.tolist())

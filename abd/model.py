@@ -151,6 +151,8 @@ class CoordinateSettings:
         name: of the coordinate, such as "theta".
         initial: value that the coordinate has in the initial pose of the scene.
         lower, upper: range; angles count over any number of turns.
+        lower_end, upper_end: where the barrier of an end stands on its way to the range, None where it is there: a range
+            that is given while the value is outside of it takes it back.
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
         limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
         limit_compliance, limit_damping: of compliant ends; the damping acts one-sidedly, on barriers as well.
@@ -167,6 +169,8 @@ class CoordinateSettings:
     initial: float = 0.0
     lower: float = -np.inf
     upper: float = np.inf
+    lower_end: float | None = None
+    upper_end: float | None = None
     limit: str = "barrier"
     limit_distance: float | None = None
     limit_compliance: float = 0.0
@@ -198,7 +202,7 @@ class Joint:
         strength_ratio: gamma [-]; stiffness of the penalty K = gamma (m_i + m_j) [kg], the world counting m = 0.
         length: [m] half distance of the hinge's two points from the anchor; lever arm of every other rotary row.
         collide: whether contact between the two bodies stays on.
-        stiffness_mass: m_i + m_j [kg] of the formula above (a body that carries no mass may be given one).
+        stiffness_mass: m_i + m_j [kg] of the formula above; of bodies that are static or kinematic a given mass counts.
         enforcement: "penalty", "exact" or "compliant".
         compliance: (k,) of the constraint rows [m/N or rad/(N m)], in their order, then of gaps that are lengths; rows
             beyond the end are exact. damping: (k,) [N s/m or N m s/rad].

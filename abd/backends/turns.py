@@ -23,7 +23,7 @@ class Turns:
     def count(self) -> None:
         """Follow the state to the present one; no angle turned by more than half a turn since the last call."""
         if self.table.counts_turns.any():
-            self._near = values(self.table, self.backend.read_state()[0], self._near, rigid=True)
+            self._near = values(self.table, self.backend.read_state()[0], self._near)
 
     def near(self) -> np.ndarray:
         """(c,) values near which the angles of the present state are counted."""
@@ -31,10 +31,7 @@ class Turns:
 
 
 class CountedTurns(Turns):
-    """Counts on the device; measures that users' functions supply are counted on the host.
-
-    The kernels' angles are those of the affine bodies, which is near enough to know the turn.
-    """
+    """Counts on the device; measures that users' functions supply are counted on the host."""
 
     def __init__(self, table: MeasureTable, backend):
         super().__init__(table, backend)

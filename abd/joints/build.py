@@ -133,7 +133,9 @@ class _Builder:
         """Limits, lock, spring, friction, armature and drive of one coordinate."""
         index, rotary = self._coordinate(k, s.name)
         terms = [(index, factor(1.0))]
-        for role, bound, sign in ((Role.LOWER, s.lower, 1.0), (Role.UPPER, s.upper, -1.0)):
+        lower = s.lower if s.lower_end is None else s.lower_end
+        upper = s.upper if s.upper_end is None else s.upper_end
+        for role, bound, sign in ((Role.LOWER, lower, 1.0), (Role.UPPER, upper, -1.0)):
             if np.isfinite(bound):
                 self._limit(k, joint, terms, s, role, bound, sign, rotary)
         if s.locked:
@@ -253,9 +255,7 @@ class _Builder:
         return joint.stiffness_mass * (joint.length**2 if rotary else 1.0)
 
     def _distance(self, rotary: bool, width: float, wanted: float | None) -> float:
-        if wanted is not None:
-            return wanted
-        return min(LIMIT_ANGLE if rotary else self.model.settings.limit_reach, RANGE_SHARE * width)
+        return default_distance(self.model, rotary, width) if wanted is None else wanted
 
     def _stiff(self, k, joint, terms, role, name, rotary, law=Law.QUADRATIC, **keys) -> None:
         """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""
@@ -316,6 +316,11 @@ class _Builder:
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
         )
+
+
+def default_distance(model: Model, rotary: bool, width: float) -> float:
+    """Distance [m or rad] from the ends of a range of this width at which barriers begin to act."""
+    return min(LIMIT_ANGLE if rotary else model.settings.limit_reach, RANGE_SHARE * width)
 
 
 def _with_measured_rows(joints: JointList) -> list[int]:

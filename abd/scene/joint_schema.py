@@ -229,7 +229,12 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
         "penalty",
         "penalty: stiffness strength_ratio (m_parent + m_child) / h^2; exact: as an equation; compliant: by compliance",
     )
-    strength_ratio: Number = entry(100.0, "gamma of the penalty stiffness gamma (m_parent + m_child)", gt=0)
+    strength_ratio: Number = entry(
+        100.0,
+        "gamma of the penalty stiffness gamma (m_parent + m_child); the world counts 0, a static or kinematic body the mass "
+        "that it is given",
+        gt=0,
+    )
     length: Number | None = entry(
         None,
         "hinge: half distance of the two points that define it, default 0.5; others: lever arm of rotary rows, default "

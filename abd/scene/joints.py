@@ -93,7 +93,8 @@ def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
 def _unplaced(spec: JointSpec, parent: int, child: int, ends: list[BodyRecord]) -> Joint:
     """The joint with what needs no frames."""
     name = type_of(spec.type)
-    carried = [record.mass for record in ends if record.kind is not Kind.STATIC]
+    # of bodies that stay or are moved only a mass that is given counts: the default density says nothing about them
+    carried = [one.mass for one in ends if one.kind is Kind.DYNAMIC or one.spec.mass is not None]
     drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
     return Joint(
         name=spec.name,
