@@ -54,10 +54,10 @@ def scene_of(joints: dict[str, tuple[str, dict]], enforcement: str) -> abd.Scene
     return scene
 
 
-def pair(kind: str, enforcement: str, **keys) -> Simulation:
+def pair(kind: str, enforcement: str, integrator: str = "bdf1", **keys) -> Simulation:
     """One of them, less exactly; the joint's name is "joint"."""
     scene = scene_of({"joint": (kind, keys)}, enforcement)
-    scene.solver.tolerance, scene.solver.joint_tolerance = 1e-7, 1e-9
+    scene.solver.tolerance, scene.solver.joint_tolerance, scene.solver.integrator = 1e-7, 1e-9, integrator
     return Simulation(scene, "cpu")
 
 
@@ -148,25 +148,27 @@ def test_an_open_joint_pulls_each_body_at_its_own_point():
 
 
 def test_the_relative_velocity_is_that_of_the_markers():
-    """v_m1 - v_m0: nothing along the axes held, and everywhere the rate of the displacement."""
-    sim = pair("spherical", "exact", constrained=("x", "z"))
-    for _ in range(6):
-        before = sim.joints["joint"].displacement
+    """v_m1 - v_m0, which is the rate of the displacement: nothing along the axes held."""
+    sim = pair("spherical", "exact", "bdf2", constrained=("x", "z"))
+    displacements = []
+    for _ in range(8):
         sim.step()
+        displacements.append(sim.joints["joint"].displacement)
     joint = sim.joints["joint"]
     velocity = joint.relative_velocity
-    assert np.abs(velocity[[0, 2]]).max() < 1e-7
-    assert np.allclose(velocity[:3], (joint.displacement - before) / sim.model.settings.dt, atol=1e-9)
-    assert np.abs(velocity[1]) > 0.1
+    last, before, first = displacements[:-4:-1]
+    assert np.abs(velocity[[0, 2]]).max() < 1e-6
+    assert np.allclose(velocity[:3], (3 * last - 4 * before + first) / (2 * sim.model.settings.dt), atol=1e-6)
+    assert np.abs(velocity[1]) > 0.1 and np.abs(joint.velocity).max() > 0.1
+    assert (joint.position + joint.displacement == sim.joints["joint"].simulation.joint_readings().points[0]).all()
     turning = [sim.bodies[f"joint_{name}"].angular_velocity for name in ("base", "tip")]
     assert np.allclose(velocity[3:], turning[1] - turning[0], atol=1e-9)
 
 
-@pytest.mark.parametrize("enforcement", MODES)
-def test_bilateral_and_unilateral_wrenches_are_apart(enforcement):
+def test_bilateral_and_unilateral_wrenches_are_apart():
     """A hinge at the end of its range, locked or not: the two parts and the rest add up, in every frame."""
-    keys = {"compliance": 1e-6} if enforcement == "compliant" else {}
-    sim = pair("hinge", enforcement, coordinate={"theta": {"range": [-0.002, 1.0], "friction": 0.1}}, **keys)
+    drive = {"mode": "force", "target": 0.1}
+    sim = pair("hinge", "penalty", coordinate={"theta": {"range": [-0.002, 1.0], "drive": drive}})
     for _ in range(6):
         sim.step()
     joint, axis = sim.joints["joint"], sim.joints["joint"].T_DW[:3, 2]
@@ -179,13 +181,13 @@ def test_bilateral_and_unilateral_wrenches_are_apart(enforcement):
                 parts = [joint.wrench(on, frame, point, part) for part in ("bilateral", "unilateral", "acting")]
                 assert np.allclose(np.sum(parts, axis=0), joint.wrench(on, frame, point), rtol=1e-12, atol=1e-12)
         force, torque = joint.wrench(on, part="unilateral")
-        assert np.abs(force).max() < 1e-9 and np.allclose(torque, sign * theta.limit_force * axis, atol=1e-6)
-        assert np.allclose(joint.wrench(on, "D", part="unilateral")[1], [0, 0, sign * theta.limit_force], atol=1e-6)
-        rubbing = joint.wrench(on, "C", part="acting")[1]
-        assert np.allclose(rubbing, [0, 0, sign * theta.friction_force], atol=1e-6)
-    assert abs(joint.wrench(part="bilateral")[1] @ axis) < 1e-6
+        assert np.abs(force).max() < 1e-9 and np.allclose(torque, sign * theta.limit_force * axis, rtol=1e-4, atol=1e-6)
+        assert np.allclose(joint.wrench(on, "D", part="unilateral")[1], [0, 0, sign * theta.limit_force], rtol=1e-4, atol=1e-4)
+        driven = joint.wrench(on, "C", part="acting")[1]
+        assert theta.drive_force == 0.1 and np.allclose(driven, [0, 0, sign * 0.1], atol=1e-5)
+    assert abs(joint.wrench(part="bilateral")[1] @ axis) < 1e-3
     theta.lock()
     sim.step()
-    assert joint.wrench(part="bilateral")[1] @ axis == pytest.approx(theta.lock_force, rel=1e-6)
+    assert joint.wrench(part="bilateral")[1] @ axis == pytest.approx(theta.lock_force, rel=1e-4)
     with pytest.raises(ValueError, match="known"):
         joint.wrench(part="both")
