@@ -182,7 +182,7 @@ class JointControl:
         acting.revision += 1
         self._note(index, fresh)
 
-    def place(self, requests: Mapping[tuple[int, str], float]) -> Assembly:
+    def place(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
         """Set coordinates outside of a step: the freer side moves with all that hangs on it, loops are closed.
 
         Bodies keep their linear and angular velocities. The next step begins like the first one of a scene.

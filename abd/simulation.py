@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -20,6 +20,7 @@ from abd.contact.forces import ContactForces
 from abd.contact_view import Contacts, read_contacts
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
+from abd.errors import Problem, SceneError
 from abd.joint_control import JointControl
 from abd.joint_list import JointList
 from abd.joint_view import JointView
@@ -37,8 +38,10 @@ from abd.views import ByName
 
 if TYPE_CHECKING:
 
+    from abd.joints.assembly import Assembly
     from abd.reduced import Reduced
     from abd.scene.scene import Scene
+    from abd.scene.sensor_schema import SensorSpec
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +86,8 @@ class Simulation:
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
+        for one in self.scene.spec.sensor if self.scene is not None else []:
+            self._add_sensor_of_scene(one)
 
     def __repr__(self) -> str:
         m = self.model
@@ -277,6 +282,22 @@ class Simulation:
             raise ValueError(f"there is a sensor '{name}' already")
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
+
+    def _add_sensor_of_scene(self, spec: SensorSpec) -> None:
+        try:
+            self.add_sensor(spec.name, spec.what, spec.of, spec.every)
+        except ValueError as error:
+            raise SceneError([Problem(str(error), key=f"sensor.{spec.name}")]) from error
+
+    def set_coordinates(self, values: Mapping[tuple[str, str | int], float]) -> Assembly:
+        """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
+
+        Freer sides move with all that hangs on them, loops are closed; see `JointView.set_coordinate`.
+
+        Raises:
+            SceneError: there is no such joint or coordinate, or bodies would overlap; nothing was moved.
+        """
+        return self.control.place(values)
 
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
         """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.

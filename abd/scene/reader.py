@@ -21,7 +21,7 @@ from abd.scene.findings import Finding, as_problem, schema_findings
 from abd.scene.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema import BodySpec, SceneSpec
 
-LISTS = ("material", "material_pair", "body", "contact_filter", "joint", "coupling")
+LISTS = ("material", "material_pair", "body", "contact_filter", "joint", "coupling", "sensor")
 NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
 """Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
 

@@ -30,6 +30,7 @@ from abd.scene.fields import (
     entry,
 )
 from abd.scene.joint_schema import CouplingSpec, JointSpec
+from abd.scene.sensor_schema import SensorSpec
 from abd.scene.values import grid_value, names_value
 
 GROUND_AXIS = (0.0, 0.0, 1.0)
@@ -389,3 +390,4 @@ class SceneSpec(Spec):
     contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
+    sensor: list[SensorSpec] = entry([], "quantities that are recorded from the start")

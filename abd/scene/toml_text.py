@@ -36,7 +36,7 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
         fields = _fields(getattr(spec, key), explicit)
         if fields:
             lines += ["", f"[{key}]", *_lines(fields, explicit)]
-    for key in ("material", "material_pair", "body", "contact_filter", "joint", "coupling"):
+    for key in ("material", "material_pair", "body", "contact_filter", "joint", "coupling", "sensor"):
         for item in getattr(spec, key):
             lines += ["", f"[[{key}]]", *_item_lines(key, item, explicit)]
     return "\n".join(lines).lstrip("\n") + "\n"
