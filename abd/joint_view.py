@@ -166,6 +166,16 @@ class JointView(JointForces):
         is_kind = np.array([one.rotary == rotary for one in yielding(self.joint)], dtype=bool)
         self.compliance = np.where(is_kind, value, self.compliance)
 
+    def __getattr__(self, name: str) -> CoordinateView:
+        """A coordinate by its name: ``joint.theta`` is ``joint.coordinate("theta")``."""
+        coordinates = self.__dict__.get("_coordinates", {})
+        if name not in coordinates:
+            raise AttributeError(f"a joint view has no attribute '{name}', and this joint no such coordinate")
+        return coordinates[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._coordinates})
+
     # switch -------------------------------------------------------------------------------------------------------
 
     @property

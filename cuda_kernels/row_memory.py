@@ -187,7 +187,8 @@ def set_laws(
     if has(acting, e, EXACT):
         p6 = acting.tolerance[e]
     if law == BARRIER:
-        p6 = push(p0, p3, p5)
+        if not has(acting, e, FOLLOWS):
+            p6 = push(p0, p3, p5)
         p7 = slow / w[7]
     if not has(acting, e, ACTIVE):
         law = OFF

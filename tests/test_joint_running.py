@@ -19,7 +19,8 @@ def arm(device: str = NAME, enforcement: str = "exact", second: str = "cylindric
     scene.add_body("upper", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
     scene.add_body("lower", box=(0.1, 0.1, 0.6), mass=0.5, position=(1, 0, -0.3))
     scene.add_hinge("shoulder", "world", "upper", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement=enforcement, **keys)
-    scene.add_joint(second, "elbow", "upper", "lower", anchor=(1, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    axis = {} if second == "fixed" else {"axis": (0, 1, 0)}
+    scene.add_joint(second, "elbow", "upper", "lower", anchor=(1, 0, 0), enforcement="exact", **axis)
     return Simulation(scene, device)
 
 
@@ -312,7 +313,7 @@ def test_sensors_of_a_scene_file(tmp_path):
 def test_sensors_that_mean_nothing_are_told(change, message):
     scene = abd.Scene()
     scene.add_body("bar", box=(1, 0.1, 0.1))
-    scene.add_hinge("pivot", "world", "bar", anchor=(0, 0, 0))
+    scene.add_hinge("pivot", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0))
     with pytest.raises(SceneError, match=message):
         scene.add_sensor(**({"name": "s", "what": "rate", "joint": "pivot"} | change))
         scene.compile()

@@ -156,7 +156,8 @@ class _Builder:
             self._add(terms, Role.APPLIED, Law.LINEAR, k, s.name, rotary, target=s.force)
 
     def _limit(self, k, joint, terms, s: CoordinateSettings, role, bound, sign, rotary) -> None:
-        common = {"bound": bound, "sign": sign, "damping": s.limit_damping}
+        on_the_way = (s.lower_end if role == Role.LOWER else s.upper_end) is not None
+        common = {"bound": bound, "sign": sign, "damping": s.limit_damping, "follows": on_the_way}
         width = s.upper - s.lower
         if s.limit == "compliant":
             self._add(terms, role, Law.ONE_SIDED, k, s.name, rotary, stiffness=1.0 / s.limit_compliance, **common)

@@ -68,7 +68,7 @@ class Acting:
         target_of, rate_of: row -> function of t [s] that gives them.
         revision: rises when targets or rates, or their functions, are changed.
         follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
-            `rate` (velocity drives).
+            `rate` (velocity drives). Of a barrier: it is on its way to its range, and lets what leaves it go.
         tolerance: residual to which an exact row is held.
     """
 
@@ -253,7 +253,8 @@ class JointSystem:
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
         wall = a.law == Law.BARRIER
-        p[wall, 6], p[wall, 7] = push(*p[wall][:, [0, 3, 5]].T), speed / w[7, wall]
+        p[wall, 6] = np.where(a.follows[wall], 0.0, push(*p[wall][:, [0, 3, 5]].T))
+        p[wall, 7] = speed / w[7, wall]
         return law, p
 
     def remember(

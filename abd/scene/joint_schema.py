@@ -5,9 +5,9 @@ An angle has two keys, one in radians and one in degrees whose name ends in ``_d
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
 from abd.joints import ALIASES, TYPES
 from abd.scene.fields import (
@@ -22,6 +22,7 @@ from abd.scene.fields import (
     Vector,
     entry,
 )
+from abd.scene.joint_aliases import with_own_keys
 from abd.scene.joint_types import type_value
 from abd.scene.values import (
     axes_value,
@@ -163,7 +164,7 @@ class JointParameters(Spec):
     distance: Number | None = entry(None, "length of the rod, largest length of the rope", unit="m", gt=0)
     lead: Number | None = entry(None, "advance of a screw per radian; negative: left-handed", unit="m/rad")
     constrained: AxisNames | None = entry(
-        None, "axes that are held: some of x, y, z, rx, ry, rz, or true or false for each of them in this order"
+        None, "axes that are held: some of x, y, z, rx, ry, rz, or true or false (1 or 0) for each of them in this order"
     )
     frame: Literal["parent", "world"] | None = entry(
         None, "whose axes x, y, z those are; default: parent, of spherical joints world"
@@ -270,6 +271,11 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
         {}, "what acts on its coordinates, by name, such as [joint.coordinate.theta]"
     )
     repeat: JointRepeatSpec | None = entry(None, "copies on a grid, between copies of bodies")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_own_keys(cls, data: Any) -> Any:
+        return with_own_keys(data) if isinstance(data, dict) else data
 
 
 class CouplingTermSpec(Spec):

@@ -200,6 +200,28 @@ class Scene(JointMethods):
         """A new scene with single values replaced by texts such as ``solver.dt=0.005``."""
         return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
 
+    def scaled(self, factor: float) -> Scene:
+        """A new scene with all lengths multiplied: one in millimetres comes to metres by 1e-3. Masses and times stay, and
+        gravity, forces, torques, stiffnesses and tolerances go with the units (`abd.scene.scaled`).
+
+        Raises:
+            SceneError: something in the scene has lengths that cannot be told.
+        """
+        from abd.scene.scaled import scaled
+
+        return Scene.from_spec(scaled(self.spec, factor), self.notes, self.path)
+
+    def transformed(self, pose) -> Scene:
+        """A new scene after a motion of the world, a (4, 4) pose [m]: bodies, joints, planes, motions and gravity.
+
+        Raises:
+            SceneError: something is fixed along axes of the world that are turned, or has its poses in a file.
+            ValueError: `pose` is not a rotation and a translation.
+        """
+        from abd.scene.transformed import transformed
+
+        return Scene.from_spec(transformed(self.spec, pose), self.notes, self.path)
+
     def resolved(self, settings: Settings) -> Scene:
         """A new scene that names the settings which follow from its geometry as a whole (tolerances, frames)."""
         spec = self.spec.model_copy(deep=True)
