@@ -306,7 +306,7 @@ class Settings:
         minimum_separation: added to every pair's separation [m].
         barrier: "log", "log_sq" or "cubic".
         contact_set: "minima" (every local minimum of distance counts once) or "ipc" (all pairs of primitives).
-        limit_reach: distance from a limit of a joint at which its barrier begins to act [m].
+        limit_reach, limit_angle: distance from a limit of a joint at which its barrier begins to act [m], [rad].
         contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: speed below which friction counts as static [m/s].
         stick: "elastic" (contacts that stick are held by a spring) or "viscous" (they creep, by at most eps_v).
@@ -332,6 +332,7 @@ class Settings:
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     d_hat: float | None = 1e-3
     limit_reach: float = 1e-3
+    limit_angle: float = 0.01
     minimum_separation: float = 0.0
     barrier: str = "log"
     contact_set: str = "minima"

@@ -325,3 +325,18 @@ def test_a_sensor_of_an_unknown_joint_is_told():
     scene.add_sensor("s", "rate", joint="pivot")
     with pytest.raises(SceneError, match=r"sensor\.s: there is no joint 'pivot'"):
         Simulation(scene, "numpy")
+
+
+def test_distances_of_limits_are_inherited_from_the_scene():
+    def distances(**solver) -> list[float]:
+        scene = abd.Scene(solver=solver)
+        for k in range(3):
+            scene.add_body(f"b{k}", box=(1, 0.1, 0.1), position=(0, k, 0))
+        scene.add_hinge("h", "world", "b0", anchor=(0, 0, 0), axis=(0, 1, 0), range=(-2, 2))
+        scene.add_joint("slider", "s", "world", "b1", anchor=(0, 1, 0), axis=(0, 1, 0), coordinate={"z": {"range": (-2, 2), "limit_distance": 0.03}})
+        scene.add_spherical("b", "world", "b2", anchor=(0, 2, 0), max_tilt=0.5)
+        acting = Simulation(scene, "numpy").backend.system.acting
+        return acting.distance[np.isfinite(acting.bound)].tolist()
+
+    assert distances() == [0.01, 0.01, 0.03, 0.03, 0.01]
+    assert distances(limit_angle=0.02, limit_distance=0.05) == [0.02, 0.02, 0.03, 0.03, 0.02]

@@ -21,10 +21,9 @@ from abd.joints.system import Acting, JointSystem, Role
 from abd.joints.table import tabulate
 from abd.model import CoordinateSettings, Coupling, Drive, Joint, Kind, Model
 
-LIMIT_ANGLE = 0.01
-"""Default distance from the end of a range at which its barrier begins to act [rad]; d_hat where it is a length."""
 RANGE_SHARE = 0.05
-"""The same as a share of the range, where that is less."""
+"""Default distance from the end of a range at which its barrier begins to act, as a share of the range, where that is less
+than what the settings say."""
 SHORT = 10
 """Bodies connected through joints up to which exact rows need no more stiffness than one joint does."""
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
@@ -321,7 +320,7 @@ class _Builder:
 
 def default_distance(model: Model, rotary: bool, width: float) -> float:
     """Distance [m or rad] from the ends of a range of this width at which barriers begin to act."""
-    return min(LIMIT_ANGLE if rotary else model.settings.limit_reach, RANGE_SHARE * width)
+    return min(model.settings.limit_angle if rotary else model.settings.limit_reach, RANGE_SHARE * width)
 
 
 def _with_measured_rows(joints: JointList) -> list[int]:

@@ -25,7 +25,7 @@ from abd.scene.matter import MatterSource
 from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
 from abd.scene.scales import default_kappa, default_tolerance
-from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.schema import BodySpec, SceneSpec, SolverSpec
 from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
@@ -369,7 +369,8 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         spectral_radius=solver.spectral_radius,
         gravity=np.array(spec.gravity),
         d_hat=solver.d_hat,
-        limit_reach=min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
+        limit_reach=_limit_reach(solver, diagonal, body_size),
+        limit_angle=solver.limit_angle,
         minimum_separation=solver.minimum_separation,
         barrier=solver.barrier,
         contact_set=solver.contact_set,
@@ -390,3 +391,10 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         frames=frames,
         diagonal=diagonal,
     )
+
+
+def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:
+    """Distance [m] at which barriers of lengths begin to act."""
+    if solver.limit_distance is not None:
+        return solver.limit_distance
+    return min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat

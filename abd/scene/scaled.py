@@ -135,8 +135,10 @@ def times_each(value: Any, factors: np.ndarray) -> Any:
 
 def _coordinate(table: CoordinateSpec, factor: float, rotary: bool) -> CoordinateSpec:
     out = _table(table, factor, _angular if rotary else _linear, leave=("drive", "limit_strength"))
-    # s of s (v / width)^3 is an energy times the square of the time, whatever the coordinate is
-    changes: dict[str, Any] = {"limit_strength": table.limit_strength * factor**2}
+    changes: dict[str, Any] = {}
+    if table.limit == "cubic":
+        # s of s (v / width)^3 is an energy times the square of the time, whatever the coordinate is
+        changes["limit_strength"] = table.limit_strength * factor**2
     if table.drive is not None:
         changes["drive"] = _drive(table.drive, factor, rotary)
     return out.model_copy(update=changes)

@@ -333,6 +333,16 @@ class SolverSpec(Spec):
         unit="m or rad",
         gt=0,
     )
+    limit_distance: Number | None = entry(
+        None,
+        "distance from the end of a coordinate's range at which its barrier begins to act, for all lengths that do not say "
+        "other; default: d_hat, or 1e-3 of the scene's diagonal or a share of its bodies; at most 0.05 of the range",
+        unit="m",
+        gt=0,
+    )
+    limit_angle: Number = entry(
+        0.01, "the same for angles, and for the tilt and the rotation of balls", unit="rad", gt=0
+    )
     kinematic_block: Literal["fail", "lag"] = entry(
         "fail", "when contact keeps a kinematic body from its target: stop the run, or let it lag behind"
     )

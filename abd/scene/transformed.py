@@ -141,11 +141,10 @@ def _direction_of_x(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> dict[st
         return {**out, "axis": tuple(T[:3, 2].tolist())} if plain else out
     parent = next((one for one in spec.body if one.name == joint.parent), None)
     if parent is None:
-        remedy = "give parent_x_axis"
+        remedy = "give x_axis"
         raise SceneError([Problem("where x of the joint is follows from a copy", key=f"joint.{joint.name}", remedy=remedy)])
-    R = rotation_matrix(parent)
-    x = R.T @ triad(unit(R @ np.array(joint.parent_axis)))[:, 0]
-    return {"parent_x_axis": tuple(x.tolist())}
+    axis = unit(rotation_matrix(parent) @ np.array(joint.parent_axis))
+    return {"x_axis": tuple((T[:3, :3] @ triad(axis)[:, 0]).tolist())}
 
 
 def _moved(T: np.ndarray, point) -> tuple[float, ...]:
