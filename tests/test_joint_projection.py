@@ -83,3 +83,14 @@ def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
         A = sim.stepper.q[:, 3:].reshape(-1, 3, 3)
         strain = max(strain, np.abs(A @ A.transpose(0, 2, 1) - np.eye(3)).max())
     assert strain > 1e-3, "bodies strain, so that rigid frames would read otherwise"
+
+
+def test_random_configurations_have_the_distributions_of_rigid_body_dynamics():
+    """Floating: positions uniform in a cube of 1 m; prismatic: standard normal."""
+    rng = np.random.default_rng(7)
+    floating = kinematics.configuration_space(joint_of("free", rng), "quaternion")
+    places = np.array([floating.random(rng)[:3] for _ in range(400)])
+    assert np.abs(places).max() < 0.5 and places.std() == pytest.approx(1 / np.sqrt(12), rel=0.05)
+    slider = kinematics.configuration_space(joint_of("prismatic", rng))
+    values = np.array([slider.random(rng)[0] for _ in range(400)])
+    assert values.std() == pytest.approx(1.0, rel=0.1) and np.abs(values).max() > 2.0

@@ -214,6 +214,24 @@ def test_rows_by_name_with_locks_and_ranges():
         shoulder.row("theta.lock")
 
 
+def test_axes_of_frames_of_a_wrench():
+    sim = arm(second="cylindrical")
+    run(sim, 5)
+    elbow = sim.joints["elbow"]
+    force, torque = elbow.wrench()
+    assert np.linalg.norm(elbow.T_CW[:3, :3] - elbow.T_DW[:3, :3]) > 1e-3
+    for frame, T in (("C", elbow.T_CW), ("D", elbow.T_DW), ("joint", elbow.T_DW)):
+        told = elbow.wrench(frame=frame)
+        assert np.allclose(told[0], T[:3, :3].T @ force) and np.allclose(told[1], T[:3, :3].T @ torque)
+
+
+def test_a_coordinate_is_an_attribute():
+    sim = arm()
+    assert sim.joints["elbow"].theta is sim.joints["elbow"].coordinate("theta") and "theta" in dir(sim.joints["elbow"])
+    with pytest.raises(AttributeError, match="no attribute 'phi'"):
+        sim.joints["elbow"].phi  # noqa: B018
+
+
 def test_a_tilt_is_a_gap_that_is_read():
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("top", box=(0.2, 0.2, 0.2), mass=1.0, angular_velocity=(1.0, 0, 0))
