@@ -6,13 +6,30 @@ from joint_samples import joint_of
 
 import abd
 from abd import kinematics
+from abd.joints import TYPES
 from abd.joints.ellipsoid import nearest_point
 from abd.joints.measures import value_at
-from abd.joints import TYPES
 from abd.joints.rotations import pose, quaternion_matrix, rotation_vector
 from abd.simulation import Simulation
 
-NEAREST = ("hinge", "universal", "skewed_universal", "ellipsoid", "ellipsoid3", "cylindrical", "planar", "slider", "fixed", "fixed_axis")
+NEAREST = (
+    "hinge",
+    "universal",
+    "skewed_universal",
+    "ellipsoid",
+    "ellipsoid3",
+    "cylindrical",
+    "planar",
+    "slider",
+    "fixed",
+    "fixed_axis",
+)
+
+
+def far(P: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """(2,) distance [m] and turn [rad] between two poses."""
+    turn = rotation_vector(P[:3, :3].T @ T[:3, :3])
+    return np.array([np.linalg.norm(P[:3, 3] - T[:3, 3]), np.linalg.norm(turn)])
 
 
 @pytest.mark.parametrize("kind", NEAREST)
@@ -30,14 +47,18 @@ def test_the_projection_is_the_nearest_admissible_pose(kind):
         assert np.abs(value_at(rows, G)).max() < 1e-12
         assert np.abs(kinematics.project(joint, G) - G).max() < 1e-9
 
-        def far(P: np.ndarray) -> np.ndarray:
-            return np.array([np.linalg.norm(P[:3, 3] - T[:3, 3]), np.linalg.norm(rotation_vector(P[:3, :3].T @ T[:3, :3]))])
-
-        place, turn = far(G)
+        place, turn = far(G, T)
         for scale in (1e-1, 1e-2, 1e-3):
             for _ in range(30):
-                other = kinematics.project(joint, G @ pose(quaternion_matrix(np.array([1.0, *(scale * rng.standard_normal(3))])), scale * rng.standard_normal(3)))
-                near, angle = far(other)
+                other = kinematics.project(
+                    joint,
+                    G
+                    @ pose(
+                        quaternion_matrix(np.array([1.0, *(scale * rng.standard_normal(3))])),
+                        scale * rng.standard_normal(3),
+                    ),
+                )
+                near, angle = far(other, T)
                 assert near > place - 1e-9
                 if np.linalg.norm(other[:3, 3] - G[:3, 3]) < 1e-9:
                     assert angle > turn - 1e-9
@@ -55,23 +76,38 @@ def test_the_nearest_point_of_an_ellipsoid():
 
 def test_balls_have_bounds_of_their_positions_velocities_and_efforts():
     ball = joint_of("spherical", np.random.default_rng(0))
-    bounds = [function(ball) for function in (kinematics.position_bounds, kinematics.velocity_bounds, kinematics.effort_bounds)]
+    bounds = [
+        function(ball)
+        for function in (kinematics.position_bounds, kinematics.velocity_bounds, kinematics.effort_bounds)
+    ]
     assert [len(one) for one in bounds] == [4, 3, 3]
     assert all(one == kinematics.Bounds() for each in bounds for one in each.values())
 
 
-@pytest.mark.parametrize(("kind", "enforcement"), [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")])
+@pytest.mark.parametrize(
+    ("kind", "enforcement"),
+    [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
+)
 def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
     """Hit so hard that bodies strain and joints open: coordinate, gap and row are one number, within the range."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_body("base", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(60.0, -40.0, 30.0), kappa=1e5)
-    scene.add_body("tip", box=(0.2, 0.4, 0.3), mass=2.0, position=(0.6, 0.2, 0.1), velocity=(30.0, -60.0, 40.0), kappa=1e5)
+    scene.add_body(
+        "tip", box=(0.2, 0.4, 0.3), mass=2.0, position=(0.6, 0.2, 0.1), velocity=(30.0, -60.0, 40.0), kappa=1e5
+    )
     name = "theta" if kind == "hinge" else "z"
     soft = {"compliance": 1e-3} if enforcement == "compliant" else {}
     scene.add_joint(
-        kind, "j", "base", "tip", anchor=(0.3, 0.1, 0.0), axis=(0.3, 0.2, 1.0), enforcement=enforcement, **soft,
+        kind,
+        "j",
+        "base",
+        "tip",
+        anchor=(0.3, 0.1, 0.0),
+        axis=(0.3, 0.2, 1.0),
+        enforcement=enforcement,
+        **soft,
         coordinate={name: {"range": [-0.1, 0.08]}},
-    )  # fmt: skip
+    )
     sim = Simulation(scene, "cpu")
     joint, strain = sim.joints["j"], 0.0
     for _ in range(12):

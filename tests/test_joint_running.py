@@ -13,7 +13,9 @@ from abd.simulation import Simulation
 pytestmark = pytest.mark.device
 
 
-def arm(device: str = NAME, enforcement: str = "exact", second: str = "cylindrical", dt: float = 0.01, **keys) -> Simulation:
+def arm(
+    device: str = NAME, enforcement: str = "exact", second: str = "cylindrical", dt: float = 0.01, **keys
+) -> Simulation:
     """A bar on a hinge about y, and a second one at its end."""
     scene = abd.Scene(solver={"dt": dt, "tolerance": 1e-7, "integrator": "bdf1"})
     scene.add_body("upper", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
@@ -84,7 +86,7 @@ def test_frames_are_read_and_seated_anew():
     other.reset()
     assert np.allclose(other.joints["elbow"].T_DW[:3, 3], (1, 0, 0))
     for wrong in (np.zeros((4, 4)), np.eye(3), np.diag([1.0, 1.0, -1.0, 1.0])):
-        with pytest.raises(ValueError, match="pose|rotation"):
+        with pytest.raises(ValueError, match=r"pose|rotation"):
             elbow.T_DW = wrong
 
 
@@ -134,7 +136,9 @@ def test_limits_become_soft_and_hard_again():
     sim = arm()
     theta = sim.joints["shoulder"].coordinate()
     theta.set_range_deg(-30.0, 10.0)
-    assert theta.range == pytest.approx((np.radians(-30), np.radians(10))) and theta.range_deg == pytest.approx((-30, 10))
+    assert theta.range == pytest.approx((np.radians(-30), np.radians(10))) and theta.range_deg == pytest.approx(
+        (-30, 10)
+    )
     assert theta.limit == "barrier" and theta.limit_compliance == 0.0
     theta.set_limit(compliance=1e-3, damping=5.0)
     assert (theta.limit, theta.limit_compliance, theta.limit_damping) == ("compliant", 1e-3, 5.0)
@@ -210,7 +214,7 @@ def test_rows_by_name_with_locks_and_ranges():
     assert lower.value == pytest.approx(theta.value + 0.5)
     assert shoulder.unilateral_forces.tolist() == [0.0, theta.limit_force]
     assert shoulder.num_unilateral == shoulder.num_engaged == 1 and shoulder.engagement == {"theta": -1}
-    with pytest.raises(KeyError, match="no row 'theta.lock'"):
+    with pytest.raises(KeyError, match=r"no row 'theta.lock'"):
         shoulder.row("theta.lock")
 
 
@@ -351,7 +355,15 @@ def test_distances_of_limits_are_inherited_from_the_scene():
         for k in range(3):
             scene.add_body(f"b{k}", box=(1, 0.1, 0.1), position=(0, k, 0))
         scene.add_hinge("h", "world", "b0", anchor=(0, 0, 0), axis=(0, 1, 0), range=(-2, 2))
-        scene.add_joint("slider", "s", "world", "b1", anchor=(0, 1, 0), axis=(0, 1, 0), coordinate={"z": {"range": (-2, 2), "limit_distance": 0.03}})
+        scene.add_joint(
+            "slider",
+            "s",
+            "world",
+            "b1",
+            anchor=(0, 1, 0),
+            axis=(0, 1, 0),
+            coordinate={"z": {"range": (-2, 2), "limit_distance": 0.03}},
+        )
         scene.add_spherical("b", "world", "b2", anchor=(0, 2, 0), max_tilt=0.5)
         acting = Simulation(scene, "numpy").backend.system.acting
         return acting.distance[np.isfinite(acting.bound)].tolist()

@@ -8,6 +8,7 @@ from abd.joints import TYPES
 from abd.simulation import Simulation
 
 MODES = ("penalty", "exact", "compliant")
+REACH = np.array([0.9, 0.3, 0.1])
 ANCHOR = np.array([0.45, 0.2, -0.1])
 AXIS = np.array([2.0, -1.0, 2.0]) / 3.0
 LOAD, COUPLE = np.array([12.0, -7.0, 5.0]), np.array([0.4, 0.7, -0.5])
@@ -45,7 +46,7 @@ def scene_of(joints: dict[str, tuple[str, dict]], enforcement: str) -> abd.Scene
         place = 3.0 * np.array([k % 6, k // 6, 0])
         scene.add_body(f"{name}_base", box=(0.4, 0.3, 0.2), mass=2.0, position=place, **turning)
         scene.add_body(
-            f"{name}_tip", box=(0.3, 0.2, 0.4), mass=3.0, position=place + [0.9, 0.3, 0.1], force=LOAD, torque=COUPLE
+            f"{name}_tip", box=(0.3, 0.2, 0.4), mass=3.0, position=place + REACH, force=LOAD, torque=COUPLE
         )  # fmt: skip
         soft = {"compliance": 1e-5, "damping": 20.0} if enforcement == "compliant" else {}
         soft = {} if "stiffness" in KEYS.get(kind, {}) else soft
@@ -85,7 +86,9 @@ def check(sim: Simulation) -> None:
     felt, names = loads(sim), list(sim.joints)
     told = [sim.joints[name].wrench(on=side, point="center") for name in names for side in ("parent", "child")]
     off = np.abs(np.array(told) - felt).max(axis=(1, 2)).reshape(-1, 2)
-    wrong = {name: both for name, both in zip(names, off.tolist(), strict=True) if max(both) > 1e-7 * np.linalg.norm(LOAD)}
+    wrong = {
+        name: both for name, both in zip(names, off.tolist(), strict=True) if max(both) > 1e-7 * np.linalg.norm(LOAD)
+    }
     assert not wrong
 
 
@@ -182,7 +185,9 @@ def test_bilateral_and_unilateral_wrenches_are_apart():
                 assert np.allclose(np.sum(parts, axis=0), joint.wrench(on, frame, point), rtol=1e-12, atol=1e-12)
         force, torque = joint.wrench(on, part="unilateral")
         assert np.abs(force).max() < 1e-9 and np.allclose(torque, sign * theta.limit_force * axis, rtol=1e-4, atol=1e-6)
-        assert np.allclose(joint.wrench(on, "D", part="unilateral")[1], [0, 0, sign * theta.limit_force], rtol=1e-4, atol=1e-4)
+        assert np.allclose(
+            joint.wrench(on, "D", part="unilateral")[1], [0, 0, sign * theta.limit_force], rtol=1e-4, atol=1e-4
+        )
         driven = joint.wrench(on, "C", part="acting")[1]
         assert theta.drive_force == 0.1 and np.allclose(driven, [0, 0, sign * 0.1], atol=1e-5)
     assert abs(joint.wrench(part="bilateral")[1] @ axis) < 1e-3

@@ -19,7 +19,6 @@ from abd.joints.system import JointMemory, JointSystem
 from abd.joints.table import MeasureTable
 from abd.model import CoordinateSettings, Drive, Joint
 
-
 CHANGEABLE = ("active", "enforcement", "compliance", "damping", "parent_frame", "child_frame", "coordinates")
 """Fields of a joint that can be changed while running."""
 NUMBERS = ("compliance", "damping", "parent_frame", "child_frame")

@@ -102,7 +102,11 @@ def _motion(body: BodySpec, motion: MotionSpec, T: np.ndarray) -> MotionSpec:
         for names in (("x", "y", "z"), ("rx", "ry", "rz")):
             texts = [getattr(f, name) for name in names]
             for i, name in enumerate(names):
-                terms = [f"{float(R[i, k])!r} * ({text})" for k, text in enumerate(texts) if abs(R[i, k]) > UNTURNED and text != "0"]
+                terms = [
+                    f"{float(R[i, k])!r} * ({text})"
+                    for k, text in enumerate(texts)
+                    if abs(R[i, k]) > UNTURNED and text != "0"
+                ]
                 turned[name] = " + ".join(terms) or "0"
         changes["formulas"] = f.model_copy(update=turned)
     return motion.model_copy(update=changes)
@@ -113,7 +117,9 @@ def _joint(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> JointSpec:
     frame = joint.frame or ("world" if type_of(joint.type) in ("spherical", "pin") else "parent")
     if turns and joint.constrained is not None and frame == "world" and 0 < len({*joint.constrained} & {*"xyz"}) < 3:
         remedy = 'frame = "parent" holds axes that turn with the scene'
-        raise SceneError([Problem("the axes of the world are turned", key=f"joint.{joint.name}.constrained", remedy=remedy)])
+        raise SceneError(
+            [Problem("the axes of the world are turned", key=f"joint.{joint.name}.constrained", remedy=remedy)]
+        )
     if joint.repeat is not None and joint.repeat.step is not None and turns:
         raise _along_axes(f"joint.{joint.name}.repeat")
     changes: dict[str, Any] = {}
@@ -142,7 +148,9 @@ def _direction_of_x(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> dict[st
     parent = next((one for one in spec.body if one.name == joint.parent), None)
     if parent is None:
         remedy = "give x_axis"
-        raise SceneError([Problem("where x of the joint is follows from a copy", key=f"joint.{joint.name}", remedy=remedy)])
+        raise SceneError(
+            [Problem("where x of the joint is follows from a copy", key=f"joint.{joint.name}", remedy=remedy)]
+        )
     axis = unit(rotation_matrix(parent) @ np.array(joint.parent_axis))
     return {"x_axis": tuple((T[:3, :3] @ triad(axis)[:, 0]).tolist())}
 
