@@ -171,7 +171,8 @@ def test_critical_damping_is_critical(ends, kind, zeta):
     free = ends != "world"
     if free:
         scene.add_body("b", box=(SIDE, SIDE, SIDE), mass=3.0, kappa=1e11)
-    frame = {"position": (opening, 0, 0)} if kind == "linear" else {"axis_angle": {"axis": (0, 0, 1), "degrees": np.degrees(opening)}}
+    turned = {"axis_angle": {"axis": (0, 0, 1), "degrees": np.degrees(opening)}}
+    frame = {"position": (opening, 0, 0)} if kind == "linear" else turned
     scene.add_fixed(
         "j", "b" if free else abd.WORLD, "a", parent_frame=frame, child_frame={"position": (0, 0, 0)},
         enforcement="compliant", compliance=compliance, critical_damping=zeta,

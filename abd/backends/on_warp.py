@@ -132,6 +132,14 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.row_memory.mark_limited(self.pose, self.marks)
         return self.device.read(self.marks) != 0
 
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began, at the iterate."""
+        if not self.system.counts_turns:
+            return np.zeros(self.n, dtype=bool)
+        self.marks.zero_()
+        self.row_memory.mark_turned(self.pose, limit, self.marks)
+        return self.device.read(self.marks) != 0
+
     def joint_memory(self) -> JointMemory:
         """Host copy of what the joints remember of the last step."""
         return self.row_memory.read()
