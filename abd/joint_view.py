@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
     from abd.simulation import Simulation
 
 _FRAMES = ("world", "child", "parent", "joint")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A one-sided constraint: its distance [m or rad], negative where it is overrun, the rate of that, which is negative while
+    it closes, the force with which it pushes [N or N m], and whether it did in the last step (0 or 1)."""
+
+    value: float
+    speed: float
+    force: float
+    engaged: int
 
 
 class JointView:
@@ -218,6 +230,16 @@ class JointView:
         gaps = {a.name[row]: int(pushing[row]) for row in self._gaps}
         ranged = (one for one in self._coordinates.values() if np.isfinite(one.range).any())
         return gaps | {one.name: one.limit_engagement for one in ranged}
+
+    @property
+    def gaps(self) -> dict[str, Gap]:
+        """Its gaps by name: limits of rotations, ropes, unilateral planes and constraints."""
+        readings, memory = self.simulation.joint_readings(), self.simulation.stepper.memory
+        name, x, f = self.simulation.backend.system.acting.name, readings.row_value, readings.row_force
+        return {
+            name[row]: Gap(float(x[row]), float(memory.history[2, row]), float(f[row]), int(readings.engaged[row]))
+            for row in self._gaps
+        }
 
     @property
     def _gaps(self) -> np.ndarray:

@@ -48,7 +48,7 @@ class NumpyRowMemory:
         return flags[:-1]
 
     def turned(self, limit: float) -> np.ndarray:
-        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began, at the iterate."""
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
         flags, table = np.zeros(self.n + 1, dtype=bool), self.system.table  # the last one stands for the world
         if self.system.counts_turns:
             reference = self.memory.reference

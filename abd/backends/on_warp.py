@@ -133,7 +133,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         return self.device.read(self.marks) != 0
 
     def turned(self, limit: float) -> np.ndarray:
-        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began, at the iterate."""
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
         if not self.system.counts_turns:
             return np.zeros(self.n, dtype=bool)
         self.marks.zero_()

@@ -166,7 +166,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
     measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
     gaps = [measure for measure in measured if measure.unilateral]
     for measure, value in zip(gaps, value_at(gaps, T_CD).tolist()):
-        if value <= 0.0:
+        if value < -SAME_VALUE or (value <= 0.0 and not measure.may_close):
             message = f"it starts at its limit or beyond: {measure.name} is {value:.4g}, and must be greater than 0"
             raise SceneError([Problem(message, value=value, remedy="leave some room: move the bodies or their points")])
 

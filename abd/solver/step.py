@@ -533,7 +533,6 @@ class Stepper:
         system = self.joints
         if not system.counts_turns:
             return
-        a = system.acting
         asked = np.abs(system.asked_turns(self.time, h)) > TURN
         turned = np.zeros(len(self.dynamic) + 1, dtype=bool)  # the last one stands for the world
         for bodies in system.row_bodies:
