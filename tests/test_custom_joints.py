@@ -551,3 +551,75 @@ def test_the_example_of_the_readme_runs():
     done = subprocess.run([sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "{'height': 1}" in done.stdout
+
+
+# types of scene files ---------------------------------------------------------------------------------------------
+
+CODE = """
+import numpy as np
+import abd
+from abd import RowFlags
+
+
+def bowl(name):
+    def rows(M, r, p):
+        return np.stack([r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0]), r[:, 0]], axis=1)
+
+    abd.joint_type(
+        name, rows, rows={"height": RowFlags.LINEAR}, coordinates={"x": RowFlags.LINEAR}, parameters={"radius": 0.5}
+    )
+
+
+def nothing(name):
+    pass
+
+
+def broken(name):
+    raise ValueError("no good")
+"""
+
+SCENE = """
+[solver]
+dt = 0.01
+[output]
+frames = 2
+[[joint_type]]
+name = "my_bowl"
+file = "kinds.py"
+function = "bowl"
+[[body]]
+name = "bead"
+sphere = { radius = 0.03 }
+mass = 0.1
+position = [0.3, 0, 0.2]
+[[joint]]
+name = "j"
+type = "my_bowl"
+child = "bead"
+parent_anchor = [0, 0, 0]
+child_anchor = [0, 0, 0]
+"""
+
+
+def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(define, tmp_path):
+    (tmp_path / "kinds.py").write_text(CODE)
+    path = tmp_path / "bead.toml"
+    path.write_text(SCENE)
+    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code, which runs only if you allow it.*--allow-code"):
+        abd.load(path)
+    assert "my_bowl" not in TYPES
+    scene = abd.load(path, allow_code=True)
+    assert scene.compile().joints[0].type == "my_bowl"
+    scene.save(tmp_path / "again.toml")
+    assert abd.load(tmp_path / "again.toml", allow_code=True) == scene
+    for function, words in (
+        ("nothing", "nothing defines no joint type of this name"),
+        ("broken", "stops with ValueError: no good"),
+        ("missing", "'kinds.py' has no such function"),
+    ):
+        path.write_text(SCENE.replace('"bowl"', f'"{function}"'))
+        with pytest.raises(SceneError, match=words):
+            abd.load(path, allow_code=True)
+    path.write_text(SCENE.replace('"kinds.py"', '"other.py"'))
+    with pytest.raises(SceneError, match="there is no such file"):
+        abd.load(path, allow_code=True)
