@@ -44,6 +44,17 @@ class JointRow:
         return "rotary" if RowFlags.ROTARY in self.flags else "linear"
 
 
+@dataclass(frozen=True)
+class Gap:
+    """A one-sided constraint: its distance [m or rad], negative where it is overrun, the rate of that, which is negative while
+    it closes, the force with which it pushes [N or N m], and whether it did in the last step (0 or 1)."""
+
+    value: float
+    speed: float
+    force: float
+    engaged: int
+
+
 class JointForces(JointFrames):
     """Forces of one joint in the last step; base of `JointView`."""
 
@@ -163,6 +174,16 @@ class JointForces(JointFrames):
         for row in ends[read.engaged[ends]]:
             ranges[a.name[row]] = int(np.sign(read.row_force[row]))
         return gaps | ranges
+
+    @property
+    def gaps(self) -> dict[str, Gap]:
+        """Its gaps by name: limits of rotations, ropes, unilateral planes and constraints."""
+        readings, memory = self.simulation.joint_readings(), self.simulation.stepper.memory
+        name, x, f = self._acting.name, readings.row_value, readings.row_force
+        return {
+            name[row]: Gap(float(x[row]), float(memory.history[2, row]), float(f[row]), int(readings.engaged[row]))
+            for row in self._rows_of(Role.GAP)
+        }
 
     # parts --------------------------------------------------------------------------------------------------------
 

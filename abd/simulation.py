@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+SLOW_TURN = 1.0
+"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a frame."""
+
 
 class Simulation:
     """A scene on a device.
@@ -134,7 +137,7 @@ class Simulation:
 
     def _step(self) -> StepReport:
         progress, substeps, wall = self.stepper.advance()
-        self.turns.count()
+        self.turns.count(self._turned_by())
         self._coordinates = None
         self.forget_readings()
         figures, work = self.stepper.figures, self.stepper.work
@@ -172,6 +175,17 @@ class Simulation:
         for one in self.sensors.values():
             one.after_step()
         return report
+
+    def _turned_by(self) -> np.ndarray | None:
+        """(c,) ways of the coordinates that are angles in the last frame by their mean rates, None where all turned by less
+        than a radian: what is counted from the states alone is less than half a turn."""
+        stepper, reader = self.stepper, self.reader
+        h, turning = self.model.settings.dt, self.reader.table.counts_turns
+        if not turning.any() or h * stepper.figures.fastest < SLOW_TURN:
+            return None
+        near = self.turns.near()
+        rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
+        return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
 
     def run(
         self,

@@ -99,6 +99,17 @@ def rubbing(p: Parameters, u: wp.float64) -> wp.vec3d:
 
 
 @wp.func
+def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
+    """The true curvature of a law whose `bound` is more (`abd.joints.laws.evaluate`)."""
+    y = wp.abs(x - p[1])
+    if law == SATURATED and p[0] * y > p[3]:
+        return ZERO
+    if law == FRICTION:
+        return TWO * p[0] * wp.max(ZERO, ONE - y / p[3]) / p[3]
+    return bound
+
+
+@wp.func
 def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
     """psi, its slope and its curvature at a row's value."""
     e = x - p[1]

@@ -158,3 +158,31 @@ def test_a_rope_holds_when_taut_and_only_then():
         assert taut.joints["j"].wrench()[0] == pytest.approx(-5.0 * out, rel=1e-3)
         slack = loaded.run(np.concatenate([-5.0 * out, np.zeros(3)]), 5)
         assert np.abs(slack.joints["j"].wrench()[0]).max() == 0.0
+
+
+@pytest.mark.parametrize("ends", ["world", "two free bodies"])
+@pytest.mark.parametrize("kind", ["linear", "rotary"])
+@pytest.mark.parametrize("zeta", [True, 0.3])
+def test_critical_damping_is_critical(ends, kind, zeta):
+    """An opening x0 at rest closes by ``x'' + 2 zeta w x' + w^2 x = 0``, so that ``zeta = w x0^2 / (4 int x'^2 dt)``."""
+    dt, compliance, opening = 2e-3, 1e-3 if kind == "linear" else 0.15, 0.01
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "tolerance": 1e-8, "integrator": "bdf2"})
+    scene.add_body("a", box=(SIDE, SIDE, SIDE), mass=2.0, kappa=1e11)
+    free = ends != "world"
+    if free:
+        scene.add_body("b", box=(SIDE, SIDE, SIDE), mass=3.0, kappa=1e11)
+    turned = {"axis_angle": {"axis": (0, 0, 1), "degrees": np.degrees(opening)}}
+    frame = {"position": (opening, 0, 0)} if kind == "linear" else turned
+    scene.add_fixed(
+        "j", "b" if free else abd.WORLD, "a", parent_frame=frame, child_frame={"position": (0, 0, 0)},
+        enforcement="compliant", compliance=compliance, critical_damping=zeta,
+    )  # fmt: skip
+    simulation = abd.Simulation(scene, device=NAME)
+    reduced = (1.2 if free else 2.0) * (1.0 if kind == "linear" else SIDE**2 / 6.0)
+    w, open_by = np.sqrt(1.0 / (compliance * reduced)), []
+    for _ in range(int((9.0 if zeta is True else 20.0) / (w * dt))):
+        T = simulation.joints["j"].T_CD
+        open_by.append(T[0, 3] if kind == "linear" else T[1, 0])
+        simulation.step()
+    measured = w * opening**2 / (4.0 * np.sum(np.diff(open_by) ** 2) / dt)
+    assert measured == pytest.approx(float(zeta), rel=0.01)

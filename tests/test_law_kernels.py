@@ -97,8 +97,8 @@ class Both:
         return out
 
 
-def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
-    """Energy, slope and curvature (R,) by the kernels, of rows that are single factors of one."""
+def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: float) -> list[np.ndarray]:
+    """Energy, slope and curvature (R,) by the kernels, of rows that are single factors of one and act on a body each."""
     count = len(x)
     host = collect([[(k, factor(1.0))] for k in range(count)])
     rows = row_kernels.MeasuredRows()
@@ -106,21 +106,24 @@ def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> list[np.
         values = getattr(host, field.name)
         setattr(rows, field.name, DEVICE.upload(values, wp.int32 if values.dtype == np.int32 else wp.float64))
     rows.law, rows.p = DEVICE.upload(law, wp.int32), DEVICE.upload(p, wp.float64)
-    measured = DEVICE.upload(x, wp.float64)
+    ends = row_kernels.Ends()
+    ends.of_row, ends.body = (DEVICE.upload(np.arange(k), wp.int32) for k in (count + 1, count))
+    measured, cautions = DEVICE.upload(x, wp.float64), DEVICE.upload(np.full(count, caution), wp.float64)
     value, energy, slope, curvature, weight = (DEVICE.zeros(count, wp.float64) for _ in range(5))
     DEVICE.launch(row_kernels.row_energies, count, rows, measured, value, energy)
-    DEVICE.launch(row_kernels.row_slopes, count, rows, measured, value, slope, curvature, weight)
+    DEVICE.launch(row_kernels.row_slopes, count, rows, ends, measured, cautions, value, slope, curvature, weight)
     assert np.array_equal(DEVICE.read(value), x)
     return [DEVICE.read(array) for array in (energy, slope, curvature)]
 
 
+@pytest.mark.parametrize("caution", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("law", list(Law), ids=lambda law: law.name)
-def test_law_kernels_equal_their_definition(law: Law):
+def test_law_kernels_equal_their_definition(law: Law, caution: float):
     x = np.random.default_rng(0).normal(size=400)
     laws_of_rows = np.full(400, law, dtype=np.int32)
     p = some_parameters(laws_of_rows, x, 1)
-    expected = laws.evaluate(laws_of_rows, p, x)
-    for value, wanted in zip(law_kernel_values(laws_of_rows, p, x), expected, strict=True):
+    expected = laws.evaluate(laws_of_rows, p, x, caution)
+    for value, wanted in zip(law_kernel_values(laws_of_rows, p, x, caution), expected, strict=True):
         np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-12 * p[:, 0].max())
     assert expected[2].min() >= 0.0
 
@@ -147,6 +150,13 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
         np.testing.assert_allclose(turn[smooth], curvature[smooth], rtol=1e-5, atol=1e-5)
     else:
         assert np.all(curvature >= turn - 1e-5)
+    if law in (Law.FRICTION, Law.SATURATED):
+        y = np.abs(x - p[:, 1])
+        edge = p[:, 3] if law == Law.FRICTION else p[:, 3] / p[:, 0]
+        smooth = (np.abs(y - edge) > 1e-4) & (y > 1e-4)
+        own = laws.evaluate(laws_of_rows, p, x, caution=0.0)[2]
+        np.testing.assert_allclose(turn[smooth], own[smooth], rtol=1e-4, atol=1e-4)
+        assert np.all(own <= curvature)
 
 
 def test_measured_rows_agree_with_finite_differences():

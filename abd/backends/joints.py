@@ -23,10 +23,12 @@ class Joints:
     Attributes:
         count: rows, linear and measured; pairs: joined body pairs.
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
+        caution: (n,) shares of the bodies' bounds of curvature (`abd.solver.caution`).
     """
 
-    def __init__(self, system: JointSystem, bodies: int, device: Device):
+    def __init__(self, system: JointSystem, bodies: int, device: Device, caution: wp.array | None = None):
         self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)
+        self.caution = device.upload(np.ones(bodies), wp.float64) if caution is None else caution
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
         self.count = self.linear_count + self.row_count
@@ -213,7 +215,7 @@ class Joints:
         )  # fmt: skip
         launch(
             measured_rows.row_slopes,
-            self.row_count, self.rows, self.values, self.x, self.slope, self.curvature, self.weight,
+            self.row_count, self.rows, self.ends, self.values, self.caution, self.x, self.slope, self.curvature, self.weight,
         )  # fmt: skip
         launch(
             measured_rows.end_gradients,
@@ -316,7 +318,7 @@ class Joints:
         self._predict(direction)
         self.device.launch(
             measured_rows.effort_changes,
-            self.row_count, self.rows, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
+            self.row_count, self.rows, self.x, self.x_ahead, SETTLED, self.per_row,
         )  # fmt: skip
         self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 

@@ -7,7 +7,7 @@ import numpy as np
 from abd.backends.turns import Turns
 from abd.joints.forces import Applied
 from abd.joints.system import JointMemory
-from abd.joints.table import MeasureTable
+from abd.joints.table import MeasureTable, values
 from abd.solver.integrators import row_weights
 
 
@@ -45,6 +45,15 @@ class NumpyRowMemory:
         pushing = self.joints.limits_at_work(self.q)
         for bodies in self.system.row_bodies:
             flags[bodies[pushing]] = True
+        return flags[:-1]
+
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+        flags, table = np.zeros(self.n + 1, dtype=bool), self.system.table  # the last one stands for the world
+        if self.system.counts_turns:
+            reference = self.memory.reference
+            far = table.counts_turns & (np.abs(values(table, self.q, reference) - reference) > limit)
+            flags[table.child[far]] = flags[table.parent[far]] = True
         return flags[:-1]
 
     def joint_memory(self) -> JointMemory:

@@ -106,7 +106,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints = system, Joints(system, self.n, self.device)
+        self.system, self.joints = system, Joints(system, self.n, self.device, self.contacts.law.caution)
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)
@@ -130,6 +130,14 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             return np.zeros(self.n, dtype=bool)
         self.marks.zero_()
         self.row_memory.mark_limited(self.pose, self.marks)
+        return self.device.read(self.marks) != 0
+
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+        if not self.system.counts_turns:
+            return np.zeros(self.n, dtype=bool)
+        self.marks.zero_()
+        self.row_memory.mark_turned(self.pose, limit, self.marks)
         return self.device.read(self.marks) != 0
 
     def joint_memory(self) -> JointMemory:

@@ -173,6 +173,14 @@ class RowMemory:
                 row_memory.mark_limited, joints.row_count, self.acting, joints.rows, joints.values, flags, grain=512
             )
 
+    def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
+        """Set 1 for the bodies (n,) of angles that are more than `limit` [rad] from where the step began, at a pose."""
+        self._measure(pose)
+        joints = self.joints
+        self.device.launch(
+            row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
+        )
+
     def finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
         """Remember what the rows did in the step that ended at a pose; its figures go to "linear" and "measured"."""
         joints, self.ch2 = self.joints, self.ch2_now
@@ -209,6 +217,7 @@ def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
         (k.METRES, counts & ~a.rotary),
         (k.RADIANS, counts & a.rotary),
         (k.GAP, a.role == Role.GAP),
+        (k.TURNING, system.turning),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 

@@ -116,15 +116,16 @@ class _Builder:
             self._stiff(k, joint, terms, role, name, rotary, law=law)
 
     def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
-        """Limits of rotations are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly as the joint."""
+        """Limits of rotations are barriers, as ranges are; ropes, planes and what may close hold one-sidedly, as stiffly as
+        the joint."""
         terms = [(index, factor(1.0))]
-        if measure.rotary:
+        if measure.rotary and not measure.may_close:
             self._add(
                 terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
                 sign=1.0, distance=self._distance(True, np.inf, None),
             )  # fmt: skip
         else:
-            self._stiff(k, joint, terms, Role.GAP, measure.name, False, law=Law.ONE_SIDED)
+            self._stiff(k, joint, terms, Role.GAP, measure.name, measure.rotary, law=Law.ONE_SIDED)
 
     # what acts on a coordinate -----------------------------------------------------------------------------------
 

@@ -45,14 +45,17 @@ class Law(IntEnum):
     SINE = 8
 
 
-def evaluate(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def evaluate(
+    law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: np.ndarray | float = 1.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """psi, its slope, and a curvature that is never negative.
 
-    Where psi bends less than a parabola (friction, a saturated drive) the curvature is that of the parabola through the
-    same point and slope about the row's centre: Newton does not overshoot then.
+    Friction and saturated drives bend less than the parabola through the same point and slope about the row's centre, whose
+    curvature bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.solver.caution`).
 
     Args:
         law: (R,); p: (R, 8); x: (R,) values of the rows.
+        caution: share, or (R,) shares, of what the bound has more than the true curvature.
 
     Returns:
         three arrays (R,).
@@ -62,6 +65,11 @@ def evaluate(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray,
         k = law == kind
         if k.any():
             energy[k], slope[k], curvature[k] = function(p[k].T, x[k])
+    for kind, function in _TRUE_CURVATURES.items():
+        k = law == kind
+        if k.any():
+            true = function(p[k].T, x[k])
+            curvature[k] = true + np.broadcast_to(caution, len(x))[k] * (curvature[k] - true)
     return energy, slope, curvature
 
 
@@ -138,6 +146,14 @@ def _friction(p, x):
     return p[0] * f0, p[0] * weight * u, p[0] * weight
 
 
+def _saturated_bend(p, x):
+    return np.where(p[0] * np.abs(x - p[1]) <= p[3], p[0], 0.0)
+
+
+def _friction_bend(p, x):
+    return 2.0 * p[0] * np.maximum(0.0, 1.0 - np.abs(x - p[1]) / p[3]) / p[3]
+
+
 def _linear(p, x):
     return -p[0] * x, -p[0], np.zeros_like(x)
 
@@ -157,3 +173,4 @@ _FUNCTIONS = {
     Law.LINEAR: _linear,
     Law.SINE: _sine,
 }
+_TRUE_CURVATURES = {Law.SATURATED: _saturated_bend, Law.FRICTION: _friction_bend}

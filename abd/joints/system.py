@@ -31,6 +31,11 @@ CLOSED = 0.3
 """Residual at which it does, over the tolerance."""
 
 
+REACH = 2.0
+"""Largest way of an angle in a step that a drive without a gain asks for [rad]: a target many turns away is reached in
+several steps."""
+TURN = 2.5
+"""Turn of an angle in a step [rad] from which on the step is too long: beyond half a turn nobody could tell the way round."""
 SETTLED = 1e-2
 """Share of friction's or a drive's largest force by which a last Newton step may change it."""
 
@@ -157,6 +162,40 @@ class JointSystem:
         a = self.acting
         return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
 
+    @property
+    def turning(self) -> np.ndarray:
+        """(R,) bool, angles that a drive without a gain sets, to a target of its own."""
+        a = self.acting
+        stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
+        return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
+
+    @property
+    def counts_turns(self) -> bool:
+        """Whether any measure is an angle that counts turns."""
+        return bool(self.table.counts_turns.any())
+
+    def asked_turns(self, time: float, h: float) -> np.ndarray:
+        """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time`: the speed of a velocity
+        drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
+        a = self.acting
+        out = np.zeros(len(self.rows))
+        for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
+            rate = a.rate_of.get(int(row))
+            out[row] = h * (a.rate[row] if rate is None else rate(time + h))
+        for row in np.flatnonzero(a.active & self.turning):
+            target = a.target_of.get(int(row))
+            if target is not None:
+                way, half = target(time + h) - target(time), target(time + 0.5 * h) - target(time)
+                out[row] = way if 0.1 * abs(way) < abs(half) < 0.9 * abs(way) else 0.0
+        return out
+
+    def turn_rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """(m,) speeds [rad/s] of the measures that count turns in a state q, qd (n, 12) with values `near` (m,); 0 for others."""
+        t = self.table
+        _, child, parent = linearize(t, q, near)
+        speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
+        return np.where(t.counts_turns, speeds, 0.0)
+
     def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
         """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""
         reference = values(self.table, q, self.initial)
@@ -222,6 +261,7 @@ class JointSystem:
         target, speed_of_target = self._targets(time, now)
         moving = a.follows & (a.role == Role.DRIVE)
         target = np.where(moving, last + speed_of_target / per_step, target)
+        target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
 
         damped = ch2 * a.damping * per_step
         K = a.mass_stiffness + ch2 * a.stiffness + damped

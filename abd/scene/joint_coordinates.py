@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from abd.joints import TYPES
 from abd.model import CoordinateSettings, Drive
 from abd.scene.angles import DEGREES, in_radians, time_function
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
+from abd.scene.joint_types import type_of
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
 """Keys that a joint with a single coordinate may carry itself, and their defaults."""
@@ -19,12 +21,17 @@ def given_shorthands(spec: JointSpec) -> list[str]:
 
 
 def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, CoordinateSpec]:
-    """The tables of a joint's coordinates by name, with what the joint itself says about its single one."""
+    """The tables of a joint's coordinates by name, with what the joint itself says about its single one, and the ranges that
+    its type has where it gives none."""
     tables = dict(spec.coordinate)
     short = {key: getattr(spec, key) for key in given_shorthands(spec)}
     if short and len(names) == 1:
         own = tables.get(names[0], CoordinateSpec())
         tables[names[0]] = own.model_copy(update=short)
+    for name, ends in getattr(TYPES[type_of(spec.type)], "RANGES", {}).items():
+        own = tables.get(name, CoordinateSpec())
+        if own.range is None and own.range_deg is None:
+            tables[name] = own.model_copy(update={"range": tuple(map(float, ends))})
     return tables
 
 

@@ -247,11 +247,11 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
         None, "of all constraint rows, or of the first ones; rows beyond a list are exact", unit="m/N or rad/(N m)"
     )
     linear_compliance: Number | None = entry(
-        None, "of all linear rows, with critical damping of the mean mass of the two ends", unit="m/N", ge=0
+        None, "of all linear rows, with critical damping of the reduced mass of the two ends", unit="m/N", ge=0
     )
     rotary_compliance: Number | None = entry(
         None,
-        "of all rotary rows, with critical damping of the mean inertia of the two ends about the joint's point",
+        "of all rotary rows, with critical damping of the reduced inertia of the two ends about the joint's point",
         unit="rad/(N m)",
         ge=0,
     )

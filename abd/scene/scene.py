@@ -272,7 +272,11 @@ def _named(items: Sequence[Any], name: str, kind: str) -> Any:
 
 
 def load(
-    source: str | Path, overrides: Iterable[str] = (), allow_overlaps: bool = False, **import_options: Any
+    source: str | Path,
+    overrides: Iterable[str] = (),
+    allow_overlaps: bool = False,
+    allow_code: bool = False,
+    **import_options: Any,
 ) -> Scene:
     """Read a scene.
 
@@ -281,6 +285,7 @@ def load(
             of a shipped scene.
         overrides: values that replace the file's, such as ``solver.dt=0.005``.
         allow_overlaps: let the pairs that overlap at the start pass through one another, by contact filters.
+        allow_code: run the Python files that the scene names for its joint types.
         import_options: those of `abd.scene.importers.formats.ImportOptions`.
 
     Raises:
@@ -288,7 +293,7 @@ def load(
     """
     path = find_scene(source)
     overrides = list(overrides)
-    scene = _read(path, ImportOptions(**import_options))
+    scene = _read(path, ImportOptions(**import_options), allow_code)
     if overrides:
         scene = scene.override(overrides)
     if allow_overlaps:
@@ -298,12 +303,14 @@ def load(
     return scene
 
 
-def _read(path: Path, options: ImportOptions) -> Scene:
+def _read(path: Path, options: ImportOptions, allow_code: bool) -> Scene:
     imported = format_of(path)
     if imported is not None:
         spec, notes = imported.read(path, options)
         return Scene.from_spec(spec, notes)
-    return _load_rigid_ipc(path) if _is_rigid_ipc(path) else Scene.from_spec(read_scene(path), path=path)
+    if _is_rigid_ipc(path):
+        return _load_rigid_ipc(path)
+    return Scene.from_spec(read_scene(path, allow_code), path=path)
 
 
 def _is_rigid_ipc(path: Path) -> bool:

@@ -386,6 +386,14 @@ class CameraSpec(Spec):
         return self
 
 
+class JointTypeSpec(Spec):
+    """A joint type that Python code defines, which is run only with ``--allow-code``."""
+
+    name: str = entry(..., "name of the type, for joints of this scene", min_length=1)
+    file: str = entry(..., "path of the Python file, relative to the scene's", min_length=1)
+    function: str = entry(..., "function of the file; called with the name, it calls abd.joint_type(name, ...)", min_length=1)
+
+
 class SceneSpec(Spec):
     """A scene."""
 
@@ -398,6 +406,7 @@ class SceneSpec(Spec):
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
     contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
+    joint_type: list[JointTypeSpec] = entry([], "joint types of your own")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
     sensor: list[SensorSpec] = entry([], "quantities that are recorded from the start")
