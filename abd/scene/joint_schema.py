@@ -178,19 +178,19 @@ class JointParameters(Spec):
 class JointDrawing(Spec):
     """How a viewer draws a joint; nothing here acts on the simulation."""
 
-    show: Flag | None = entry(None, "whether it is drawn")
-    color: Color | None = entry(None, "as that of a body")
-    joint_radius: Number | None = entry(None, "radius of the ball at the joint's point", unit="m", ge=0)
-    axis_length: Number | None = entry(None, "length of the axes of drawn frames", unit="m", ge=0)
-    shaft_length: Number | None = entry(None, "length of the shaft along the axis", unit="m", ge=0)
-    shaft_radius: Number | None = entry(None, "its radius", unit="m", ge=0)
-    draw_frame_c: Arrows | None = entry(None, "whether and how the child's frame is drawn")
-    draw_frame_d: Arrows | None = entry(None, "whether and how the parent's frame is drawn")
-    plane_size: Number | None = entry(None, "edge length of the plane of planar joints", unit="m", ge=0)
-    slot_width: Number | None = entry(None, "width of the slot", unit="m", ge=0)
+    show: Flag | None = entry(None, "whether it is drawn; default true")
+    color: Color | None = entry(None, "as that of a body; default: the colour of joints, also where the first number is -1")
+    joint_radius: Number | None = entry(None, "radius of the ball at the joint's point; default: fits the thinner body", unit="m", ge=0)
+    axis_length: Number | None = entry(None, "length of the axes of drawn frames; default: fits the thinner body", unit="m", ge=0)
+    shaft_length: Number | None = entry(None, "length of the shaft along the axis; default of pins: a little more than the bodies", unit="m", ge=0)
+    shaft_radius: Number | None = entry(None, "its radius; default: fits the thinner body", unit="m", ge=0)
+    draw_frame_c: Arrows | None = entry(None, "whether and how the child's frame is drawn; default off")
+    draw_frame_d: Arrows | None = entry(None, "whether and how the parent's frame is drawn; default off")
+    plane_size: Number | None = entry(None, "edge length of the plane x-y of D that is drawn; default: none is", unit="m", ge=0)
+    slot_width: Number | None = entry(None, "width of the slot along x of D that is drawn; default: none is", unit="m", ge=0)
     slot_depth: Number | None = entry(None, "depth of the slot", unit="m", ge=0)
     slot_range: Range | None = entry(None, "where the slot begins and ends", unit="m")
-    draw_ellipsoid: Flag | None = entry(None, "whether the surface of an ellipsoid joint is drawn")
+    draw_ellipsoid: Flag | None = entry(None, "whether the surface of an ellipsoid joint is drawn; default false")
 
 
 class JointRepeatSpec(Spec):
