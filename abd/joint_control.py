@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.joints.build import build_system, default_distance, yielding
+from abd.joints.anew import critically_damped, on_the_way, seated, softened
+from abd.joints.build import build_system
 from abd.joints.change import (
     as_function,
     carried,
@@ -21,10 +22,8 @@ from abd.joints.change import (
     with_settings,
 )
 from abd.joints.coordinate_setter import CoordinateSetter
-from abd.joints.placement import body_pose, rigid_pose
 from abd.joints.readings import JointReader, rigid_motion
 from abd.joints.redundancy import CLOSED, open_by
-from abd.joints.rotations import inverse
 from abd.joints.stacks import stacks
 from abd.joints.system import Role
 from abd.loads import jumps
@@ -76,32 +75,21 @@ class JointControl:
         Raises:
             ValueError: a pose is not a rotation and a translation.
         """
-        joint, (q, _) = self._joint(index), rigid_motion(self._simulation.stepper.q, self._simulation.stepper.qd)
-        changes = {}
-        for key, body, pose in (("child_frame", joint.child, T_CW), ("parent_frame", joint.parent, T_DW)):
-            if pose is not None:
-                changes[key] = inverse(body_pose(q, body)) @ rigid_pose(pose)
-        self._simulation.model.joints[index] = replace(joint, **changes)
+        stepper = self._simulation.stepper
+        q, _ = rigid_motion(stepper.q, stepper.qd)
+        self._simulation.model.joints[index] = seated(self._joint(index), q, T_CW, T_DW)
         self._read_anew()
         self._rebuild([index])
         self._tell_opening(index, "is seated anew")
 
-    def set_yield(self, index: int, compliance=None, damping=None) -> None:
-        """Compliance [m/N, rad/(N m)] and damping [N s/m, N m s/rad] of the rows of `yielding`, from the next step on.
+    def soften(self, index: int, compliance=None, damping=None) -> None:
+        """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.anew.softened`)."""
+        self.replace_joint(index, softened(self._joint(index), compliance, damping))
 
-        A number counts for all of them, a list for the first ones; what is not given stays. The joint is compliant
-        afterwards: rows without compliance hold exactly.
-
-        Raises:
-            ValueError: too many numbers, negative ones, or a joint that has no such rows.
-        """
-        joint = self._joint(index)
-        count = len(yielding(joint))
-        if not count:
-            raise ValueError(f"joint '{joint.name}' has no constraint rows that could yield")
-        given = {"compliance": compliance, "damping": damping}
-        rows = {key: _first(key, getattr(joint, key), value, count) for key, value in given.items()}
-        self.replace_joint(index, replace(joint, enforcement="compliant", **rows))
+    def damp_critically(self, index: int, zeta: float) -> None:
+        """Other dampings, by the damping ratio (`abd.joints.anew.critically_damped`)."""
+        sim = self._simulation
+        self.replace_joint(index, critically_damped(self._joint(index), sim.model, sim.stepper.q, zeta))
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
@@ -204,23 +192,9 @@ class JointControl:
         settings = replace(settings_of(self._joint(index), coordinate), lower=lower, upper=upper)
         self.replace_settings(index, self._on_the_way(index, replace(settings, lower_end=None, upper_end=None)))
 
-    def _on_the_way(self, index: int, s: CoordinateSettings) -> CoordinateSettings:
-        """The settings with barriers moved on towards the ends of the range, as far as the value lets them.
-
-        A barrier keeps half of its gap, and no more than half of its zone: it pushes, and never is passed.
-        """
-        if s.limit != "barrier":
-            return replace(s, lower_end=None, upper_end=None)
-        value = float(self._simulation.joints[self._joint(index).name].coordinate(s.name).value)
-        rotary = self._simulation.joints[self._joint(index).name].coordinate(s.name).motion_type == "rotary"
-        zone = s.limit_distance or default_distance(self._simulation.model, rotary, s.upper - s.lower)
-        ends = {}
-        for key, bound, sign in (("lower", s.lower, 1.0), ("upper", s.upper, -1.0)):
-            last = getattr(s, f"{key}_end")
-            gap = 2.0 * zone if last is None else sign * (value - last)
-            fresh = value - sign * 0.5 * min(gap, zone)
-            ends[f"{key}_end"] = fresh if sign * (fresh - bound) < 0.0 else None
-        return replace(s, **ends)
+    def _on_the_way(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
+        coordinate = self._simulation.joints[self._joint(index).name].coordinate(settings.name)
+        return on_the_way(settings, self._simulation.model, coordinate.value, coordinate.motion_type == "rotary")
 
     # what happens by itself ---------------------------------------------------------------------------------------
 
@@ -358,15 +332,3 @@ class JointControl:
         for index in indices:
             self._jump(index)
         sim.forget_readings()
-
-
-def _first(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
-    """(count,) values of rows: a number for all, or a list for the first ones; the others keep their present ones."""
-    out = np.zeros(count)
-    out[: min(count, len(present))] = present[:count]
-    if given is not None:
-        values = np.asarray(given, dtype=float)
-        if values.ndim > 1 or values.size > count or not (np.isfinite(values) & (values >= 0.0)).all():
-            raise ValueError(f"{key} is {given!r}; a number or at most {count} numbers, none negative, are needed")
-        out[: count if values.ndim == 0 else values.size] = values
-    return tuple(out.tolist())

@@ -123,7 +123,7 @@ class JointView(JointForces):
 
     @compliance.setter
     def compliance(self, values) -> None:
-        self.simulation.control.set_yield(self.index, compliance=values)
+        self.simulation.control.soften(self.index, compliance=values)
 
     @property
     def damping(self) -> np.ndarray:
@@ -132,7 +132,7 @@ class JointView(JointForces):
 
     @damping.setter
     def damping(self, values) -> None:
-        self.simulation.control.set_yield(self.index, damping=values)
+        self.simulation.control.soften(self.index, damping=values)
 
     @property
     def linear_compliance(self) -> float | None:
@@ -151,6 +151,15 @@ class JointView(JointForces):
     @rotary_compliance.setter
     def rotary_compliance(self, value: float) -> None:
         self._set_uniform(True, value)
+
+    def damp_critically(self, zeta: float = 1.0) -> None:
+        """Damp every row that has a compliance by the ratio zeta, ``2 zeta sqrt(m / compliance)``, with the reduced mass of the
+        two bodies, of angles the reduced inertia about the joint's point.
+
+        Raises:
+            ValueError: the joint is not compliant, or zeta is negative.
+        """
+        self.simulation.control.damp_critically(self.index, zeta)
 
     def _yield_of(self, key: str) -> np.ndarray:
         out, given = np.zeros(len(yielding(self.joint))), getattr(self.joint, key)

@@ -132,6 +132,23 @@ def test_compliance_and_damping_while_running(device):
         shoulder.damping = -1.0
 
 
+def test_damping_by_its_ratio():
+    """As the scene's critical_damping gives it; the bodies at the time of asking count."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("a", box=(0.2, 0.3, 0.4), mass=2.0)
+    scene.add_body("b", box=(0.3, 0.3, 0.1), mass=3.0, position=(0.5, 0, 0))
+    soft = {"enforcement": "compliant", "compliance": 1e-4}
+    scene.add_fixed("one", "a", "b", anchor=(0.2, 0, 0), critical_damping=0.7, **soft)
+    scene.add_fixed("two", "a", "b", anchor=(0.2, 0, 0), **soft)
+    sim = Simulation(scene, "numpy")
+    one, two = sim.joints["one"], sim.joints["two"]
+    assert (two.damping == 0.0).all()
+    two.damp_critically(0.7)
+    assert np.allclose(two.damping, one.damping, rtol=1e-12) and two.damping[0] == pytest.approx(1.4 * np.sqrt(1.2 / 1e-4))
+    with pytest.raises(ValueError, match="zeta"):
+        two.damp_critically(-1.0)
+
+
 def test_limits_become_soft_and_hard_again():
     sim = arm()
     theta = sim.joints["shoulder"].coordinate()

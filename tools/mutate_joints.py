@@ -48,6 +48,7 @@ class Mutation:
 
 FRAMES, FORCES, VIEW, COORDINATE = "joint_frames.py", "joint_forces.py", "joint_view.py", "coordinate_view.py"
 READINGS, CONTROL, CHANGE = "joints/readings.py", "joint_control.py", "joints/change.py"
+ANEW = "joints/anew.py"
 
 MUTATIONS = [
     # those that an earlier run had left alive
@@ -233,7 +234,7 @@ MUTATIONS = [
     ),
     Mutation(
         "C seated on the parent's pose",
-        CONTROL,
+        ANEW,
         "inverse(body_pose(q, body)) @ rigid_pose(pose)",
         "rigid_pose(pose)",
         RUNNING,
@@ -269,7 +270,7 @@ MUTATIONS = [
     # changes
     Mutation(
         "range given anew is not on its way",
-        CONTROL,
+        ANEW,
         'ends[f"{key}_end"] = fresh if sign * (fresh - bound) < 0.0 else None',
         'ends[f"{key}_end"] = None',
         RUNNING,
@@ -309,7 +310,7 @@ MUTATIONS = [
     ),
     Mutation(
         "a list of compliances clears the others",
-        CONTROL,
+        ANEW,
         "out[: min(count, len(present))] = present[:count]",
         "pass",
         RUNNING,
@@ -317,7 +318,7 @@ MUTATIONS = [
     ),
     Mutation(
         "compliance without being compliant",
-        CONTROL,
+        ANEW,
         'enforcement="compliant", **rows',
         "**rows",
         RUNNING,

@@ -92,8 +92,9 @@ def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:
     others = np.delete(np.arange(3), least)
     if x[least] == 0.0:
         room = square[others] - square[least]
-        reach = np.divide(product[others], room, out=np.full(2, np.inf) * (product[others] != 0.0), where=room > 0.0)
-        if np.nansum(reach**2) < 1.0:
+        outside = np.where(product[others] != 0.0, np.inf, 0.0)
+        reach = np.divide(product[others], room, out=outside, where=room > 0.0)
+        if np.sum(reach**2) < 1.0:
             p = np.zeros(3)
             p[others] = np.divide(square[others] * x[others], room, out=np.zeros(2), where=room > 0.0)
             p[least] = radii[least] * np.sqrt(max(0.0, 1.0 - np.sum((p[others] / radii[others]) ** 2)))

@@ -180,9 +180,9 @@ class JointDrawing(Spec):
 
     show: Flag | None = entry(None, "whether it is drawn; default true")
     color: Color | None = entry(None, "as that of a body; default: the colour of joints, also where the first number is -1")
-    joint_radius: Number | None = entry(None, "radius of the ball at the joint's point; default: fits the thinner body", unit="m", ge=0)
-    axis_length: Number | None = entry(None, "length of the axes of drawn frames; default: fits the thinner body", unit="m", ge=0)
-    shaft_length: Number | None = entry(None, "length of the shaft along the axis; default of pins: a little more than the bodies", unit="m", ge=0)
+    joint_radius: Number | None = entry(None, "of the ball at the joint's point; default: fits the bodies", unit="m", ge=0)
+    axis_length: Number | None = entry(None, "of the axes of drawn frames; default: fits the bodies", unit="m", ge=0)
+    shaft_length: Number | None = entry(None, "of the shaft along the axis; default: pins have one that fits", unit="m", ge=0)
     shaft_radius: Number | None = entry(None, "its radius; default: fits the thinner body", unit="m", ge=0)
     draw_frame_c: Arrows | None = entry(None, "whether and how the child's frame is drawn; default off")
     draw_frame_d: Arrows | None = entry(None, "whether and how the parent's frame is drawn; default off")
