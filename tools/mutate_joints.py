@@ -96,8 +96,8 @@ MUTATIONS = [
     Mutation(
         "parent feels the child's linear rows",
         READINGS,
-        "linear.parent, linear.Yp, -f)",
-        "linear.parent, linear.Yp, f)",
+        "linear.parent, linear.Yp, -f)}",
+        "linear.parent, linear.Yp, f)}",
         WRENCHES,
         "masks_of_axes and penalty",
     ),
@@ -112,8 +112,8 @@ MUTATIONS = [
     Mutation(
         "lever of points without the body's place",
         READINGS,
-        "np.where(inner, q[body, :3], 0.0) - point",
-        "-point",
+        "np.where(inner, q[body, :3], 0.0) - self.points[linear.joint]",
+        "-self.points[linear.joint]",
         WRENCHES,
         "masks_of_axes and penalty",
     ),

@@ -155,29 +155,33 @@ class Readings:
         """
         out = np.zeros((len(self.reader.joints), 6))
         if roles is None or Role.CONSTRAINT in roles:
-            np.add.at(out, self.system.linear.joint, self._linear_wrenches[on])
+            np.add.at(out, self.system.linear.joint, self._linear_wrenches(on))
         if len(self.system.rows):
             joint, each = self._measured_wrenches
             role = self.system.acting.role[self.system.rows.term_row]
-            mine = np.isin(role, roles) if roles is not None else np.ones(len(role), dtype=bool)
+            mine = slice(None) if roles is None else np.isin(role, roles)
             np.add.at(out, joint[mine], each[mine] if on == "child" else -each[mine])
         return out
 
     @cached_property
-    def _linear_wrenches(self) -> dict[str, np.ndarray]:
-        """(l, 6) wrenches of the linear rows on the "child" and on the "parent", at the joints' points."""
-        linear, q = self.system.linear, self.q
-        f = forces.linear_forces(self.applied, self._linear_residual)
-        point = self.points[linear.joint]
-        out = {}
-        for side, body, Y, push in (("child", linear.child, linear.Yc, f), ("parent", linear.parent, linear.Yp, -f)):
+    def _of_linear(self) -> dict[str, np.ndarray]:
+        """Wrenches (l, 6) of the linear rows that were asked for, by side."""
+        return {}
+
+    def _linear_wrenches(self, on: str) -> np.ndarray:
+        """(l, 6) wrenches of the linear rows on the "child" or on the "parent", at the joints' points."""
+        if on not in self._of_linear:
+            linear, q = self.system.linear, self.q
+            f = forces.linear_forces(self.applied, self._linear_residual)
+            sides = {"child": (linear.child, linear.Yc, f), "parent": (linear.parent, linear.Yp, -f)}
+            body, Y, push = sides[on]
             inner = (body != WORLD)[:, None]
             A = np.where(inner[:, :, None], q[body, 3:].reshape(-1, 3, 3), np.eye(3))
             lever = np.einsum("lij,lj->li", A, Y[:, 1:])
             # directions are turned where they are; points are pulled where they stand
-            lever += Y[:, :1] * (np.where(inner, q[body, :3], 0.0) - point)
-            out[side] = np.concatenate([push * Y[:, :1], np.cross(lever, push)], axis=1)
-        return out
+            lever += Y[:, :1] * (np.where(inner, q[body, :3], 0.0) - self.points[linear.joint])
+            self._of_linear[on] = np.concatenate([push * Y[:, :1], np.cross(lever, push)], axis=1)
+        return self._of_linear[on]
 
     @cached_property
     def _measured_wrenches(self) -> tuple[np.ndarray, np.ndarray]:
