@@ -271,8 +271,8 @@ MUTATIONS = [
     Mutation(
         "range given anew is not on its way",
         ANEW,
-        'ends[f"{key}_end"] = fresh if sign * (fresh - bound) < 0.0 else None',
-        'ends[f"{key}_end"] = None',
+        "value - sign * 0.5 * min(gap, zone) if outside else None",
+        "None",
         RUNNING,
         "takes_it_back and numpy",
     ),

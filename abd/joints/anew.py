@@ -92,6 +92,6 @@ def on_the_way(s: CoordinateSettings, model: Model, value: float, rotary: bool) 
     for key, bound, sign in (("lower", s.lower, 1.0), ("upper", s.upper, -1.0)):
         last = getattr(s, f"{key}_end")
         gap = 2.0 * zone if last is None else sign * (value - last)
-        fresh = value - sign * 0.5 * min(gap, zone)
-        ends[f"{key}_end"] = fresh if sign * (fresh - bound) < 0.0 else None
+        outside = sign * (value - bound) <= 0.0
+        ends[f"{key}_end"] = value - sign * 0.5 * min(gap, zone) if outside else None
     return replace(s, **ends)
