@@ -8,6 +8,7 @@ import abd
 from abd.errors import SceneError
 from abd.io.checkpoint import from_bytes, to_bytes
 from abd.joints.custom import RowFlags
+from abd.joints.laws import Law
 from abd.simulation import Simulation
 
 pytestmark = pytest.mark.device
@@ -383,7 +384,7 @@ def test_distances_of_limits_are_inherited_from_the_scene():
         )
         scene.add_spherical("b", "world", "b2", anchor=(0, 2, 0), max_tilt=0.5)
         acting = Simulation(scene, "numpy").backend.system.acting
-        return acting.distance[np.isfinite(acting.bound)].tolist()
+        return acting.distance[acting.law == Law.BARRIER].tolist()
 
     assert distances() == [0.01, 0.01, 0.03, 0.03, 0.01]
     assert distances(limit_angle=0.02, limit_distance=0.05) == [0.02, 0.02, 0.03, 0.03, 0.02]
