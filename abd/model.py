@@ -149,7 +149,8 @@ class CoordinateSettings:
 
     Attributes:
         name: of the coordinate, such as "theta".
-        initial: value that the coordinate has in the initial pose of the scene.
+        initial: value that the coordinate has in the initial pose of the scene; initial_rate: its speed there, None where the
+            bodies' velocities say it.
         lower, upper: range; angles count over any number of turns.
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
         limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
@@ -165,6 +166,7 @@ class CoordinateSettings:
 
     name: str
     initial: float = 0.0
+    initial_rate: float | None = None
     lower: float = -np.inf
     upper: float = np.inf
     limit: str = "barrier"

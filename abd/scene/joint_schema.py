@@ -85,6 +85,10 @@ class CoordinateKeys(Spec):
 
     initial: Number | None = entry(None, "value at t = 0; default 0", unit="m or rad")
     initial_deg: Number | None = entry(None, "the same in degrees", unit="deg")
+    initial_rate: Number | None = entry(
+        None, "speed at t = 0, which impulses along the coordinate give both sides", unit="m/s or rad/s"
+    )
+    initial_rate_deg: Number | None = entry(None, "the same in degrees", unit="deg/s")
     range: Range | None = entry(
         None, "[lower, upper], inf where there is no end; angles count over any number of turns", unit="m or rad"
     )
