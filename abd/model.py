@@ -149,7 +149,8 @@ class CoordinateSettings:
 
     Attributes:
         name: of the coordinate, such as "theta".
-        initial: value that the coordinate has in the initial pose of the scene.
+        initial: value that the coordinate has in the initial pose of the scene; initial_rate: its speed there, None where the
+            bodies' velocities say it.
         lower, upper: range; angles count over any number of turns.
         lower_end, upper_end: where the barrier of an end stands on its way to the range, None where it is there: a range
             that is given while the value is outside of it takes it back.
@@ -167,6 +168,7 @@ class CoordinateSettings:
 
     name: str
     initial: float = 0.0
+    initial_rate: float | None = None
     lower: float = -np.inf
     upper: float = np.inf
     lower_end: float | None = None

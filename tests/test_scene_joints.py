@@ -366,7 +366,7 @@ WRONG = {
     ),
     "coupled in a ring": (
         f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k" }}]\n'
-        '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j" }]\n',
+        '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j", factor = 2 }]\n',
         *(21, "coupling.d.terms[0].coordinate", "k.theta -> j.theta -> k.theta", "drop"),
     ),
     "polynomial of a high order": (
@@ -553,3 +553,39 @@ def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
                 scene.compile()
         else:
             scene.compile()
+
+
+def test_rings_of_couplings_whose_factors_agree_are_taken():
+    """Three wheels, each geared to the others: the third relation says what the first two say already."""
+    scene = box_scene()
+    for k, name in enumerate("pqr"):
+        scene.add_body(f"wheel{k}", box=(1, 1, 1), position=(0, 0, 5 + 2 * k))
+        scene.add_hinge(name, "world", f"wheel{k}", anchor=(0, 0, 5 + 2 * k), axis=(0, 0, 1))
+    scene.add_gear("pq", "p", "q", ratio=2.0)
+    scene.add_gear("qr", "q", "r", ratio=-0.5)
+    scene.add_gear("rp", "r", "p", ratio=-1.0)
+    assert len(scene.compile().couplings) == 3
+    scene.coupling("rp").terms[0].factor = -1.1
+    with pytest.raises(SceneError, match="depends on itself.*or give them factors that agree"):
+        scene.compile()
+
+
+def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
+    scene = box_scene()
+    place = {"anchor": (0, 0, 0)}
+    scene.add_joint("spherical", "s", "world", "a", max_tilt=0.5, limit_compliance=1e-3, limit_damping=-2.0, **place)
+    own = {"range": (-1, 1), "limit": "compliant", "limit_compliance": 1e-3, "limit_damping": -1.0}
+    scene.add_hinge("h", "world", "b", anchor=(2, 0, 0), axis=(0, 0, 1), coordinate={"theta": own})
+    ball, hinge = scene.compile().joints
+    critical = 2 * np.sqrt(1000 / 6 / 1e-3)
+    assert ball.parameters["limit_damping"] == pytest.approx(2 * critical)
+    assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
+    for keys, words in (
+        ({"limit_compliance": 1e-3}, "no limit that could be soft"),
+        ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
+    ):
+        with pytest.raises(SceneError, match=words):
+            scene.add_joint("spherical", "t", "world", "a", **keys, **place)
+    hard = {"theta": {"range": (-1, 1), "limit_damping": -1.0}}
+    with pytest.raises(SceneError, match="a share of critical damping needs a compliance"):
+        scene.add_hinge("k", "world", "a", axis=(0, 0, 1), coordinate=hard, **place)

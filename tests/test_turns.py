@@ -90,3 +90,48 @@ def test_sticking_and_saturated_efforts_take_few_iterations(keys, integrator):
     counts = [simulation.step().newton_iterations for _ in range(25)]
     assert max(counts) <= 5
     assert np.mean(counts[10:]) <= 4
+
+
+def test_a_ring_of_gears_turns_as_one():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    for k in range(3):
+        torque = {"torque": (0, 0, 1e-3)} if k == 0 else {}
+        scene.add_body(f"wheel{k}", box=(0.2, 0.2, 0.2), mass=1.0, position=(0, 0, k), **torque)
+        scene.add_hinge(f"j{k}", abd.WORLD, f"wheel{k}", anchor=(0, 0, k), axis=(0, 0, 1), enforcement="exact")
+    for first, second, ratio in ((0, 1, 2.0), (1, 2, -0.5), (2, 0, -1.0)):
+        scene.add_gear(f"g{first}", f"j{first}", f"j{second}", ratio=ratio, enforcement="exact")
+    simulation = abd.Simulation(scene, device=NAME)
+    counts = [simulation.step().newton_iterations for _ in range(20)]
+    angles = [simulation.joints[f"j{k}"].coordinates[0] for k in range(3)]
+    assert angles == pytest.approx([angles[0], 2 * angles[0], -angles[0]], abs=1e-8)
+    inertia = 0.04 / 6 * (1 + 4 + 1)
+    assert angles[0] == pytest.approx(0.5 * 1e-3 / inertia * 0.2**2, rel=0.05)
+    assert max(counts) <= 5
+
+
+def test_a_soft_tilt_limit_gives_way_by_its_compliance():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": "bdf1"})
+    scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0, torque=(0, 0.2, 0))
+    limits = {"max_tilt": 0.1, "limit_compliance": 0.05, "limit_damping": -1.0}
+    scene.add_spherical("j", abd.WORLD, "a", anchor=(0, 0, 0), **limits)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(60):
+        simulation.step()
+    assert simulation.joints["j"].gaps["tilt"].value == pytest.approx(-0.2 * 0.05, rel=1e-3)
+    assert simulation.joints["j"].gaps["tilt"].force == pytest.approx(0.2, rel=1e-3)
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
+def test_an_undamped_limit_gives_nothing_back(dt):
+    """5 rad/s against an end without damping: less than 1 % of it comes back, whatever the step."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    upper = 0.02 + 5.0 * 20.5 * dt
+    spin = {"angular_velocity": (0, 0, 5), "velocity": (0, 2.5, 0)}
+    scene.add_body("arm", box=(1, 0.1, 0.1), density=1000, position=(0.5, 0, 0), **spin)
+    scene.add_hinge("j", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 0, 1), range=(-1.0, upper))
+    simulation = abd.Simulation(scene, device=NAME)
+    rates = [(simulation.step(), simulation.joints["j"].rates[0])[1] for _ in range(50 + int(8e-3 / dt))]
+    assert max(rates[:15]) == pytest.approx(5.0, rel=1e-2)
+    assert min(rates) > -0.01 * 5.0
+    assert abs(rates[-1]) < 0.01 * 5.0
+    assert upper - 0.01 < simulation.joints["j"].coordinates[0] < upper

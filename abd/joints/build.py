@@ -116,9 +116,15 @@ class _Builder:
             self._stiff(k, joint, terms, role, name, rotary, law=law)
 
     def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
-        """Limits of rotations are barriers, as ranges are; ropes, planes and what may close hold one-sidedly, as stiffly as
-        the joint."""
+        """Limits of rotations are barriers, as ranges are, or give way by a compliance; ropes, planes and what may close hold
+        one-sidedly, as stiffly as the joint."""
         terms = [(index, factor(1.0))]
+        compliance, damping = (joint.parameters.get(f"limit_{key}", 0.0) for key in ("compliance", "damping"))
+        if measure.rotary and compliance:
+            self._add(
+                terms, Role.GAP, Law.ONE_SIDED, k, measure.name, True, stiffness=1.0 / compliance, damping=damping,
+            )  # fmt: skip
+            return
         if measure.rotary and not measure.may_close:
             self._add(
                 terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),

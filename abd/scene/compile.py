@@ -12,6 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.joints.redundancy import CLOSED, check_closure, open_by
+from abd.joints.start_rates import fitting_velocities
 from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, steps_in
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
@@ -82,7 +83,8 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         },
     )
     model, moved = _closed(_scaled(_rigid(model), spec))
-    return replace(model, notes=list(dict.fromkeys([*notes, *moved, *start_notes(model)])))
+    model, fitted = fitting_velocities(model)
+    return replace(model, notes=list(dict.fromkeys([*notes, *moved, *fitted, *start_notes(model)])))
 
 
 def _closed(model: Model) -> tuple[Model, list[str]]:

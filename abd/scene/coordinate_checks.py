@@ -123,6 +123,9 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     if table.limit == "compliant" and not table.limit_compliance:
         message = "compliant ends have no compliance"
         yield Finding(("limit",), message, table.limit, "give limit_compliance", is_absence=True)
+    if table.limit_damping < 0.0 and table.limit != "compliant":
+        message = "a share of critical damping needs a compliance"
+        yield Finding(("limit_damping",), message, table.limit_damping, 'use limit = "compliant", or a positive number')
     if table.limit == "cubic" and not math.isfinite(upper - lower):
         yield Finding((key,), "a cubic limit needs both ends", getattr(table, key), "give two numbers")
     if table.limit == "barrier":

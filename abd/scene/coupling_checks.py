@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
 from abd.joints.measured_rows import COEFFICIENTS
 from abd.scene.couplings import split_reference
 from abd.scene.findings import Finding
 from abd.scene.joint_schema import CouplingSpec, CouplingTermSpec
 from abd.scene.suggestions import did_you_mean, enumerated
 
+AGREEING = 1e-9
+"""Largest entry of what a relation says beside the others, over its largest entry."""
 FORMS = ("factor", "polynomial", "table")
 Coordinates = dict[str, list[str] | None]
 """Names of the coordinates of every joint; None where the joint's own table is wrong."""
@@ -40,7 +44,8 @@ def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Findi
 
 
 def check_cycles(couplings: list[CouplingSpec], joints: Coordinates) -> Iterator[Finding]:
-    """A coordinate that depends on itself, with paths relative to the scene."""
+    """A coordinate that depends on itself in another way than the rest of the couplings say already, with paths relative to
+    the scene."""
     known = {name: names or [] for name, names in joints.items()}
     depends: dict[tuple, list[tuple]] = {}
     for index, coupling in enumerate(couplings):
@@ -48,12 +53,44 @@ def check_cycles(couplings: list[CouplingSpec], joints: Coordinates) -> Iterator
         sources = [split_reference(term.coordinate, known) for term in coupling.terms]
         for position, source in enumerate(sources):
             chain = _way(source, target, depends)
-            if chain:
+            if chain and not _follows(couplings[: index + 1], known):
                 words = " -> ".join(_shown(one) for one in [target, *chain])
                 message = f"'{_shown(target)}' depends on itself: {words}"
                 path = ("coupling", index, "terms", position, "coordinate")
-                yield Finding(path, message, coupling.terms[position].coordinate, "drop one of these relations")
+                remedy = "drop one of these relations, or give them factors that agree"
+                yield Finding(path, message, coupling.terms[position].coordinate, remedy)
         depends.setdefault(target, []).extend(sources)
+
+
+def _follows(couplings: list[CouplingSpec], known: dict[str, list[str]]) -> bool:
+    """Whether the last one of some couplings follows from the others: a ring of gears whose ratios agree. Told of straight
+    lines alone."""
+    rows, places = [], {}
+    for coupling in couplings:
+        row = {split_reference(coupling.coordinate, known): 1.0}
+        constant = 0.0
+        for term in coupling.terms:
+            polynomial = term.polynomial or (0.0, 1.0 if term.factor is None else term.factor)
+            if term.table is not None or any(polynomial[2:]):
+                row = None
+                break
+            source = split_reference(term.coordinate, known)
+            constant += coupling.scale * polynomial[0]
+            row[source] = row.get(source, 0.0) - coupling.scale * polynomial[1] if len(polynomial) > 1 else 0.0
+        if row is not None:
+            rows.append((row, constant))
+        elif coupling is couplings[-1]:
+            return False
+    for row, _ in rows:
+        for source in row:
+            places.setdefault(source, len(places))
+    matrix = np.zeros((len(rows), len(places) + 1))
+    for k, (row, constant) in enumerate(rows):
+        for source, weight in row.items():
+            matrix[k, places[source]] += weight
+        matrix[k, -1] = constant
+    others = np.linalg.lstsq(matrix[:-1].T, matrix[-1], rcond=None)[0]
+    return bool(np.abs(matrix[-1] - others @ matrix[:-1]).max() < AGREEING * np.abs(matrix[-1]).max())
 
 
 def _way(start: tuple, end: tuple, depends: dict[tuple, list[tuple]]) -> list[tuple]:

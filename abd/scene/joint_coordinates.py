@@ -57,6 +57,7 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
     return CoordinateSettings(
         name=name,
         initial=initial,
+        initial_rate=in_radians(spec, "initial_rate"),
         lower=lower,
         upper=upper,
         limit=spec.limit,

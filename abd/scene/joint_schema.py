@@ -86,6 +86,10 @@ class CoordinateKeys(Spec):
 
     initial: Number | None = entry(None, "value at t = 0; default 0", unit="m or rad")
     initial_deg: Number | None = entry(None, "the same in degrees", unit="deg")
+    initial_rate: Number | None = entry(
+        None, "speed at t = 0, which impulses along the coordinate give both sides", unit="m/s or rad/s"
+    )
+    initial_rate_deg: Number | None = entry(None, "the same in degrees", unit="deg/s")
     range: Range | None = entry(
         None, "[lower, upper], inf where there is no end; angles count over any number of turns", unit="m or rad"
     )
@@ -108,7 +112,9 @@ class CoordinateSpec(CoordinateKeys):
     limit_distance_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
     limit_compliance: Number = entry(0.0, "of compliant ends", unit="m/N or rad/(N m)", ge=0)
     limit_damping: Number = entry(
-        0.0, "acts on the way into an end, of a barrier as well", unit="N s/m or N m s/rad", ge=0
+        0.0,
+        "acts on the way into an end, of a barrier as well; negative: that share of critical damping, of compliant ends",
+        unit="N s/m or N m s/rad",
     )
     limit_strength: Number = entry(1.0, "s of the cubic penalty s (v / (upper - lower))^3", unit="kg m^2", gt=0)
     lock_value: Number | None = entry(None, "where it is held; default: where it is", unit="m or rad")
@@ -159,6 +165,12 @@ class JointParameters(Spec):
     max_tilt_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
     max_rotation: Vector | None = entry(None, "largest rotations about x, y and z", unit="rad")
     max_rotation_deg: Vector | None = entry(None, "the same in degrees", unit="deg")
+    limit_compliance: Number | None = entry(
+        None, "of soft ends of max_tilt and max_rotation; default: barriers, which are never passed", unit="rad/(N m)", gt=0
+    )
+    limit_damping: Number | None = entry(
+        None, "on the way into them; negative: that share of critical damping", unit="N m s/rad"
+    )
     unilateral: Flag | None = entry(None, "the point stays on or above the plane, instead of on it")
     segments: Profile | None = entry(None, "corners (x, z) of the profile in frame D", unit="m")
     distance: Number | None = entry(None, "length of the rod, largest length of the rope", unit="m", gt=0)

@@ -75,7 +75,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
         inertia = _reduced([_mean_inertia(record, C[:3, 3]) for record in movable])
         compliance, damping = row_compliance(spec, yielding(joint), mass, inertia)
         joint = replace(joint, compliance=compliance, damping=damping)
-    return joint
+    return _with_critical_limits(joint, movable, C[:3, 3])
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
@@ -206,6 +206,24 @@ def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> floa
         return float(np.mean(np.maximum(halves, far))) or 1.0
     radii = [np.sqrt(2.0 * record.moment.sum() / (3.0 * record.mass)) for record in ends]
     return float(np.mean(radii)) or 1.0
+
+
+def _with_critical_limits(joint: Joint, movable: list[BodyRecord], point: np.ndarray) -> Joint:
+    """The joint with negative dampings of soft limits as shares of critical damping, ``|d| 2 sqrt(m / c)`` (ArtiSynth's rule)."""
+    mass = _reduced([record.mass for record in movable])
+    inertia = _reduced([_mean_inertia(record, point) for record in movable])
+    rotary = {one.name: one.rotary for one in TYPES[joint.type].coordinates(joint)}
+    given = joint.parameters.get("limit_damping", 0.0)
+    if given < 0.0:
+        critical = 2.0 * np.sqrt(inertia / joint.parameters["limit_compliance"])
+        joint = replace(joint, parameters=joint.parameters | {"limit_damping": -given * critical})
+    settings = []
+    for one in joint.coordinates:
+        if one.limit_damping < 0.0:
+            critical = 2.0 * np.sqrt((inertia if rotary[one.name] else mass) / one.limit_compliance)
+            one = replace(one, limit_damping=-one.limit_damping * critical)
+        settings.append(one)
+    return replace(joint, coordinates=tuple(settings))
 
 
 def _reduced(inertias: list[float]) -> float:
