@@ -12,18 +12,31 @@ if TYPE_CHECKING:
     from abd import errors
     from abd.custom_joints import joint_type
     from abd.joints.custom import RowFlags
+    from abd.joints.relations import coupling_function
     from abd.model import WORLD
     from abd.scene.scene import Scene, load
     from abd.simulation import Simulation, run
 
 __version__ = "0.1.0"
-__all__ = ["WORLD", "RowFlags", "Scene", "Simulation", "__version__", "errors", "joint_type", "load", "run"]
+__all__ = [
+    "WORLD",
+    "RowFlags",
+    "Scene",
+    "Simulation",
+    "__version__",
+    "coupling_function",
+    "errors",
+    "joint_type",
+    "load",
+    "run",
+]
 
 _HOMES = {
     "WORLD": "abd.model",
     "RowFlags": "abd.joints.custom",
     "Scene": "abd.scene.scene",
     "Simulation": "abd.simulation",
+    "coupling_function": "abd.joints.relations",
     "errors": "abd.errors",
     "joint_type": "abd.custom_joints",
     "load": "abd.scene.scene",

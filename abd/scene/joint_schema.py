@@ -289,11 +289,17 @@ class CouplingTermSpec(Spec):
 
 
 class CouplingSpec(Spec):
-    """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics."""
+    """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics.
+
+    Or q0 = scale f(q1, q2, ...), by a formula of named variables, on numpy and cpu.
+    """
 
     name: str = entry(..., "unique name", min_length=1)
     coordinate: str = entry(..., "q0: joint and coordinate, such as 'rack.z'; the joint alone where it has one only")
-    terms: list[CouplingTermSpec] = entry(..., "the summands", min_length=1)
+    terms: list[CouplingTermSpec] = entry([], "the summands")
+    formula: str | None = entry(None, "instead of terms: f as a formula of the variables, such as 'a * sin(b)'")
+    function: str | None = entry(None, "instead of terms: name of an f that abd.coupling_function defines in Python")
+    variables: dict[str, str] = entry({}, "names in f, with joint and coordinate: { a = 'wheel.theta' }")
     scale: Number = entry(1.0, "factor on their sum")
     enforcement: Enforcement = entry("penalty", "as in a joint")
     strength_ratio: Number = entry(100.0, "gamma of the penalty", gt=0)
