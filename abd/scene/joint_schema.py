@@ -183,6 +183,12 @@ class JointParameters(Spec):
     rest: Numbers | None = entry(
         None, "displacement and angles (x, y, z, rx, ry, rz) at which a bushing is slack; default 0", unit="m, rad"
     )
+    linear_damping: Number | None = entry(
+        None, "of a damper: force against the velocity of the child's point in the parent", unit="N s/m", ge=0
+    )
+    rotary_damping: Number | None = entry(
+        None, "of a damper: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
+    )
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
 
 
