@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from abd.joints.coordinate_setter import CoordinateSetter
     from abd.joints.custom import RowFlags
     from abd.joints.mechanism import Mechanism
+    from abd.joints.relations import coupling_function
     from abd.model import WORLD
     from abd.scene.scene import Scene, load
     from abd.simulation import Simulation, run
@@ -27,6 +28,7 @@ __all__ = [
     "Scene",
     "Simulation",
     "__version__",
+    "coupling_function",
     "errors",
     "joint_type",
     "kinematics",
@@ -41,6 +43,7 @@ _HOMES = {
     "RowFlags": "abd.joints.custom",
     "Scene": "abd.scene.scene",
     "Simulation": "abd.simulation",
+    "coupling_function": "abd.joints.relations",
     "errors": "abd.errors",
     "joint_type": "abd.custom_joints",
     "kinematics": "abd.kinematics",

@@ -51,6 +51,7 @@ class JointControl:
         self._simulation = simulation
         joints, reader = simulation.model.joints, simulation.reader
         self._start = joints.copy()
+        self._start_couplings = {one.name: one.active for one in simulation.model.couplings}
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
@@ -102,6 +103,14 @@ class JointControl:
         if active:
             self.broken.pop(self._joint(index).name, None)
             self._tell_opening(index, "is switched on")
+
+    def set_coupling_active(self, index: int, active: bool) -> None:
+        """Switch a coupling on or off."""
+        couplings = self._simulation.model.couplings
+        coupling = couplings[index]
+        if coupling.active != active:
+            couplings[index] = replace(coupling, active=active)
+            self._rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
 
     def _tell_opening(self, index: int, what: str) -> None:
         joint = self._joint(index)
@@ -264,7 +273,9 @@ class JointControl:
             JointChangeError: a drive follows a function that was given while running.
         """
         changes = described(self._start, self._simulation.model.joints)
-        return {"changes": changes, "broken": dict(self.broken), "fast": {f"{j}\n{c}": True for j, c in self._fast}}
+        couplings = {one.name: one.active for one in self._simulation.model.couplings}
+        fast = {f"{j}\n{c}": True for j, c in self._fast}
+        return {"changes": changes, "broken": dict(self.broken), "fast": fast, "couplings": couplings}
 
     def restore(self, saved: dict) -> None:
         """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
@@ -272,14 +283,19 @@ class JointControl:
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         joints = changed(self._start, saved["changes"])
-        if any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
+        couplings, active = sim.model.couplings, saved.get("couplings", {})
+        switched = [k for k, one in enumerate(couplings) if active.get(one.name, one.active) != one.active]
+        for k in switched:
+            couplings[k] = replace(couplings[k], active=not couplings[k].active)
+        if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.take_over(joints)
             self._read_anew()
             sim.backend.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
         """Bring the joints to what they were at the start."""
-        self.restore({"changes": described(self._start, self._start), "broken": {}, "fast": {}})
+        unchanged = described(self._start, self._start)
+        self.restore({"changes": unchanged, "broken": {}, "fast": {}, "couplings": dict(self._start_couplings)})
 
     # parts --------------------------------------------------------------------------------------------------------
 

@@ -255,10 +255,12 @@ class CouplingTerm:
 
 @dataclass(frozen=True)
 class Coupling:
-    """Bilateral relation ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)`` between coordinates: gears, racks, screws, mimics.
+    """Bilateral relation ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)`` between coordinates: gears, racks, screws, mimics; or
+    ``q0 = scale f(q_1, q_2, ...)``.
 
     Attributes:
         joint, coordinate: q0; terms: the right-hand side.
+        function: f of a sequence of the terms' coordinates, whose own functions do not count then.
         enforcement, strength_ratio, compliance, damping: as in `Joint`, for its single row.
     """
 
@@ -272,6 +274,7 @@ class Coupling:
     compliance: float = 0.0
     damping: float = 0.0
     active: bool = True
+    function: Callable[[Sequence[float]], float] | None = None
 
 
 @dataclass(frozen=True)

@@ -479,7 +479,8 @@ def own(model: Model) -> Model:
     settings = replace(model.settings, gravity=_shown(model.settings.gravity))
     materials = replace(model.materials, mu=_shown(model.materials.mu))
     joints = JointList.of(model.joints).copy()
-    return replace(model, joints=joints, bodies=bodies, settings=settings, materials=materials)
+    couplings = list(model.couplings)
+    return replace(model, joints=joints, couplings=couplings, bodies=bodies, settings=settings, materials=materials)
 
 
 def _shown(values: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: fl
     count = len(x)
     host = collect([[(k, factor(1.0))] for k in range(count)])
     rows = row_kernels.MeasuredRows()
-    for field in fields(host):
+    for field in (one for one in fields(host) if one.name != "relations"):
         values = getattr(host, field.name)
         setattr(rows, field.name, DEVICE.upload(values, wp.int32 if values.dtype == np.int32 else wp.float64))
     rows.law, rows.p = DEVICE.upload(law, wp.int32), DEVICE.upload(p, wp.float64)

@@ -566,7 +566,7 @@ def test_rings_of_couplings_whose_factors_agree_are_taken():
     scene.add_gear("rp", "r", "p", ratio=-1.0)
     assert len(scene.compile().couplings) == 3
     scene.coupling("rp").terms[0].factor = -1.1
-    with pytest.raises(SceneError, match="depends on itself.*or give them factors that agree"):
+    with pytest.raises(SceneError, match=r"depends on itself.*or give them factors that agree"):
         scene.compile()
 
 

@@ -8,6 +8,7 @@ import warp as wp
 from abd.backends.custom_measures import CustomMeasures
 from abd.backends.device import Device, Pool
 from abd.backends.joint_ends import Ends, ends_of, lists_of
+from abd.backends.relation_tangents import RelationTangents
 from abd.backends.upload import upload_measures
 from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
@@ -71,6 +72,7 @@ class Joints:
         self.rows.piece_starts = d.upload(host.piece_starts, wp.int32)
         self.rows.starts_at, self.rows.origin = d.upload(host.starts_at, wp.float64), d.upload(host.origin, wp.float64)
         self.rows.coefficients = d.upload(host.coefficients, wp.float64)
+        self.relations = RelationTangents(host, self.rows, d)
         self.rows.law = d.zeros(self.row_count, wp.int32)
         self.rows.p = d.zeros((self.row_count, SLOTS), wp.float64)
         self.ends = measured_rows.Ends()
@@ -173,8 +175,13 @@ class Joints:
     def _values_at(self, pose, x: wp.array, energies: wp.array, with_slopes: bool = False) -> None:
         launch = self.device.launch
         self.custom.supply(pose, with_slopes)
-        launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
+        self.measure(pose)
         launch(measured_rows.row_energies, self.row_count, self.rows, self.values, x, energies)
+
+    def measure(self, pose) -> None:
+        """Values of the measures at a pose, and what functions of several of them have there."""
+        self.device.launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
+        self.relations.set(self.values)
 
     # Newton -------------------------------------------------------------------------------------------------------
 

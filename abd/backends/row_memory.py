@@ -19,7 +19,7 @@ from abd.joints.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.laws import SLOTS, Law
 from abd.joints.readings import HOLDING
 from abd.joints.system import JointMemory, JointSystem, Role
-from cuda_kernels import figures, measures, row_memory
+from cuda_kernels import figures, row_memory
 
 _COLUMNS = (
     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
@@ -153,9 +153,7 @@ class RowMemory:
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
         self.joints.custom.supply(pose, False)
-        self.device.launch(
-            measures.measure_values, self.joints.measure_count, self.joints.measures, pose, self.joints.values
-        )
+        self.joints.measure(pose)
 
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count

@@ -12,7 +12,7 @@ from abd.joint_list import JointList
 from abd.joints import TYPES
 from abd.joints.laws import Law
 from abd.joints.link_graph import joined_components
-from abd.joints.measured_rows import Piece, collect, factor, of_term
+from abd.joints.measured_rows import Term, collect, factor, terms_of
 from abd.joints.measures import Measure
 from abd.joints.rows import EXACT_RATIO, compile_rows
 from abd.joints.sizes import LINEAR_SHARE, MEASURED_SHARE, residual_scales
@@ -68,7 +68,7 @@ class _Builder:
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}
         self.followers: dict[int, Callable[[np.ndarray], list[Measure]]] = {}
-        self.rows: list[list[tuple[int, list[Piece]]]] = []
+        self.rows: list[list[Term]] = []
         self.acting: list[dict] = []
 
     # rows of a joint ---------------------------------------------------------------------------------------------
@@ -213,12 +213,10 @@ class _Builder:
     # couplings ---------------------------------------------------------------------------------------------------
 
     def couple(self, k: int, coupling: Coupling) -> None:
-        """The row ``q0 - scale (f_1 + f_2 + ...)``."""
+        """The row ``q0 - scale (f_1 + f_2 + ...)``, or ``q0 - scale f(q_1, q_2, ...)``."""
         index, rotary = self._coordinate(coupling.joint, coupling.coordinate)
         terms = [(index, factor(1.0))]
-        for term in coupling.terms:
-            measure, _ = self._coordinate(term.joint, term.coordinate)
-            terms.append((measure, of_term(term, -coupling.scale)))
+        terms += terms_of(coupling, [self._coordinate(term.joint, term.coordinate)[0] for term in coupling.terms])
         joint = self.joints[coupling.joint]
         ruled = replace(joint, enforcement=coupling.enforcement, strength_ratio=coupling.strength_ratio)
         if coupling.enforcement == "compliant" and coupling.compliance > 0.0:

@@ -13,7 +13,7 @@ from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.joints.redundancy import CLOSED, check_closure, open_by
 from abd.joints.start_rates import fitting_velocities
-from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, steps_in
+from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, affine_matrices, steps_in
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.contact_filters import filtered_pairs
@@ -318,7 +318,32 @@ def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> Joint
             for problem in error.problems:
                 located = _located(problem, f"joint.{joint.name}")
                 problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
-    return JointList(parts)
+    return JointList(parts + _body_dampers(records))
+
+
+def _body_dampers(records: Records) -> list[Joint]:
+    """Dampers between the world and the bodies that have any damping, at their centres of mass."""
+    found = []
+    for start, count, first in zip(records.starts, records.counts, records.firsts, strict=False):
+        spec = first.spec
+        if first.kind is not Kind.DYNAMIC or not (spec.linear_damping or spec.rotary_damping or spec.inertial_damping):
+            continue
+        for k in range(start, start + count):
+            record = records[k]
+            pose = affine_matrices(record.q[None])[0]
+            parameters = {
+                "linear_damping": spec.linear_damping + spec.inertial_damping * record.mass,
+                "rotary_damping": spec.rotary_damping,
+                "direction_damping": tuple((spec.inertial_damping * record.moment).tolist()),
+            }
+            found.append(
+                Joint(
+                    name=f"damping of {records.names[k]}", type="damper", uid=TYPES["damper"].UID, parent=WORLD, child=k,
+                    parent_frame=pose, child_frame=np.eye(4), stiffness_mass=record.mass, parameters=parameters,
+                    collide=True,
+                )
+            )  # fmt: skip
+    return found
 
 
 def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:

@@ -89,9 +89,10 @@ class JointMethods:
         """A spring [N/m] between ``parent_anchor`` and ``child_anchor``, with ``rest_length`` and ``damping``."""
         return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
 
-    def add_coupling(self, name: str, coordinate: str, terms: Sequence[Mapping[str, Any]], **keys: Any) -> str:
+    def add_coupling(self, name: str, coordinate: str, terms: Sequence[Mapping[str, Any]] = (), **keys: Any) -> str:
         """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint alone where
-        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table."""
+        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table. Or, with ``formula``
+        ("a * sin(b)") or ``function`` and ``variables`` ({"a": "wheel.theta", ...}), ``q0 = scale f(q1, q2, ...)``."""
         fields = {"name": name, "coordinate": coordinate, "terms": list(terms), **keys}
         coupling = table(CouplingSpec, f"coupling.{name}", fields)
         self._add("coupling", coupling, check_coupling(coupling))

@@ -184,6 +184,12 @@ class JointParameters(Spec):
     rest: Numbers | None = entry(
         None, "displacement and angles (x, y, z, rx, ry, rz) at which a bushing is slack; default 0", unit="m, rad"
     )
+    linear_damping: Number | None = entry(
+        None, "of a damper: force against the velocity of the child's point in the parent", unit="N s/m", ge=0
+    )
+    rotary_damping: Number | None = entry(
+        None, "of a damper: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
+    )
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
 
 
@@ -300,11 +306,17 @@ class CouplingTermSpec(Spec):
 
 
 class CouplingSpec(Spec):
-    """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics."""
+    """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics.
+
+    Or q0 = scale f(q1, q2, ...), by a formula of named variables, on numpy and cpu.
+    """
 
     name: str = entry(..., "unique name", min_length=1)
     coordinate: str = entry(..., "q0: joint and coordinate, such as 'rack.z'; the joint alone where it has one only")
-    terms: list[CouplingTermSpec] = entry(..., "the summands", min_length=1)
+    terms: list[CouplingTermSpec] = entry([], "the summands")
+    formula: str | None = entry(None, "instead of terms: f as a formula of the variables, such as 'a * sin(b)'")
+    function: str | None = entry(None, "instead of terms: name of an f that abd.coupling_function defines in Python")
+    variables: dict[str, str] = entry({}, "names in f, with joint and coordinate: { a = 'wheel.theta' }")
     scale: Number = entry(1.0, "factor on their sum")
     enforcement: Enforcement = entry("penalty", "as in a joint")
     strength_ratio: Number = entry(100.0, "gamma of the penalty", gt=0)

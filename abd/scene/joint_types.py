@@ -61,6 +61,7 @@ TRAITS = {
     "bushing": Traits(needs=("stiffness",), takes=("damping", "rest")),
     "fixed": Traits(axis="none"),
     "pin": Traits(axis="none"),
+    "damper": Traits(takes=("linear_damping", "rotary_damping")),
 }
 
 

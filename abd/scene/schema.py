@@ -184,6 +184,11 @@ class BodySpec(Orientation):
     angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
     force: Vector = entry((0.0, 0.0, 0.0), "constant force at the centre of mass, world axes", unit="N")
     torque: Vector = entry((0.0, 0.0, 0.0), "constant torque, world axes", unit="N m")
+    linear_damping: Number = entry(0.0, "force against the velocity of the centre of mass", unit="N s/m", ge=0)
+    rotary_damping: Number = entry(0.0, "torque against the angular velocity", unit="N m s", ge=0)
+    inertial_damping: Number = entry(
+        0.0, "share of the momenta that is lost per second: force and torque of it times mass and inertia", unit="1/s", ge=0
+    )
     fix: list[AxisName] = entry(
         [],
         "fixed degrees of freedom: translations of the centre of mass along world axes, rotations about world axes "

@@ -85,6 +85,8 @@ def _value(value: Any, explicit: bool) -> str:
     if isinstance(value, Spec):
         inner = ", ".join(f"{key} = {_value(item, explicit)}" for key, item in _fields(value, explicit))
         return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(key)} = {_value(item, explicit)}' for key, item in value.items())} }}"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
