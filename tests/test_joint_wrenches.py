@@ -21,6 +21,7 @@ KEYS = {
     "ellipsoid3": {"radii": (0.6, 0.4, 0.5)},
     "general": {"constrained": ("x", "z", "ry")},
     "screw": {"lead": 0.05},
+    "damper": {"linear_damping": 20.0, "rotary_damping": 1.0},
     "skewed_universal": {"skew": 0.3},
     "segmented_planar_connector": {"segments": ((-2.0, 0.0), (2.0, 0.0))},
 }

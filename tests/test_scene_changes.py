@@ -97,6 +97,14 @@ def test_millimetres_and_metres_are_one_motion():
     assert np.allclose(forces[1] / [[factor], [factor**2]], forces[0], rtol=1e-4, atol=1e-3)
 
 
+def test_formulas_of_couplings_are_scaled():
+    scene = machine()
+    scene.spec.coupling.clear()
+    scene.add_coupling("gear", "sled.z", formula="0.2 * a + b**2", variables={"a": "crank.theta", "b": "sled.z"}, scale=2.0)
+    gear = scene.scaled(1e-3).coupling("gear")
+    assert gear.scale == pytest.approx(2e-3) and gear.formula == "0.2 * a + (b / 0.001)**2"
+
+
 def test_a_scene_that_is_moved_moves_alike():
     T = pose(quaternion_matrix(np.array([0.8, 0.2, -0.4, 0.4])), np.array([3.0, -2.0, 1.0]))
     scene = machine()

@@ -6,6 +6,7 @@ A number "m or rad" goes with the factor where its coordinate, or its row, is a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ POWERS = {
     "": 0, "s": 0, "1/s": 0, "kg": 0, "deg": 0, "deg/s": 0, "rad": 0, "rad/s": 0,
     "m": 1, "m/s": 1, "m/s^2": 1, "m/rad": 1, "N": 1,
     "kg m^2": 2, "N m": 2, "kg/m^3": -3, "Pa": -1, "J/m^4": -2,
-    "m/N": 0, "rad/(N m)": -2, "N/m": 0, "N m/rad": 2, "N s/m": 0, "N m s/rad": 2,
+    "m/N": 0, "rad/(N m)": -2, "N/m": 0, "N m/rad": 2, "N s/m": 0, "N m s/rad": 2, "N m s": 2,
 }  # fmt: skip
 """Unit -> power of the length in it, with masses and times fixed."""
 
@@ -154,7 +155,17 @@ def _drive(drive: DriveSpec, factor: float, rotary: bool) -> DriveSpec:
 def _coupling(coupling: CouplingSpec, factor: float, rotary: dict[str, dict[str, bool]]) -> CouplingSpec:
     to = 0 if _turns(coupling.coordinate, rotary) else 1
     out = _table(coupling, factor, _linear if to else _angular, leave=("terms",))
-    return out.model_copy(update={"terms": [_term(one, factor, to, rotary) for one in coupling.terms]})
+    changes: dict[str, Any] = {"terms": [_term(one, factor, to, rotary) for one in coupling.terms]}
+    if coupling.variables:
+        lengths = [name for name, one in coupling.variables.items() if not _turns(one, rotary)]
+        if coupling.function is not None and lengths:
+            remedy = "write it as a formula"
+            raise SceneError([Problem("nothing says how it scales", key=f"coupling.{coupling.name}.function", remedy=remedy)])
+        formula = coupling.formula
+        for name in lengths:
+            formula = re.sub(rf"\b{re.escape(name)}\b", f"({name} / {factor!r})", formula)
+        changes |= {"formula": formula, "scale": coupling.scale * factor**to}
+    return out.model_copy(update=changes)
 
 
 def _term(term: CouplingTermSpec, factor: float, to: int, rotary: dict[str, dict[str, bool]]) -> CouplingTermSpec:
