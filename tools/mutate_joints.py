@@ -1,7 +1,7 @@
 """Faults put into the joints' read-outs and changes while running, one by one: does a test fail? `python tools/mutate_joints.py`.
 
 Each mutation replaces one text in a copy of the package and runs the tests that are to notice it. A mutation that no test
-notices *survives*. The score goes to ``tools/results/mutations-joints.json``; exit status 1 if any survives.
+notices *survives*. The score goes to ``tools/results/mutations-joints-cpu-DATE.json``; exit status 1 if any survives.
 
     python tools/mutate_joints.py [--only TEXT] [--out FILE]
 """
@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -407,7 +408,8 @@ def main() -> int:
     """Run them all, or those whose words contain ``--only``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="part of a mutation's words")
-    parser.add_argument("--out", type=Path, default=ROOT / "tools" / "results" / "mutations-joints.json")
+    name = f"mutations-joints-cpu-{date.today().isoformat()}.json"
+    parser.add_argument("--out", type=Path, default=ROOT / "tools" / "results" / name)
     given = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
