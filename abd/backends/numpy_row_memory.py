@@ -39,6 +39,9 @@ class NumpyRowMemory:
         self.applied = Applied.of_step(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
         self.memory = self.system.remember(self.memory, self.q, self.row_weights, joints.p, joints.shift, ch2)
 
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed, where the laws look for them anyway."""
+
     def limited(self) -> np.ndarray:
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
         flags = np.zeros(self.n + 1, dtype=bool)  # the last one stands for the world

@@ -125,6 +125,10 @@ class RowMemory:
         launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
         return self._closed_gap() if self.system.has_barriers else None
 
+    def take_efforts(self) -> None:
+        """The efforts of the rows as the host has them."""
+        self.device.write(self.acting.effort, self.system.acting.effort)
+
     def _place_targets(self, time: float) -> None:
         """Targets and rates of the present time."""
         acting = self.system.acting

@@ -71,6 +71,7 @@ class _Builder:
         self.followers: dict[int, Callable[[np.ndarray], list[Measure]]] = {}
         self.rows: list[list[Term]] = []
         self.acting: list[dict] = []
+        self.loads: dict[int, tuple[float, float]] = {}
 
     # rows of a joint ---------------------------------------------------------------------------------------------
 
@@ -151,7 +152,9 @@ class _Builder:
                 terms, Role.SPRING, Law.QUADRATIC, k, s.name, rotary,
                 stiffness=s.stiffness, damping=s.damping, target=s.rest,
             )  # fmt: skip
-        if s.friction > 0.0:
+        if s.friction > 0.0 or s.friction_load > 0.0:
+            if s.friction_load > 0.0:
+                self.loads[len(self.acting)] = (s.friction, s.friction_load)
             self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=s.friction)
         if s.armature > 0.0:
             self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
@@ -320,6 +323,7 @@ class _Builder:
             acting=acting,
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
+            loads=self.loads,
         )
 
 

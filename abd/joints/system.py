@@ -131,6 +131,7 @@ class JointSystem:
         table: measures; rows: measured rows over them; acting: what acts in those.
         initial: (m,) values near which the angles of the initial state are counted.
         followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
+        loads: row of friction -> its effort without load, and what is added per newton that its joint carried in the last step.
     """
 
     linear: Rows
@@ -139,6 +140,12 @@ class JointSystem:
     acting: Acting
     initial: np.ndarray
     followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
+    loads: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+    def load(self, force: np.ndarray) -> None:
+        """Set the efforts of friction that grows with the forces (j,) [N] that the joints carry."""
+        for row, (alone, share) in self.loads.items():
+            self.acting.effort[row] = alone + share * force[self.acting.joint[row]]
 
     @property
     def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:

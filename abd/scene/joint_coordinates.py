@@ -71,6 +71,7 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
         rest=in_radians(spec, "rest") or 0.0,
         damping=spec.damping,
         friction=spec.friction,
+        friction_load=spec.friction_load,
         armature=spec.armature,
         drive=None if spec.drive is None else _drive(spec.drive),
         velocity_limit=in_radians(spec, "velocity_limit") or math.inf,

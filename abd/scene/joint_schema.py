@@ -95,6 +95,13 @@ class CoordinateKeys(Spec):
     range_deg: Range | None = entry(None, "the same in degrees", unit="deg")
     locked: Flag = entry(False, "whether the coordinate is held")
     friction: Number = entry(0.0, "effort of dry friction", unit="N or N m", ge=0)
+    friction_load: Number = entry(
+        0.0,
+        "what dry friction has more per newton that the joint's constraints carried in the last step: mu of a slider, mu times "
+        "the radius of a bearing",
+        unit="1 or m",
+        ge=0,
+    )
     armature: Number = entry(0.0, "inertia of a rotor that turns with the coordinate", unit="kg or kg m^2", ge=0)
     drive: DriveSpec | None = entry(None, "what moves the coordinate on purpose")
 
