@@ -117,6 +117,7 @@ class RowMemory:
         if not rows:
             return None
         self._place_targets(time)
+        joints.relations.begin(self.ch2_now, time, joints.measures.reference)
         if self.system.followers:
             self.system.face(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)

@@ -14,6 +14,7 @@ from abd.joints.laws import Law
 from abd.joints.link_graph import joined_components
 from abd.joints.measured_rows import Term, collect, factor, terms_of
 from abd.joints.measures import Measure
+from abd.joints.relations import ForceLaw
 from abd.joints.rows import EXACT_RATIO, compile_rows
 from abd.joints.sizes import LINEAR_SHARE, MEASURED_SHARE, residual_scales
 from abd.joints.stacks import stacks
@@ -72,6 +73,7 @@ class _Builder:
         self.rows: list[list[Term]] = []
         self.acting: list[dict] = []
         self.loads: dict[int, tuple[float, float]] = {}
+        self.given: dict[int, ForceLaw] = {}
 
     # rows of a joint ---------------------------------------------------------------------------------------------
 
@@ -160,6 +162,9 @@ class _Builder:
             self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
         if s.drive is not None:
             self._drive(k, joint, terms, s, s.drive, rotary)
+        if s.law is not None:
+            self.given[len(self.acting)] = ForceLaw(s.law)
+            self._add(terms, Role.FORCE, Law.GIVEN, k, s.name, rotary)
         if s.force is not None:
             self._add(terms, Role.APPLIED, Law.LINEAR, k, s.name, rotary, target=s.force)
 
@@ -324,6 +329,7 @@ class _Builder:
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
             loads=self.loads,
+            given=self.given,
         )
 
 

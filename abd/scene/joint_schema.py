@@ -129,6 +129,10 @@ class CoordinateSpec(CoordinateKeys):
     rest: Number | None = entry(None, "value at which the spring is slack; default 0", unit="m or rad")
     rest_deg: Number | None = entry(None, "the same in degrees", unit="deg")
     damping: Number = entry(0.0, "along the coordinate", unit="N s/m or N m s/rad", ge=0)
+    force_formula: str | None = entry(
+        None, "force or torque along the coordinate as a formula of its value q and of t, such as '-20 * q**3'", unit="N or N m"
+    )
+    force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")
     velocity_limit: Number | None = entry(None, "speed that is reported when exceeded", unit="m/s or rad/s", gt=0)
     velocity_limit_deg: Number | None = entry(None, "the same in degrees", unit="deg/s", gt=0)
     effort_limit: Number | None = entry(None, "largest effort of the drive", unit="N or N m", gt=0)
