@@ -160,8 +160,10 @@ class CoordinateSettings:
         limit_strength: s of the cubic penalty ``s (v / (upper - lower))^3`` in the incremental potential [kg m^2].
         locked: whether the coordinate is held; lock_value: where, None for where it is.
         stiffness, rest, damping: of a spring along the coordinate.
-        friction: effort of dry friction.
+        friction: effort of dry friction; friction_load: what is added to it per newton that the joint's constraints carry
+            [-] or [m].
         armature: inertia of a rotor that turns with the coordinate.
+        law: force or torque along it as a function of (value, t).
         drive: what moves it; force: constant effort beside it, None for no such row.
         velocity_limit, effort_limit: bounds; the first is reported when exceeded, the second caps the drive.
     """
@@ -184,7 +186,9 @@ class CoordinateSettings:
     rest: float = 0.0
     damping: float = 0.0
     friction: float = 0.0
+    friction_load: float = 0.0
     armature: float = 0.0
+    law: Callable[[tuple[float, float]], float] | None = None
     drive: Drive | None = None
     force: float | None = None
     velocity_limit: float = np.inf

@@ -15,6 +15,7 @@ CUBIC = wp.constant(5)
 FRICTION = wp.constant(6)
 LINEAR = wp.constant(7)
 SINE = wp.constant(8)
+GIVEN = wp.constant(9)
 THREE = wp.constant(wp.float64(3.0))
 FOUR = wp.constant(wp.float64(4.0))
 FORBIDDEN = wp.constant(wp.float64(1.0e60))
@@ -127,6 +128,9 @@ def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
         return p[0] * wp.vec3d(v * v * v, -THREE * p[2] * v * v, wp.float64(6.0) * v)
     if law == FRICTION:
         return rubbing(p, e)
+    if law == GIVEN:
+        d = x - p[0]
+        return wp.vec3d(p[1] + p[2] * d + HALF * p[3] * d * d, p[2] + p[3] * d, p[3])
     if law == LINEAR:
         return wp.vec3d(-p[0] * x, -p[0], ZERO)
     if law == SINE:

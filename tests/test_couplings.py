@@ -132,3 +132,47 @@ def test_a_coupling_is_switched_while_running_and_checkpoints_keep_it():
     coupling.active = True
     simulation.step()
     assert coupling.residual == pytest.approx(0.0, abs=1e-8)
+
+
+@on_host
+@pytest.mark.parametrize("device", ["numpy", NAME])
+@pytest.mark.parametrize("stiffness", [20.0, 1e6])
+def test_a_force_by_a_formula_of_its_coordinate_is_the_spring_of_the_same_stiffness(device, stiffness):
+    """Implicit, however stiff; a built-in spring beside it takes the same path in as many iterations."""
+    runs = []
+    for spring in ({"stiffness": stiffness}, {"force_formula": f"-{stiffness} * q"}):
+        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})
+        scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0)
+        own = {"coordinate": {"z": {"initial": 0.1, **spring}}}
+        scene.add_slider("j", abd.WORLD, "a", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", **own)
+        simulation = abd.Simulation(scene, device=device)
+        counts = [simulation.step().newton_iterations for _ in range(15)]
+        runs.append((simulation.joints["j"].coordinates[0], max(counts), simulation.joints["j"].wrench()[0][0]))
+    assert runs[1][0] == pytest.approx(runs[0][0], abs=1e-9)
+    assert runs[1][1] <= runs[0][1] + 1
+    assert runs[1][2] == pytest.approx(runs[0][2], abs=1e-5 * stiffness**0.5)
+
+
+@on_host
+def test_a_cubic_spring_keeps_its_energy_and_functions_know_the_time():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.005, "spectral_radius": 1.0, "tolerance": 1e-8})
+    scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0)
+    own = {"coordinate": {"z": {"initial": 0.5, "force_formula": "-40 * q**3"}}}
+    scene.add_slider("j", abd.WORLD, "a", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", **own)
+    simulation = abd.Simulation(scene, device=NAME)
+    energies = []
+    for _ in range(150):
+        simulation.step()
+        q, v = simulation.joints["j"].coordinates[0], simulation.joints["j"].rates[0]
+        energies.append(0.5 * v**2 + 10.0 * q**4)
+    assert energies == pytest.approx(np.full(150, 10.0 * 0.5**4), rel=1e-2)
+    abd.coupling_function("ramp", lambda at: 3.0 * at[1])
+    try:
+        scene.joint("j").coordinate["z"].force_formula = None
+        scene.joint("j").coordinate["z"].force_function = "ramp"
+        simulation = abd.Simulation(scene, device=NAME)
+        for _ in range(100):
+            simulation.step()
+        assert simulation.joints["j"].rates[0] == pytest.approx(1.5 * 0.5**2, rel=1e-2)
+    finally:
+        del FUNCTIONS["ramp"]

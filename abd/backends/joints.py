@@ -72,7 +72,7 @@ class Joints:
         self.rows.piece_starts = d.upload(host.piece_starts, wp.int32)
         self.rows.starts_at, self.rows.origin = d.upload(host.starts_at, wp.float64), d.upload(host.origin, wp.float64)
         self.rows.coefficients = d.upload(host.coefficients, wp.float64)
-        self.relations = RelationTangents(host, self.rows, d)
+        self.relations = RelationTangents(self.system, self.rows, d)
         self.rows.law = d.zeros(self.row_count, wp.int32)
         self.rows.p = d.zeros((self.row_count, SLOTS), wp.float64)
         self.ends = measured_rows.Ends()

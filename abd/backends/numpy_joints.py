@@ -38,7 +38,9 @@ class NumpyJoints:
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(l + R,) energies of the rows in the state q."""
-        energies, _, _ = laws.evaluate(self.law, self.p, self._values(q))
+        x = self._values(q)
+        self._give(x)
+        energies, _, _ = laws.evaluate(self.law, self.p, x)
         return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
 
     def limits_at_work(self, q: np.ndarray) -> np.ndarray:
@@ -57,12 +59,22 @@ class NumpyJoints:
         blocks[pairs[:, 1], pairs[:, 0]] += coupled.transpose(0, 2, 1)
         if len(s.rows):
             J, x = self._jacobian(q)
+            self._give(x)
             _, slope, curvature = laws.evaluate(self.law, self.p, x, self._cautions())
             gradient += (slope @ J).reshape(n, 12)
             H = J.T @ (curvature[:, None] * J)
             blocks += H.reshape(n, 12, n, 12).transpose(0, 2, 1, 3)
             self._stiffen_sides(q, slope, blocks)
         return gradient, blocks
+
+    def give(self, q: np.ndarray) -> None:
+        """Set the laws that users' functions give to the state q."""
+        if self.system.given:
+            self._give(self._values(q))
+
+    def _give(self, x: np.ndarray) -> None:
+        for row, force in self.system.given.items():
+            force.set(self.p[row], x[row], *self.p[row, [4, 5, 7]])
 
     def _cautions(self) -> np.ndarray:
         """(R,) the larger share of the bodies of every row."""

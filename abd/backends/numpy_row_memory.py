@@ -36,8 +36,12 @@ class NumpyRowMemory:
     def end_joints(self) -> None:
         """Remember what the rows did in the step."""
         joints, ch2 = self.joints, self.step.ch2
+        joints.give(self.q)
         self.applied = Applied.of_step(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
         self.memory = self.system.remember(self.memory, self.q, self.row_weights, joints.p, joints.shift, ch2)
+
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed, where the laws look for them anyway."""
 
     def limited(self) -> np.ndarray:
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""

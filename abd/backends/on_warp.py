@@ -124,6 +124,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             (self.weights, self.mode), ch2, time, speed, self.now, lambda: self.read_state()[0]
         )
 
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed."""
+        self.row_memory.take_efforts()
+
     def limited(self) -> np.ndarray:
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
         if not self.row_memory.has_limits:

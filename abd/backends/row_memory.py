@@ -117,6 +117,7 @@ class RowMemory:
         if not rows:
             return None
         self._place_targets(time)
+        joints.relations.begin(self.ch2_now, time, joints.measures.reference)
         if self.system.followers:
             self.system.face(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)
@@ -124,6 +125,10 @@ class RowMemory:
             launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
         launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
         return self._closed_gap() if self.system.has_barriers else None
+
+    def take_efforts(self) -> None:
+        """The efforts of the rows as the host has them."""
+        self.device.write(self.acting.effort, self.system.acting.effort)
 
     def _place_targets(self, time: float) -> None:
         """Targets and rates of the present time."""

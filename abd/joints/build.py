@@ -14,6 +14,7 @@ from abd.joints.laws import Law
 from abd.joints.link_graph import joined_components
 from abd.joints.measured_rows import Term, collect, factor, terms_of
 from abd.joints.measures import Measure
+from abd.joints.relations import ForceLaw
 from abd.joints.rows import EXACT_RATIO, compile_rows
 from abd.joints.sizes import LINEAR_SHARE, MEASURED_SHARE, residual_scales
 from abd.joints.stacks import stacks
@@ -70,6 +71,8 @@ class _Builder:
         self.followers: dict[int, Callable[[np.ndarray], list[Measure]]] = {}
         self.rows: list[list[Term]] = []
         self.acting: list[dict] = []
+        self.loads: dict[int, tuple[float, float]] = {}
+        self.given: dict[int, ForceLaw] = {}
 
     # rows of a joint ---------------------------------------------------------------------------------------------
 
@@ -152,12 +155,17 @@ class _Builder:
                 terms, Role.SPRING, Law.QUADRATIC, k, s.name, rotary,
                 stiffness=s.stiffness, damping=s.damping, target=s.rest,
             )  # fmt: skip
-        if s.friction > 0.0:
+        if s.friction > 0.0 or s.friction_load > 0.0:
+            if s.friction_load > 0.0:
+                self.loads[len(self.acting)] = (s.friction, s.friction_load)
             self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=s.friction)
         if s.armature > 0.0:
             self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
         if s.drive is not None:
             self._drive(k, joint, terms, s, s.drive, rotary)
+        if s.law is not None:
+            self.given[len(self.acting)] = ForceLaw(s.law)
+            self._add(terms, Role.FORCE, Law.GIVEN, k, s.name, rotary)
         if s.force is not None:
             self._add(terms, Role.APPLIED, Law.LINEAR, k, s.name, rotary, target=s.force)
 
@@ -320,6 +328,8 @@ class _Builder:
             acting=acting,
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
+            loads=self.loads,
+            given=self.given,
         )
 
 

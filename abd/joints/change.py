@@ -179,7 +179,7 @@ def changed(start: JointList, changes: dict) -> JointList:
 
 
 def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
-    values = {entry.name: getattr(settings, entry.name) for entry in fields(settings) if entry.name != "drive"}
+    values = {entry.name: getattr(settings, entry.name) for entry in fields(settings) if entry.name not in ("drive", "law")}
     drive, original = settings.drive, settings_of(first, settings.name).drive
     if drive is None:
         return values
@@ -208,7 +208,7 @@ def _changed(joint: Joint, change: dict) -> Joint:
         if drive is not None:
             original = settings_of(joint, name).drive
             drive = Drive(**{key: _function(key, value, original) for key, value in drive.items()})
-        given.append(CoordinateSettings(**{**values, "drive": drive}))
+        given.append(CoordinateSettings(**{**values, "drive": drive, "law": settings_of(joint, name).law}))
     return replace(joint, coordinates=tuple(given), **others)
 
 

@@ -13,6 +13,7 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps
     LINEAR     -T x                                         p = T
     SINE       K/2 sin(x - a)^2                             p = K, a, target
+    GIVEN      a user's force at x = v: psi, its slope and curvature there      p = v, psi, slope, curvature, c h^2, t, -, x_n
 
 An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
 ``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D
@@ -43,6 +44,7 @@ class Law(IntEnum):
     FRICTION = 6
     LINEAR = 7
     SINE = 8
+    GIVEN = 9
 
 
 def evaluate(
@@ -163,6 +165,11 @@ def _sine(p, x):
     return 0.5 * p[0] * np.sin(e) ** 2, 0.5 * p[0] * np.sin(2.0 * e), p[0] * np.maximum(0.0, np.cos(2.0 * e))
 
 
+def _given(p, x):
+    e = x - p[0]
+    return p[1] + p[2] * e + 0.5 * p[3] * e * e, p[2] + p[3] * e, p[3]
+
+
 _FUNCTIONS = {
     Law.QUADRATIC: _quadratic,
     Law.SATURATED: _saturated,
@@ -172,5 +179,6 @@ _FUNCTIONS = {
     Law.FRICTION: _friction,
     Law.LINEAR: _linear,
     Law.SINE: _sine,
+    Law.GIVEN: _given,
 }
 _TRUE_CURVATURES = {Law.SATURATED: _saturated_bend, Law.FRICTION: _friction_bend}

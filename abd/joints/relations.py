@@ -68,14 +68,37 @@ def set_tangents(
         height[one.first] = value
 
 
+@dataclass(frozen=True)
+class ForceLaw:
+    """A force F(q, t) along a coordinate q: ``psi = -c h^2 int_{x_n}^x F(s, t) ds`` from where the step began, t at its end.
+
+    The integral is Gauss and Legendre's with eight points; a curvature is taken where F pulls back.
+    """
+
+    function: Callable[[tuple[float, float]], float]
+
+    def set(self, p: np.ndarray, x: float, ch2: float, time: float, begin: float) -> None:
+        """Set the first four parameters of the law `GIVEN` (8,) for the value x."""
+        points, weights = _GAUSS
+        half = 0.5 * (x - begin)
+        along = [self.function((begin + half * (1.0 + s), time)) for s in points]
+        step = STEP * (1.0 + abs(x))
+        slope = sum(weight * self.function((x + place * step, time)) for place, weight in STENCIL) / step
+        p[:4] = x, -ch2 * half * float(weights @ along), -ch2 * self.function((x, time)), max(0.0, -ch2 * slope)
+
+
+_GAUSS = np.polynomial.legendre.leggauss(8)
+
 FUNCTIONS: dict[str, Callable[[np.ndarray], float]] = {}
-"""Functions of couplings that are defined in Python, by name (`coupling_function`)."""
+"""Functions of coordinates that are defined in Python, by name (`coupling_function`)."""
 
 
 def coupling_function(name: str, function: Callable[[np.ndarray], float]) -> None:
-    """Define a function of coordinates for couplings of the same process: ``function = name`` with ``variables`` in a scene.
+    """Define a function of coordinates for scenes of the same process: ``function = name`` with ``variables`` of a coupling, or
+    ``force_function = name`` of a coordinate.
 
     Args:
-        function: smooth, of the values (k,) of the variables in their order [m or rad]; it runs on numpy and cpu.
+        function: smooth; of the values (k,) of a coupling's variables in their order, or of (q, t) of a force along q [m, rad
+            and s], which gives N or N m. It runs on numpy and cpu.
     """
     FUNCTIONS[name] = function

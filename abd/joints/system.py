@@ -17,6 +17,7 @@ from abd.joints.laws import SLOTS, Law, push
 from abd.joints.measured_rows import MeasuredRows
 from abd.joints.measured_rows import evaluate as row_values
 from abd.joints.measures import Measure
+from abd.joints.relations import ForceLaw
 from abd.joints.rows import Rows
 from abd.joints.table import MeasureTable, carry, linearize, values
 
@@ -131,6 +132,8 @@ class JointSystem:
         table: measures; rows: measured rows over them; acting: what acts in those.
         initial: (m,) values near which the angles of the initial state are counted.
         followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
+        given: row -> force that acts along it, by a function of its value and time.
+        loads: row of friction -> its effort without load, and what is added per newton that its joint carried in the last step.
     """
 
     linear: Rows
@@ -139,6 +142,13 @@ class JointSystem:
     acting: Acting
     initial: np.ndarray
     followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
+    loads: dict[int, tuple[float, float]] = field(default_factory=dict)
+    given: dict[int, ForceLaw] = field(default_factory=dict)
+
+    def load(self, force: np.ndarray) -> None:
+        """Set the efforts of friction that grows with the forces (j,) [N] that the joints carry."""
+        for row, (alone, share) in self.loads.items():
+            self.acting.effort[row] = alone + share * force[self.acting.joint[row]]
 
     @property
     def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -292,6 +302,9 @@ class JointSystem:
         p[turning, 0] *= (ch2 * per_step**2)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
+        for row, force in self.given.items():
+            p[row], p[row, 4], p[row, 5], p[row, 7] = 0.0, ch2, time, now[row]
+            force.set(p[row], now[row], ch2, time, now[row])
         wall = a.law == Law.BARRIER
         p[wall, 6] = np.where(a.follows[wall], 0.0, push(*p[wall][:, [0, 3, 5]].T))
         p[wall, 7] = speed / w[7, wall]

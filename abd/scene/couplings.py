@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -13,8 +11,8 @@ from abd.joints.measured_rows import evaluate
 from abd.joints.relations import FUNCTIONS
 from abd.joints.table import values
 from abd.model import Coupling, CouplingTerm, Model
-from abd.scene.formula import Function, parse_formula
 from abd.scene.joint_schema import CouplingSpec, CouplingTermSpec
+from abd.scene.named_formula import NamedFormula
 
 CLOSED = 1e-6
 """Residual [m or rad] up to which a coupling counts as one that holds."""
@@ -73,27 +71,9 @@ def start_notes(model: Model) -> list[str]:
     return notes
 
 
-@dataclass(frozen=True)
-class CoordinateFormula:
-    """A formula of named values; equal ones compare equal, and the text and the names say all there is to them."""
-
-    source: str
-    names: tuple[str, ...]
-
-    @cached_property
-    def _formula(self) -> Function:
-        return parse_formula(self.source, self.names)
-
-    def __call__(self, values: Sequence[float]) -> float:
-        return self._formula(values)
-
-    def __getstate__(self) -> dict:
-        return {"source": self.source, "names": self.names}
-
-
 def _function(spec: CouplingSpec) -> Callable[[Sequence[float]], float] | None:
     if spec.formula is not None:
-        return CoordinateFormula(spec.formula, tuple(spec.variables))
+        return NamedFormula(spec.formula, tuple(spec.variables))
     return None if spec.function is None else FUNCTIONS[spec.function]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from abd.joints import TYPES
+from abd.joints.relations import FUNCTIONS
 from abd.model import CoordinateSettings, Drive
 from abd.scene.angles import DEGREES, in_radians, time_function
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.joint_types import type_of
+from abd.scene.named_formula import NamedFormula
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
 """Keys that a joint with a single coordinate may carry itself, and their defaults."""
@@ -71,11 +74,19 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
         rest=in_radians(spec, "rest") or 0.0,
         damping=spec.damping,
         friction=spec.friction,
+        friction_load=spec.friction_load,
         armature=spec.armature,
+        law=_law(spec),
         drive=None if spec.drive is None else _drive(spec.drive),
         velocity_limit=in_radians(spec, "velocity_limit") or math.inf,
         effort_limit=spec.effort_limit or math.inf,
     )
+
+
+def _law(spec: CoordinateSpec) -> Callable[[tuple[float, float]], float] | None:
+    if spec.force_formula is not None:
+        return NamedFormula(spec.force_formula, ("q", "t"))
+    return None if spec.force_function is None else FUNCTIONS[spec.force_function]
 
 
 def _drive(spec: DriveSpec) -> Drive:

@@ -96,6 +96,13 @@ class CoordinateKeys(Spec):
     range_deg: Range | None = entry(None, "the same in degrees", unit="deg")
     locked: Flag = entry(False, "whether the coordinate is held")
     friction: Number = entry(0.0, "effort of dry friction", unit="N or N m", ge=0)
+    friction_load: Number = entry(
+        0.0,
+        "what dry friction has more per newton that the joint's constraints carried in the last step: mu of a slider, mu times "
+        "the radius of a bearing",
+        unit="1 or m",
+        ge=0,
+    )
     armature: Number = entry(0.0, "inertia of a rotor that turns with the coordinate", unit="kg or kg m^2", ge=0)
     drive: DriveSpec | None = entry(None, "what moves the coordinate on purpose")
 
@@ -123,6 +130,10 @@ class CoordinateSpec(CoordinateKeys):
     rest: Number | None = entry(None, "value at which the spring is slack; default 0", unit="m or rad")
     rest_deg: Number | None = entry(None, "the same in degrees", unit="deg")
     damping: Number = entry(0.0, "along the coordinate", unit="N s/m or N m s/rad", ge=0)
+    force_formula: str | None = entry(
+        None, "force or torque along the coordinate as a formula of its value q and of t, such as '-20 * q**3'", unit="N or N m"
+    )
+    force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")
     velocity_limit: Number | None = entry(None, "speed that is reported when exceeded", unit="m/s or rad/s", gt=0)
     velocity_limit_deg: Number | None = entry(None, "the same in degrees", unit="deg/s", gt=0)
     effort_limit: Number | None = entry(None, "largest effort of the drive", unit="N or N m", gt=0)

@@ -21,7 +21,7 @@ from abd.scene.joint_types import type_of
 from abd.scene.schema import BodySpec, SceneSpec
 
 POWERS = {
-    "": 0, "s": 0, "1/s": 0, "kg": 0, "deg": 0, "deg/s": 0, "rad": 0, "rad/s": 0,
+    "": 0, "1": 0, "s": 0, "1/s": 0, "kg": 0, "deg": 0, "deg/s": 0, "rad": 0, "rad/s": 0,
     "m": 1, "m/s": 1, "m/s^2": 1, "m/rad": 1, "N": 1,
     "kg m^2": 2, "N m": 2, "kg/m^3": -3, "Pa": -1, "J/m^4": -2,
     "m/N": 0, "rad/(N m)": -2, "N/m": 0, "N m/rad": 2, "N s/m": 0, "N m s/rad": 2, "N m s": 2,
@@ -103,7 +103,10 @@ def _joint(joint: JointSpec, factor: float) -> JointSpec:
     out = _table(joint, factor, single, leave=own)
     rows = [one.rotary for one in yielding(unplaced_joint(joint))]
     changes: dict[str, Any] = {
-        "coordinate": {name: _coordinate(one, factor, rotary.get(name, False)) for name, one in joint.coordinate.items()},
+        "coordinate": {
+            name: _coordinate(one, factor, rotary.get(name, False), f"joint.{joint.name}.coordinate.{name}")
+            for name, one in joint.coordinate.items()
+        },
         "drive": None if joint.drive is None else _drive(joint.drive, factor, all(rotary.values())),
     }
     for key, unit in (("compliance", "m/N or rad/(N m)"), ("stiffness", "N/m or N m/rad"), ("damping", "N s/m or N m s/rad")):
@@ -134,12 +137,17 @@ def times_each(value: Any, factors: np.ndarray) -> Any:
     return tuple(tuple(row) for row in (np.array(value) * factors).tolist())
 
 
-def _coordinate(table: CoordinateSpec, factor: float, rotary: bool) -> CoordinateSpec:
+def _coordinate(table: CoordinateSpec, factor: float, rotary: bool, where: str) -> CoordinateSpec:
     out = _table(table, factor, _angular if rotary else _linear, leave=("drive", "limit_strength"))
     changes: dict[str, Any] = {}
     if table.limit == "cubic":
         # s of s (v / width)^3 is an energy times the square of the time, whatever the coordinate is
         changes["limit_strength"] = table.limit_strength * factor**2
+    if table.force_function is not None:
+        remedy = "write it as force_formula"
+        raise SceneError([Problem("nothing says how it scales", key=f"{where}.force_function", remedy=remedy)])
+    if table.force_formula is not None and not rotary:
+        changes["force_formula"] = times(re.sub(r"\bq\b", f"(q / {factor!r})", table.force_formula), factor)
     if table.drive is not None:
         changes["drive"] = _drive(table.drive, factor, rotary)
     return out.model_copy(update=changes)

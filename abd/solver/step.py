@@ -17,6 +17,7 @@ from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
 from abd.joints.laws import SLOTS
 from abd.joints.link_graph import joined_components
+from abd.joints.readings import JointReader, Readings
 from abd.joints.redundancy import open_by
 from abd.joints.system import TURN, JointMemory
 from abd.model import Kind, Model
@@ -522,10 +523,21 @@ class Stepper:
     def _begin_joints(self, ch2: float, h: float) -> None:
         """Laws of all joint rows in this substep."""
         self._refuse_turns(h)
+        self._load_friction()
         memory, self._memory_is_new = self.memory if self._memory_is_new else None, False
         row = self.backend.begin_joints(memory, ch2, self.time + h, self.settings.eps_v)
         if row is not None:
             raise StepFailure("limits", self._beyond(row, float(self.backend.joint_memory().history[0][row])))
+
+    def _load_friction(self) -> None:
+        """Friction in joints that grows with what their constraints carried in the last step."""
+        if not self.joints.loads:
+            return
+        reader = JointReader(self.model)
+        state = (self.q, self.qd, reader.coordinates(self.q))
+        carried = Readings(reader, self.joints, *state, self.memory, self.applied).constraint_wrench
+        self.joints.load(np.linalg.norm(carried[:, :3], axis=1))
+        self.backend.take_efforts()
 
     def _refuse_turns(self, h: float) -> None:
         """Refuse a (sub)step in which angles of joint rows turn so far by their speeds, or by their drives, that nobody could
