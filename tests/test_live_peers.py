@@ -117,7 +117,10 @@ def exudyn_masked_ball(steps: int, duration: float) -> list[np.ndarray]:
         nodes.append(node)
     joint = system.AddObject(items.SphericalJoint(markerNumbers=markers, constrainedAxes=[1, 0, 1]))
     system.Assemble()
-    system.SolveDynamic(settings_of(exudyn, steps, duration))
+    settings = settings_of(exudyn, steps, duration)
+    # its constraint forces ring with the first step unless high frequencies are damped
+    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.5
+    system.SolveDynamic(settings)
     kind = exudyn.OutputVariableType
     read = [system.GetObjectOutput(joint, one) for one in (kind.Displacement, kind.Velocity, kind.Force)]
     arm = system.GetObjectOutput(joint, kind.Position) - system.GetNodeOutput(nodes[0], kind.Position)
@@ -126,9 +129,9 @@ def exudyn_masked_ball(steps: int, duration: float) -> list[np.ndarray]:
 
 MASKED = (
     (2.0, (0.3, 0.4, 0.5), (0.0, 0.0, 0.0), (0.1, 0.2, 0.0), (0.1, -0.05, 0.15), (0.4, 0.0, 0.1)),
-    (1.0, (0.2, 0.1, 0.2), (0.7, 0.1, 0.1), (0.1, 0.1, 0.0), (0.05, 0.1, -0.05), (-0.3, -0.1, 0.0)),
+    (1.0, (0.2, 0.1, 0.2), (0.7, 0.1, 0.1), (0.1, 0.1, -0.005), (0.05, 0.1, -0.05), (-0.3, -0.1, 0.0)),
 )
-"""Mass, inertia, place, velocity, angular velocity and the joint's point of two bodies."""
+"""Mass, inertia, place, velocity, angular velocity and the joint's point of two bodies; the points agree along x and z."""
 
 
 def our_masked_ball(h: float, duration: float) -> list[np.ndarray]:
