@@ -31,6 +31,7 @@ from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
 from abd.solver.integrators import Scheme
 from abd.solver.lagging import PairLoads
+from abd.solver.sweeps import swept
 from abd.solver.ways import NotProven
 
 STRAIN = 0.5
@@ -209,6 +210,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
         pairs, *gradients = self.contacts.pair_gradients(self.q)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    sweep = staticmethod(swept)
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""
