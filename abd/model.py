@@ -291,7 +291,7 @@ class Materials:
     """Multiplies the contact stiffness of the solver [-]."""
     enabled: np.ndarray
     restitution: np.ndarray
-    """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
+    """Normal speed after an impact over that before [-], 0 to 1."""
     rolling: np.ndarray
     """Torque about the tangent plane over the normal force, at most [m]."""
     spinning: np.ndarray

@@ -22,6 +22,7 @@ from abd.backends.path_steps import PathSteps
 from abd.backends.read_outs import ReadOuts
 from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
+from abd.backends.sweeps import swept
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.ways import Ways
@@ -318,6 +319,8 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self._unsettle()
         pairs, *gradients = self.contacts.pair_gradients(self.pose)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    sweep = staticmethod(swept)
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""

@@ -280,7 +280,7 @@ def _scaled(model: Model, spec: SceneSpec) -> Model:
 def _materials(spec: SceneSpec) -> Materials:
     """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
     given = ("mu", "restitution", "rolling", "spinning")
-    own = {DEFAULT_MATERIAL: (0.0, None, 0.0, 0.0)} | {
+    own = {DEFAULT_MATERIAL: (0.0, 0.0, 0.0, 0.0)} | {
         one.name: tuple(getattr(one, name) for name in given) for one in spec.material
     }
     names = list(own)

@@ -231,12 +231,8 @@ class MaterialSpec(Spec):
     spinning: Number = entry(
         0.0, "of spinning resistance against itself: largest torque about the normal over the normal force", unit="m", ge=0
     )
-    restitution: Number | None = entry(
-        None,
-        "speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep "
-        "what the step leaves, which is little",
-        ge=0,
-        le=1,
+    restitution: Number = entry(
+        0.0, "speed after an impact on itself over the speed before; pairs combine as those of mu do", ge=0, le=1
     )
     color: Color | None = entry(None, "of bodies that give none, as theirs")
 
@@ -253,7 +249,7 @@ class MaterialPairSpec(Spec):
     restitution: Number | None = entry(
         None,
         "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
-        "sqrt(e_a e_b) where both materials have one",
+        "sqrt(e_a e_b)",
         ge=0,
         le=1,
     )

@@ -467,7 +467,7 @@ class Stepper:
         self._forget()
         self.stepped = True
         self.rebounded = self.nobody
-        rebound = self._rebound(h) if self.restitution.enabled else None
+        rebound = self._rebound(h)
         self.figures = backend.figures()
         if rebound is not None:
             self._begin_from(*rebound, h)
@@ -484,11 +484,14 @@ class Stepper:
     def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`)."""
         backend = self.backend
-        impulses = backend.contact_impulses()
-        if not len(impulses[0]):
+        touching = self.dynamic & (backend.touching() != 0)
+        if not touching.any():
             return None
         before, after = backend.read_previous(), backend.read_state()
-        rebound = self.restitution.rebound(Strikes.of(*impulses, after[0]), before, after, h)
+        if not self.restitution.stirred(touching, before[1], after[1]):
+            return None
+        strikes = Strikes.of(*backend.contact_impulses(), after[0])
+        rebound = self.restitution.rebound(strikes, before, after, h, backend.sweep)
         if rebound is not None:
             backend.set_velocity(rebound[0])
         return rebound
