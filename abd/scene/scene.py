@@ -163,7 +163,7 @@ class Scene(JointMethods):
 
     def check(self) -> list[Problem]:
         """Everything wrong with the scene that can be told without its geometry."""
-        return self._located([as_problem(finding, self.spec) for finding in check_scene(self.spec)])
+        return self.located([as_problem(finding, self.spec) for finding in check_scene(self.spec)])
 
     def compile(self) -> Model:
         """The arrays that a simulation runs on.
@@ -176,7 +176,7 @@ class Scene(JointMethods):
         try:
             model = compile_scene(self.spec)
         except SceneError as error:
-            raise SceneError(self._located(error.problems)) from error
+            raise SceneError(self.located(error.problems)) from error
         return replace(model, notes=list(dict.fromkeys([*self.notes, *model.notes])))
 
     def started(self) -> Model:
@@ -194,7 +194,7 @@ class Scene(JointMethods):
         try:
             return free_start(model)
         except SceneError as error:
-            raise SceneError(self._located(error.problems)) from error
+            raise SceneError(self.located(error.problems)) from error
 
     def override(self, overrides: Iterable[str]) -> Scene:
         """A new scene with single values replaced by texts such as ``solver.dt=0.005``."""
@@ -217,7 +217,7 @@ class Scene(JointMethods):
         path = Path(path)
         path.write_text(self.to_toml(path.parent, explicit), encoding="utf-8")
 
-    def _located(self, problems: list[Problem]) -> list[Problem]:
+    def located(self, problems: list[Problem]) -> list[Problem]:
         """The problems with file and line of their keys, where the scene's file is a native one and still there."""
         if self.path is None or not self.path.is_file() or all(problem.file for problem in problems):
             return problems
@@ -282,6 +282,11 @@ def _read(path: Path, options: ImportOptions) -> Scene:
         spec, notes = imported.read(path, options)
         return Scene.from_spec(spec, notes)
     return _load_rigid_ipc(path) if _is_rigid_ipc(path) else Scene.from_spec(read_scene(path), path=path)
+
+
+def is_native(path: Path) -> bool:
+    """Whether a file is a scene of ours, which the schema describes."""
+    return format_of(path) is None and not _is_rigid_ipc(path)
 
 
 def _is_rigid_ipc(path: Path) -> bool:
