@@ -13,14 +13,30 @@ if TYPE_CHECKING:
     from abd.custom_joints import joint_type
     from abd.joints.custom import RowFlags
     from abd.model import WORLD
+    from abd.scene.body_keys import BodyKeys
+    from abd.scene.joint_keys import JointKeys
     from abd.scene.scene import Scene, load
     from abd.simulation import Simulation, run
 
 __version__ = "0.1.0"
-__all__ = ["WORLD", "RowFlags", "Scene", "Simulation", "__version__", "errors", "joint_type", "load", "run"]
+__all__ = [
+    "WORLD",
+    "BodyKeys",
+    "JointKeys",
+    "RowFlags",
+    "Scene",
+    "Simulation",
+    "__version__",
+    "errors",
+    "joint_type",
+    "load",
+    "run",
+]
 
 _HOMES = {
     "WORLD": "abd.model",
+    "BodyKeys": "abd.scene.body_keys",
+    "JointKeys": "abd.scene.joint_keys",
     "RowFlags": "abd.joints.custom",
     "Scene": "abd.scene.scene",
     "Simulation": "abd.simulation",

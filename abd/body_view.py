@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abd.contact.path import axial, skew
 from abd.joints.rotations import quaternion, quaternion_matrix
-from abd.loads import Given, Load, three_numbers
+from abd.loads import Given, Load, Vector, three_numbers
 from abd.model import Kind, affine_state
 from abd.potentials.arap import polar
 
@@ -60,7 +61,7 @@ class BodyView:
         return self._simulation.model.user_transform(self._simulation.stepper.q)[self.index]
 
     @transform.setter
-    def transform(self, pose) -> None:
+    def transform(self, pose: Sequence[Sequence[float]] | np.ndarray) -> None:
         pose = np.array(pose, dtype=float)
         if pose.shape != (4, 4) or not np.isfinite(pose).all() or (pose[3] != (0.0, 0.0, 0.0, 1.0)).any():
             raise ValueError(f"the pose of body '{self.name}' is a (4, 4) matrix with last row 0 0 0 1, not {pose}")
@@ -78,7 +79,7 @@ class BodyView:
         return self.transform[:3, 3]
 
     @position.setter
-    def position(self, position) -> None:
+    def position(self, position: Vector) -> None:
         self._place(position=three_numbers(position, f"the position of body '{self.name}'"))
 
     @property
@@ -92,7 +93,7 @@ class BodyView:
         return quaternion(self.rotation)
 
     @quaternion.setter
-    def quaternion(self, value) -> None:
+    def quaternion(self, value: Vector) -> None:
         q = np.array(value, dtype=float)
         if q.shape != (4,) or not np.isfinite(q).all() or not q.any():
             raise ValueError(f"the quaternion of body '{self.name}' is (w, x, y, z), not all zero, not {value!r}")
@@ -117,7 +118,7 @@ class BodyView:
         return self.velocity[:3, 3]
 
     @linear_velocity.setter
-    def linear_velocity(self, velocity) -> None:
+    def linear_velocity(self, velocity: Vector) -> None:
         self._move(three_numbers(velocity, f"the linear velocity of body '{self.name}'"), self.angular_velocity)
 
     @property
@@ -126,7 +127,7 @@ class BodyView:
         return axial((self.velocity[:3, :3] @ np.linalg.inv(self.transform[:3, :3]))[None])[0]
 
     @angular_velocity.setter
-    def angular_velocity(self, velocity) -> None:
+    def angular_velocity(self, velocity: Vector) -> None:
         self._move(self.linear_velocity, three_numbers(velocity, f"the angular velocity of body '{self.name}'"))
 
     def _move(self, linear: np.ndarray, angular: np.ndarray) -> None:
@@ -141,7 +142,7 @@ class BodyView:
 
     # loads ----------------------------------------------------------------------------------------------------------
 
-    def apply_force(self, force: Given, at=None, frame: str = "world", steps: int | None = None) -> Load:
+    def apply_force(self, force: Given, at: Vector | None = None, frame: str = "world", steps: int | None = None) -> Load:
         """Push it, from the next step on.
 
         Args:
@@ -170,7 +171,7 @@ class BodyView:
         """(3,) sum of all contact forces on it [N], friction included."""
         return self._simulation.contacts().on(self.index)[:3]
 
-    def contact_wrench(self, about=None) -> tuple[np.ndarray, np.ndarray]:
+    def contact_wrench(self, about: Vector | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Force (3,) [N] and torque (3,) [N m] of all contacts on it, in world axes.
 
         Args:

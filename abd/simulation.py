@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from abd.joint_control import JointControl
 from abd.joint_list import JointList
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
-from abd.loads import Loads
+from abd.loads import Loads, Vector
 from abd.material_view import MaterialView
 from abd.model import Kind, Model
 from abd.scene.starts import free_start, free_states
-from abd.sensors import Sensor, sensor
+from abd.sensors import Observed, Sensor, sensor
 from abd.solver.account import Opening, Work
 from abd.solver.step import Stepper
 from abd.state import State
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from abd.reduced import Reduced
     from abd.scene.scene import Scene
+    from abd.scene.schema import SceneSpec
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class Simulation:
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
-    def __init__(self, scene, device: str = "auto"):
+    def __init__(self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto"):
         self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
         self._compiled, self.model = model, own(model)
         self.backend = backends.create(self.model, device)
@@ -201,7 +202,7 @@ class Simulation:
         return self.model.settings.gravity.copy()
 
     @gravity.setter
-    def gravity(self, gravity) -> None:
+    def gravity(self, gravity: Vector) -> None:
         given = np.array(gravity, dtype=float)
         if given.shape != (3,) or not np.isfinite(given).all():
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
@@ -267,7 +268,9 @@ class Simulation:
         """Read joints and contacts anew when they are asked for next."""
         self._readings = self._contacts = None
 
-    def add_sensor(self, name: str, what: str | Callable, of=None, every: int = 1) -> Sensor:
+    def add_sensor(
+        self, name: str, what: str | Callable[[Simulation], Any], of: Observed = None, every: int = 1
+    ) -> Sensor:
         """Record a quantity at every `every`-th step from now on; see `abd.sensors` for what there is.
 
         Raises:
@@ -306,7 +309,7 @@ class Simulation:
             _log.warning(note)
         return apart
 
-    def set_velocities(self, qd) -> None:
+    def set_velocities(self, qd: Any) -> None:
         """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
 
         The integrator begins anew, as in the first step. What this does to the energy is in no account.
@@ -361,7 +364,7 @@ class Simulation:
         for one in self.sensors.values():
             one.begin_anew()
 
-    def checkpoint(self) -> dict:
+    def checkpoint(self) -> dict[str, Any]:
         """Everything a bitwise continuation needs, as arrays and numbers."""
         state = self.stepper.state()
         return {
@@ -391,7 +394,7 @@ class Simulation:
         """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
         return _again, (self.scene, self._compiled, self.device, self.checkpoint())
 
-    def restore(self, saved: dict) -> None:
+    def restore(self, saved: dict[str, Any]) -> None:
         """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
 
         Raises:
@@ -455,7 +458,7 @@ def _shown(values: np.ndarray) -> np.ndarray:
 
 
 def run(
-    scene,
+    scene: Scene | SceneSpec | Model | str | Path,
     duration: float | None = None,
     steps: int | None = None,
     device: str = "auto",

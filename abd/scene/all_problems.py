@@ -76,11 +76,11 @@ class _Rest:
     """What of a scene is still sound.
 
     Attributes:
-        spec: a copy of the scene; doubtful: names of bodies that may collide with nobody.
+        spec: a copy of the scene, whose tables are not changed; doubtful: names of bodies that may collide with nobody.
     """
 
     def __init__(self, examined: Examined):
-        self.spec: SceneSpec = examined.spec.model_copy(deep=True)
+        self.spec: SceneSpec = examined.spec.model_copy()
         self.doubtful: set[str] = set()
         lists = {key: list(getattr(self.spec, key)) for key in LISTS}
         places = {key: {place: k for k, place in enumerate(examined.origin.get(key, []))} for key in LISTS}
@@ -148,8 +148,8 @@ class _Rest:
         materials = {DEFAULT_MATERIAL, *(item.name for item in lists["material"])}
         lists["body"] = [item if item.material in materials else _without(item, "material") for item in lists["body"]]
         lists["material_pair"] = [item for item in lists["material_pair"] if materials.issuperset(item.between)]
-        for one in lists["contact_filter"]:
-            one.bodies[:] = [name for name in one.bodies if names.knows(name)]
+        filters = ([name for name in one.bodies if names.knows(name)] for one in lists["contact_filter"])
+        lists["contact_filter"] = [ContactFilterSpec.model_construct(bodies=bodies) for bodies in filters]
         joints = lists["joint"]
         lists["joint"] = [one for one in joints if _stands(one, names)]
         if len(lists["joint"]) < len(joints) or out["joint"]:
