@@ -1,7 +1,6 @@
 """How far a block slides on a slope, by its coefficient of friction: a sweep into a pandas table."""
 
 import math
-from collections.abc import Sequence
 
 import pandas
 
@@ -10,7 +9,7 @@ import abd
 SLOPE = math.radians(20.0)
 
 
-def main(coefficients: Sequence[float] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5) -> pandas.DataFrame:
+def main(coefficients: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5) -> pandas.DataFrame:
     """One row per coefficient: acceleration as simulated and as Coulomb has it [m/s^2]."""
     rows = []
     for mu in coefficients:
