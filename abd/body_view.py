@@ -49,6 +49,20 @@ class BodyView:
         """Mass [kg]."""
         return float(self._simulation.model.bodies.mass[self.index])
 
+    @property
+    def enabled(self) -> bool:
+        """Whether it takes part; can be set between steps. One that does not stays where it is, at rest, with its joints off,
+        and all others pass through it.
+
+        Raises:
+            SceneError: it overlaps others where it is switched on; nothing was changed.
+        """
+        return not self._simulation.switches.off[self.index]
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        self._simulation.switches.set_body(self.index, bool(enabled))
+
     # pose -----------------------------------------------------------------------------------------------------------
 
     @property

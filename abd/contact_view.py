@@ -6,9 +6,9 @@
 
 Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
 friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
-balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which
-some bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an
-impact gave back (restitution) is an impulse besides, and no force.
+balance to the solver's tolerance. Where bodies went through a frame in substeps by themselves, they are those of the last
+substep of each. In a state that no step led to (the start, a state set by hand, a checkpoint), normal forces are those of
+the gaps, and there is no friction. What an impact gave back (restitution) is an impulse besides, and no force.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
-from abd.contact.forces import ContactForces, Pressing, Rubbing, rubbing, wrenches
+from abd.contact.forces import ContactForces, Pressing, Rubbing, joined, rubbing, wrenches
 from abd.pandas_tables import table_of
 from abd.potentials.rolling import RUB
 
@@ -229,16 +229,13 @@ def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[P
     """What presses and rubs in the present state, and the velocities of slip (l, 3) [m/s]."""
     stepper, backend, settings = simulation.stepper, simulation.backend, simulation.model.settings
     q = stepper.q
-    with stepper.listed() as stepped:
+    with stepper.listed():
         pairs, found = backend.acting_contacts()
         pressing = definitions.pressing(backend.pair_law, pairs, found, q)
-        if not stepped:
-            pair, kind = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32)
-            nothing = *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
-            return pressing, rubbing(pair, kind, *nothing, q, q, 1.0), np.zeros((0, 3))
-        frozen = backend.frozen_friction()
-    rub = rubbing(*frozen, q, backend.eps)
-    return pressing, rub, rub.slip * (settings.eps_v / backend.eps)
+        frozen = stepper.rubbing()
+    rubs = [rubbing(*contacts, q, eps) for contacts, eps in frozen]
+    slips = [rub.slip * (settings.eps_v / eps) for rub, (_, eps) in zip(rubs, frozen)]
+    return pressing, joined(rubs), np.concatenate([np.zeros((0, 3)), *slips])
 
 
 def _nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_point: np.ndarray) -> np.ndarray:

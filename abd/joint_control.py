@@ -71,7 +71,14 @@ class JointControl:
         self.replace_joint(index, with_settings(self._joint(index), settings))
 
     def set_active(self, index: int, active: bool) -> None:
-        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes."""
+        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes.
+
+        Raises:
+            ValueError: it is to act on a body that is off.
+        """
+        if active and index in self._simulation.switches.suspended:
+            joint = self._joint(index)
+            raise ValueError(f"joint '{joint.name}' acts on a body that is off: set the body's `enabled` first")
         if active != self._joint(index).active:
             self.replace_joint(index, replace(self._joint(index), active=bool(active)))
         if active:

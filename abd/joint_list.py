@@ -139,5 +139,8 @@ class JointList(Sequence):
 
 
 def apart(model: Model) -> np.ndarray:
-    """(k, 2) pairs of bodies that cannot touch because a joint joins them or a contact filter names them."""
+    """(k, 2) pairs of bodies that cannot touch because a joint joins them, a contact filter names them, or they were switched
+    off."""
+    if model.apart is not None:
+        return model.apart
     return np.concatenate([JointList.of(model.joints).apart.astype(np.int64), model.filtered])

@@ -33,6 +33,7 @@ from abd.solver.account import Opening, Work
 from abd.solver.step import Stepper
 from abd.state import State
 from abd.step_report import StepReport
+from abd.switches import PairView, Switches
 from abd.views import ByName
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Simulation:
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
+        self.switches = Switches(self)
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
 
@@ -258,6 +260,14 @@ class Simulation:
         )
         return self._contacts.between(one, two)
 
+    def pair(self, first: str, second: str) -> PairView:
+        """Two bodies: ``sim.pair("crate", "shelf").enabled = False`` lets them pass through one another.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        return PairView(self, self.bodies[first].index, self.bodies[second].index)
+
     def reduced(self) -> Reduced:
         """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
         from abd.reduced import Reduced
@@ -304,7 +314,7 @@ class Simulation:
         Raises:
             SceneError: bodies overlap.
         """
-        apart, notes = free_states(self.model, q, "in the state given")
+        apart, notes = free_states(self.switches.present(self.model), q, "in the state given")
         for note in notes:
             _log.warning(note)
         return apart
@@ -358,6 +368,7 @@ class Simulation:
         self.loads.clear()
         self.gravity = given.settings.gravity
         self.set_friction(given.materials.mu)
+        self.switches.reset()
         self.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
         self.coordinates = self.reader.coordinates(bodies.q)
         self.forget_readings()
@@ -379,6 +390,7 @@ class Simulation:
             "coordinates": self.coordinates.copy(),
             "joints": self.control.saved(),
             "loads": self.loads.saved(),
+            "switches": self.switches.saved(),
             "gravity": self.gravity,
             "friction": self.model.materials.mu.copy(),
             "external_work": self.stepper.work.external,
@@ -401,6 +413,8 @@ class Simulation:
             SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
         """
         arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+        if "switches" in saved:
+            self.switches.restore(saved["switches"])
         apart = self._free(arrays["q"])
         if apart is not arrays["q"]:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])

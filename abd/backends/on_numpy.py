@@ -6,7 +6,7 @@ are what it is for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -21,7 +21,7 @@ from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
 from abd.contact.candidates import Candidates
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import Pairs
+from abd.contact.pairs import Pairs, body_pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -352,6 +352,12 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
         self.absent = absent.copy()
         self.contacts.party = -absent.astype(int)
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Bodies (k, 2), and no others, that do not collide from now on."""
+        self.contacts.pairs = body_pairs(replace(self.model, apart=pairs))
+        self.contacts.search(standing(self.q))
+        self.friction.forget()
 
     def touching_pairs(self) -> np.ndarray:
         """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""

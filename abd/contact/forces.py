@@ -126,6 +126,17 @@ def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: floa
     return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * u, on_i, on_j)
 
 
+def joined(parts: list[Rubbing]) -> Rubbing:
+    """The points of several steps side by side; none without any."""
+    if not parts:
+        empty = [np.zeros((0, 3))] * 3
+        return Rubbing(
+            np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32), empty[0], np.zeros(0), *empty[1:],
+            *(np.zeros((0, 12)),) * 2,
+        )  # fmt: skip
+    return Rubbing(**{name: np.concatenate([getattr(one, name) for one in parts]) for name in vars(parts[0])})
+
+
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """(l, 3) ``y0 p + A Y`` of the bodies (l,)."""
     return Y[:, :1] * q[body, :3] + np.einsum("lij,lj->li", q[body, 3:].reshape(-1, 3, 3), Y[:, 1:])
