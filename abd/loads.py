@@ -150,6 +150,13 @@ class Loads:
             frame = "body" if turns else "world"
             self.add(views[names[int(body)]], row[:3], bool(couple), at, frame, int(left) or None)
 
+    def take_functions(self, other: Loads, place: dict[int, int]) -> None:
+        """Put on the loads of another simulation that are functions; `place`: its bodies -> those of this one."""
+        views, names = self._simulation.bodies, self._simulation.model.bodies.names
+        for one in other._entries:
+            if callable(one.vector) and one.body in place:
+                self.add(views[names[place[one.body]]], one.vector, one.couple, one.at, one.frame, one.left)
+
     def _add_to(self, force: np.ndarray, torque: np.ndarray, one: Load, time: float, h: float) -> None:
         stepper, b = self._simulation.stepper, one.body
         vector = one.value(time)

@@ -58,28 +58,33 @@ class Simulation:
             `model.notes` tells. DeviceError: the device is not there.
 
     Attributes:
-        scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
+        scene: what it was made of, None for a compiled `Model`; compiled: the same, compiled; model: likewise, with joints,
+            loads, friction and gravity as they are now.
         bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
     def __init__(self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto"):
-        self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
-        self._compiled, self.model = model, own(model)
+        given, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
+        self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
+
+    def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
+        """Begin in a state."""
+        self.scene, self.compiled, self.model = scene, model, own(model)
+        self._began: dict[str, Any] | None = None
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
-        bodies = self.model.bodies
-        self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        self.stepper = Stepper(self.model, self.backend, state)
         self.state = DeviceState(self)
         self.reader = JointReader(self.model)
         self.turns = self.backend.watch_turns(self.reader.table)
-        self.coordinates = self.reader.coordinates(bodies.q)
+        self.coordinates = self.reader.coordinates(state.q)
         self._readings: Readings | None = None
         self._contacts: Contacts | None = None
         self._definitions: ContactForces | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
-        self.bodies = ByName("body", bodies.names, partial(BodyView, self))
+        self.bodies = ByName("body", self.model.bodies.names, partial(BodyView, self))
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
@@ -358,12 +363,44 @@ class Simulation:
         state.extra["coordinates"] = self.coordinates.copy()
         return state
 
+    def recompiled(self, scene: Scene | None = None) -> Simulation:
+        """A simulation of a changed scene that goes on from here: bodies and joints were added, taken away or changed.
+
+        Bodies, joints and materials of the same name keep their state and what they remember, time and work go on, and what
+        is new stands where the scene puts it (`abd.recompiled`). Sensors are added anew. This one stays as it is.
+
+        Args:
+            scene: the changed scene; the one that this was made of, which may have been changed since, by default.
+
+        Raises:
+            SceneError: the scene has problems, or bodies overlap in the state that follows.
+        """
+        from abd.recompiled import Matches, carry_over, with_scales_of
+
+        scene = self.scene if scene is None else scene
+        if scene is None:
+            raise ValueError("a simulation that was made of a compiled model needs a scene to be recompiled")
+        model = with_scales_of(scene.compile(), scene, self.compiled)
+        match, out = Matches(self.model, model), Simulation.__new__(Simulation)
+        q, qd = model.bodies.q, model.bodies.qd
+        out._open(scene, model, self.device, _bare(match.states(self.stepper.q, q), qd))
+        carry_over(self, out)
+        out._began = out.checkpoint()
+        return out
+
     def reset(self) -> None:
         """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
 
         Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
+        One that was `recompiled` goes back to that moment.
         """
-        bodies, given = self.model.bodies, self._compiled
+        bodies, given = self.model.bodies, self.compiled
+        if self._began is not None:
+            self.loads.clear()
+            self.restore(self._began)
+            for one in self.sensors.values():
+                one.begin_anew()
+            return
         self.control.reset()
         self.loads.clear()
         self.gravity = given.settings.gravity
@@ -400,11 +437,11 @@ class Simulation:
 
     def __deepcopy__(self, memo) -> Simulation:
         """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
-        return _again(self.scene, self._compiled, self.device, self.checkpoint())
+        return _again(self.scene, self.compiled, self.device, self.checkpoint(), self._began)
 
     def __reduce__(self):
         """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
-        return _again, (self.scene, self._compiled, self.device, self.checkpoint())
+        return _again, (self.scene, self.compiled, self.device, self.checkpoint(), self._began)
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
@@ -435,12 +472,21 @@ class Simulation:
             self.loads.restore(saved["loads"])
 
 
-def _again(scene: Scene | None, model: Model, device: str, saved: dict) -> Simulation:
-    """A simulation of a compiled scene that goes on from a checkpoint."""
-    out = Simulation(model, device)
-    out.scene = scene
+def _again(
+    scene: Scene | None, model: Model, device: str, saved: dict[str, Any], began: dict[str, Any] | None
+) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint; `began`: where a reset leads, None for its start."""
+    out = Simulation.__new__(Simulation)
+    out._open(scene, model, device, _bare(saved["q"], saved["qd"]))
     out.restore(saved)
+    out._began = began
     return out
+
+
+def _bare(q: np.ndarray, qd: np.ndarray) -> State:
+    """A state (n, 12) of which nothing is asked yet: contacts are not looked for."""
+    nothing = {"law_key": np.zeros(0, dtype=np.int64), "law_activation": np.zeros(0), "law_factor": np.zeros(0)}
+    return State(q=q.copy(), qd=qd.copy(), extra=nothing)
 
 
 def _started(scene) -> tuple[Scene, Model]:
