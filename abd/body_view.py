@@ -15,6 +15,7 @@ from abd.potentials.arap import polar
 
 if TYPE_CHECKING:
     from abd.simulation import Simulation
+    from abd.springs import Spring
 
 CLOSE_TO_RIGID = 1e-6
 """Largest departure of a given pose from a rotation."""
@@ -173,6 +174,19 @@ class BodyView:
     def apply_torque(self, torque: Given, frame: str = "world", steps: int | None = None) -> Load:
         """Turn it by a couple [N m]; as `apply_force`."""
         return self._simulation.loads.add(self, torque, True, None, frame, steps)
+
+    def spring_to(self, point: Vector, stiffness: float, damping: float = 0.0, at: Vector | None = None) -> Spring:
+        """Pull it to a point of the world by a spring, from the next step on, until `remove` of what is returned; its `point`
+        can be set before every step.
+
+        Args:
+            point: (3,) [m]; stiffness: [N/m]; damping: of the velocity of the body's point [N s/m].
+            at: (3,) point of the body, in its mesh frame [m]; the origin of that by default.
+
+        Raises:
+            ValueError: a body that is not dynamic, negative numbers, or not three finite ones.
+        """
+        return self._simulation.springs.add(self, point, stiffness, damping, at)
 
     def clear_loads(self) -> None:
         """Take off all that `apply_force` and `apply_torque` put on; the scene's own force and torque stay."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.joints import TYPES
 from abd.joints.build import build_system
 from abd.joints.change import (
     as_function,
@@ -41,13 +42,13 @@ class JointControl:
     set in place; everything else builds the joint system anew.
 
     Attributes:
-        broken: names of the joints that broke, with the time [s].
+        broken: names of the joints that broke, with the time [s]; start: the joints at the start.
     """
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
         joints, reader = simulation.model.joints, simulation.reader
-        self._start = joints.copy()
+        self.start = joints.copy()
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
@@ -64,7 +65,7 @@ class JointControl:
     def replace_joint(self, index: int, joint: Joint) -> None:
         """Put a joint in the place of another one of the same name, type and frames."""
         self._simulation.model.joints[index] = joint
-        self._rebuild([index])
+        self.rebuild([index])
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
@@ -144,7 +145,7 @@ class JointControl:
             self._jump(index)
         if settings.force is None:
             self._simulation.model.joints[index] = with_settings(self._joint(index), fresh)
-            self._rebuild([])
+            self.rebuild([])
             return
         acting = self._simulation.backend.system.acting
         acting.target[self._row(index, coordinate, Role.APPLIED)] = force
@@ -205,7 +206,7 @@ class JointControl:
                 self.broken[joint.name] = sim.time
                 found.append(k)
         if found:
-            self._rebuild(found)
+            self.rebuild(found)
         return tuple(joints[k].name for k in found)
 
     # checkpoints --------------------------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ class JointControl:
         Raises:
             JointChangeError: a drive follows a function that was given while running.
         """
-        changes = described(self._start, self._simulation.model.joints)
+        changes = described(self.start, self._simulation.model.joints)
         return {"changes": changes, "broken": dict(self.broken), "fast": {f"{j}\n{c}": True for j, c in self._fast}}
 
     def restore(self, saved: dict) -> None:
@@ -224,14 +225,14 @@ class JointControl:
         sim = self._simulation
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
-        joints = changed(self._start, saved["changes"])
+        joints = changed(self.start, saved["changes"])
         if any(_differ(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.take_over(joints)
             sim.backend.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
         """Bring the joints to what they were at the start."""
-        self.restore({"changes": described(self._start, self._start), "broken": {}, "fast": {}})
+        self.restore({"changes": described(self.start, self.start), "broken": {}, "fast": {}})
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -248,6 +249,16 @@ class JointControl:
         found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
         return next(int(row) for row in found if a.name[row] == coordinate)
 
+    def take_in(self, joint: Joint) -> None:
+        """Know of a joint that was appended to the model's."""
+        self.start.append(joint)
+        more = len(TYPES[joint.type].coordinates(joint))
+        self._velocity_limit = np.append(self._velocity_limit, np.full(more, np.inf))
+
+    def leave(self, count: int) -> None:
+        """Forget all joints but the first `count`, which alone are left."""
+        self._velocity_limit = self._velocity_limit[: int(self._simulation.reader.starts[count])]
+
     def recount(self) -> None:
         """Begin anew in a state that no step led to; angles are counted from the simulation's coordinates."""
         sim, stepper = self._simulation, self._simulation.stepper
@@ -261,7 +272,7 @@ class JointControl:
         joint = self._joint(index)
         self._simulation.stepper.jump([body for body in (joint.parent, joint.child) if body != WORLD])
 
-    def _rebuild(self, indices: list[int]) -> None:
+    def rebuild(self, indices: list[int]) -> None:
         """Build the joint system of the present joints, some of which do something else now; rows that stay keep their
         memory."""
         sim = self._simulation

@@ -131,7 +131,19 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     Raises:
         SceneError: bodies overlap there.
     """
-    match, saved = Matches(old.model, new.model), old.checkpoint()
+    saved = old.checkpoint()
+    place, springs = {name: k for k, name in enumerate(new.model.bodies.names)}, saved["springs"]
+    known = [k for k, body in enumerate(springs["body"].tolist()) if old.model.bodies.names[body] in place]
+    bodies = [place[old.model.bodies.names[int(springs["body"][k])]] for k in known]
+    numbers = springs["numbers"].reshape(-1, 8)[known]
+    saved["springs"] = {"body": np.array(bodies, dtype=np.int64), "numbers": numbers.ravel()}
+    new.springs.restore(saved["springs"])
+    before, now = (one.model.joints[one.springs.given :] for one in (old, new))
+    renamed = {before[k].name: one.name for k, one in zip(known, now, strict=True)}
+    gone = {one.name for one in before} - renamed.keys()
+    told = saved["joints"]["changes"]
+    saved["joints"]["changes"] = {renamed.get(name, name): change for name, change in told.items() if name not in gone}
+    match = Matches(old.model, new.model)
     names = set(new.model.joints.names)
     changes = saved["joints"]
     changes["changes"] = {name: change for name, change in changes["changes"].items() if name in names}

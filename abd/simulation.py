@@ -31,6 +31,7 @@ from abd.scene.starts import free_start, free_states
 from abd.sensors import Observed, Sensor, sensor
 from abd.solver.account import Opening, Work
 from abd.solver.step import Stepper
+from abd.springs import Springs
 from abd.state import State
 from abd.step_report import StepReport
 from abd.switches import PairView, Switches
@@ -88,7 +89,7 @@ class Simulation:
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
-        self.switches = Switches(self)
+        self.switches, self.springs = Switches(self), Springs(self)
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
 
@@ -223,6 +224,17 @@ class Simulation:
         self.model.materials.mu.base[:] = mu
         self.backend.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
+
+    def watch_joints(self) -> None:
+        """Read the present joints, some of which were appended or are gone; coordinates of those that stay go on."""
+        kept = self.coordinates
+        self.reader = JointReader(self.model)
+        self.turns = self.backend.watch_turns(self.reader.table)
+        coordinates = self.reader.coordinates(self.stepper.q)
+        count = min(len(kept), len(coordinates))
+        coordinates[:count] = kept[:count]
+        self.coordinates = coordinates
+        self.forget_readings()
 
     @property
     def coordinates(self) -> np.ndarray:
@@ -401,6 +413,7 @@ class Simulation:
             for one in self.sensors.values():
                 one.begin_anew()
             return
+        self.springs.reset()
         self.control.reset()
         self.loads.clear()
         self.gravity = given.settings.gravity
@@ -428,6 +441,7 @@ class Simulation:
             "joints": self.control.saved(),
             "loads": self.loads.saved(),
             "switches": self.switches.saved(),
+            "springs": self.springs.saved(),
             "gravity": self.gravity,
             "friction": self.model.materials.mu.copy(),
             "external_work": self.stepper.work.external,
@@ -456,6 +470,8 @@ class Simulation:
         if apart is not arrays["q"]:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
             arrays["q"] = apart
+        if "springs" in saved:
+            self.springs.restore(saved["springs"])
         self.control.restore(saved["joints"])
         if "gravity" in saved:
             self.gravity = saved["gravity"]
