@@ -73,7 +73,7 @@ class BodyView:
         Raises:
             ValueError: no rigid pose, or a body that is not dynamic.
         """
-        return self._simulation.model.user_transform(self._simulation.stepper.q)[self.index]
+        return self._matrix(self._simulation.stepper.q, 1.0)
 
     @transform.setter
     def transform(self, pose: Sequence[Sequence[float]] | np.ndarray) -> None:
@@ -125,7 +125,15 @@ class BodyView:
     @property
     def velocity(self) -> np.ndarray:
         """(4, 4) time derivative of `transform`."""
-        return self._simulation.model.user_velocity(self._simulation.stepper.qd)[self.index]
+        return self._matrix(self._simulation.stepper.qd, 0.0)
+
+    def _matrix(self, state: np.ndarray, corner: float) -> np.ndarray:
+        """(4, 4) of its row of positions or velocities (n, 12), in the mesh frame, with 1 or 0 in the corner."""
+        row, out = state[self.index], np.zeros((4, 4))
+        out[:3, :3], out[:3, 3], out[3, 3] = row[3:].reshape(3, 3), row[:3], corner
+        out = out @ self._simulation.model.bodies.body_frame[self.index]
+        out[3, 3] = corner
+        return out
 
     @property
     def linear_velocity(self) -> np.ndarray:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
-from abd.contact.forces import ContactForces, Pressing, Rubbing, joined, rubbing, wrenches
+from abd.contact.forces import Pressing, Rubbing, joined, rubbing, wrenches
 from abd.pandas_tables import table_of
 from abd.potentials.rolling import RUB
 
@@ -225,13 +225,12 @@ def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
     return type(one)(**{name: value[which] for name, value in vars(one).items()})
 
 
-def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[Pressing, Rubbing, np.ndarray]:
+def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubbing, np.ndarray]:
     """What presses and rubs in the present state, and the velocities of slip (l, 3) [m/s]."""
     stepper, backend, settings = simulation.stepper, simulation.backend, simulation.model.settings
     q = stepper.q
     with stepper.listed():
-        pairs, found = backend.acting_contacts()
-        pressing = definitions.pressing(backend.pair_law, pairs, found, q)
+        pressing = backend.pressing()
         frozen = stepper.rubbing()
     rubs = [rubbing(*contacts, q, eps) for contacts, eps in frozen]
     slips = [rub.slip * (settings.eps_v / eps) for rub, (_, eps) in zip(rubs, frozen)]

@@ -16,7 +16,6 @@ from abd import backends
 from abd.backends.exchange import host_rows
 from abd.backends.memory import memory_watched
 from abd.body_view import BodyView
-from abd.contact.forces import ContactForces
 from abd.contact_view import Contacts, read_contacts
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
@@ -82,7 +81,6 @@ class Simulation:
         self.coordinates = self.reader.coordinates(state.q)
         self._readings: Readings | None = None
         self._contacts: Contacts | None = None
-        self._definitions: ContactForces | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
         self.bodies = ByName("body", self.model.bodies.names, partial(BodyView, self))
@@ -267,8 +265,7 @@ class Simulation:
             UnknownName: there is no such body.
         """
         if self._contacts is None:
-            self._definitions = self._definitions or ContactForces(self.model)
-            self._contacts = Contacts(self, *read_contacts(self, self._definitions))
+            self._contacts = Contacts(self, *read_contacts(self))
         if body is None and other is None:
             return self._contacts
         one, two = (

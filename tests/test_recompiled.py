@@ -95,7 +95,7 @@ def test_a_body_set_down_on_others_begins_in_balance(device):
     sim = begun(device)
     for _ in range(60):
         sim.step()
-    top = sim.bodies["high"].position + (0, 0, 0.1001)
+    top = sim.bodies["high"].position + np.array([0, 0, 0.1001])
     sim.scene.add_body("new", box=(0.1, 0.1, 0.1), position=top)
     other = sim.recompiled()
     assert sim.scene.body("new").name not in sim.bodies

@@ -71,7 +71,7 @@ def test_it_drags_over_the_ground_against_friction(make):
     sim = MAKES[make](scene)
     spring = sim.bodies["block"].spring_to((0, 0, 0.1), stiffness=400, damping=40.0)
     for _ in range(120):
-        spring.point = spring.point + (0.005, 0, 0)
+        spring.point = spring.point + np.array([0.005, 0, 0])
         report = sim.step()
     assert sim.bodies["block"].linear_velocity[0] == pytest.approx(0.5, rel=0.01)
     assert spring.force[0] == pytest.approx(0.4 * 2.0 * 9.81, rel=0.02)

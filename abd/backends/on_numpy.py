@@ -19,9 +19,9 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
-from abd.contact.candidates import Candidates
+from abd.contact.forces import Pressing, pressing
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import Pairs, body_pairs
+from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -196,9 +196,10 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
 
-    def acting_contacts(self) -> tuple[Pairs, Candidates]:
-        """Pairs of bodies and their candidates that may act at the current iterate."""
-        return self.contacts.pairs, self.contacts.found
+    def pressing(self) -> Pressing:
+        """Points at which bodies press on one another at the current iterate."""
+        return pressing(self.model, self.contacts.surfaces, self.contacts.topology, self.pair_law, self.contacts.pairs,
+                        self.contacts.found, self.q)  # fmt: skip
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
