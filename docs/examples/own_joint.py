@@ -3,7 +3,6 @@
 import numpy as np
 
 import abd
-from abd import RowFlags
 
 
 def bowl(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -14,7 +13,7 @@ def bowl(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 def main(steps: int = 100) -> abd.Simulation:
     """The simulation after some swings."""
-    rows, coordinates = {"height": RowFlags.LINEAR}, {"x": RowFlags.LINEAR}  # without BILATERAL: a gap
+    rows, coordinates = {"height": abd.RowFlags.LINEAR}, {"x": abd.RowFlags.LINEAR}  # without BILATERAL: a gap
     abd.joint_type("bead_in_bowl", bowl, rows=rows, coordinates=coordinates, parameters={"radius": 1.0})
     scene = abd.Scene()
     scene.add_body("bead", sphere={"radius": 0.03}, mass=0.1, position=(0.3, 0, 0.2))
