@@ -21,7 +21,11 @@ from abd.scene.scene import Scene, is_native, load
 
 
 def check(
-    source: str | Path, overrides: Iterable[str] = (), allow_overlaps: bool = False, **import_options: Any
+    source: str | Path,
+    overrides: Iterable[str] = (),
+    allow_overlaps: bool = False,
+    allow_code: bool = False,
+    **import_options: Any,
 ) -> tuple[Scene, Model | None, list[Problem]]:
     """A scene, what it compiles to as far as it is sound, and everything wrong with it, in the order of its file.
 
@@ -33,7 +37,7 @@ def check(
     """
     overrides, path = list(overrides), find_scene(source)
     if is_native(path):
-        found, problems = examine(path)
+        found, problems = examine(path, allow_code)
         if problems:
             scene = Scene.from_spec(found.spec, path=path)
             further, model = further_problems(found, not allow_overlaps)
@@ -42,7 +46,7 @@ def check(
             except SceneError as error:
                 problems += error.problems
             return scene, model, _in_order(problems + scene.located(further))
-    scene = load(source, overrides, allow_overlaps, **import_options)
+    scene = load(source, overrides, allow_overlaps, allow_code=allow_code, **import_options)
     origin = {key: list(range(len(items))) for key, items in scene.spec if isinstance(items, list)}
     further, model = further_problems(Examined(scene.spec, [], origin, {}), not allow_overlaps)
     if model is not None:

@@ -113,6 +113,9 @@ def _scene_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let bodies that overlap at the start pass through one another, by contact filters",
     )
+    parser.add_argument(
+        "--allow-code", action="store_true", help="run the Python files that the scene names for its joint types"
+    )
     imported = parser.add_argument_group("imported formats", "URDF (xacro too), MJCF and USD")
     imported.add_argument(
         "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: go on with boxes from inertia [fail]"
@@ -133,7 +136,11 @@ def _scene(arguments):
     from abd.scene.scene import load
 
     return load(
-        arguments.scene, arguments.overrides, allow_overlaps=arguments.allow_overlaps, **_import_options(arguments)
+        arguments.scene,
+        arguments.overrides,
+        allow_overlaps=arguments.allow_overlaps,
+        allow_code=arguments.allow_code,
+        **_import_options(arguments),
     )
 
 
@@ -245,6 +252,7 @@ def _resume_command(arguments, directory: Path) -> str:
     if arguments.keyframe:
         words += ["--keyframe", arguments.keyframe]
     words += ["--allow-overlaps"] * arguments.allow_overlaps + ["--free-base"] * arguments.free_base
+    words += ["--allow-code"] * arguments.allow_code
     words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
     return shlex.join(words)
 
@@ -288,7 +296,11 @@ def _check(arguments) -> int:
 
     try:
         scene, model, problems = check(
-            arguments.scene, arguments.overrides, arguments.allow_overlaps, **_import_options(arguments)
+            arguments.scene,
+            arguments.overrides,
+            arguments.allow_overlaps,
+            arguments.allow_code,
+            **_import_options(arguments),
         )
     except SceneError as error:
         if not arguments.json:

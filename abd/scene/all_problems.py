@@ -41,7 +41,7 @@ HARMLESS = {
 }
 """Keys without which a body or joint is where it was."""
 SETTINGS = ("solver", "output", "camera")
-KEY = re.compile(r"(body|joint|coupling|contact_filter|material_pair)(?:\.(.*)|\[(\d+)\].*)")
+KEY = re.compile(r"(body|joint|joint_type|coupling|sensor|contact_filter|material_pair)(?:\.(.*)|\[(\d+)\].*)")
 
 
 def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Problem], Model | None]:

@@ -224,6 +224,12 @@ class BodyKeys(TypedDict, total=False):
     force: Numbers
     # constant torque, world axes [N m]
     torque: Numbers
+    # force against the velocity of the centre of mass [N s/m]
+    linear_damping: float
+    # torque against the angular velocity [N m s]
+    rotary_damping: float
+    # share of the momenta that is lost per second: force and torque of it times mass and inertia [1/s]
+    inertial_damping: float
     # fixed degrees of freedom: translations of the centre of mass along world axes, rotations about world axes through
     # it; none, two (a hinge about the third) or all three rotations
     fix: Sequence[Literal["x", "y", "z", "rx", "ry", "rz"]]
@@ -266,9 +272,8 @@ class MaterialKeys(TypedDict, total=False):
     rolling: float
     # of spinning resistance against itself: largest torque about the normal over the normal force [m]
     spinning: float
-    # speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep
-    # what the step leaves, which is little
-    restitution: float | None
+    # speed after an impact on itself over the speed before; pairs combine as those of mu do
+    restitution: float
     # of bodies that give none, as theirs
     color: Numbers | None
 
@@ -283,7 +288,7 @@ class MaterialPairKeys(TypedDict, total=False):
     # coefficient of spinning resistance; default as that of mu [m]
     spinning: float | None
     # normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default
-    # sqrt(e_a e_b) where both materials have one
+    # sqrt(e_a e_b)
     restitution: float | None
     # factor on the contact stiffness
     stiffness: float
@@ -340,6 +345,11 @@ class SolverKeys(TypedDict, total=False):
     # residual that the nonlinear rows of exact joints may keep after a step; default 1e-8 rad, and 1e-8 of the length
     # of the smaller body; linear ones hold to 1e-9 of half of it [m or rad]
     joint_tolerance: float | None
+    # distance from the end of a coordinate's range at which its barrier begins to act, for all lengths that do not say
+    # other; default: d_hat, or 1e-3 of the scene's diagonal or a share of its bodies; at most 0.05 of the range [m]
+    limit_distance: float | None
+    # the same for angles, and for the tilt and the rotation of balls [rad]
+    limit_angle: float
     # when contact keeps a kinematic body from its target: stop the run, or let it lag behind
     kinematic_block: Literal["fail", "lag"]
     # bodies that hang together and are all slower for `sleep_time` rest until something comes near; 0: never [m/s]

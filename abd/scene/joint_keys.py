@@ -64,7 +64,8 @@ class CoordinateKeys(TypedDict, total=False):
     limit_distance_deg: float | None
     # of compliant ends [m/N or rad/(N m)]
     limit_compliance: float
-    # acts on the way into an end, of a barrier as well [N s/m or N m s/rad]
+    # acts on the way into an end, of a barrier as well; negative: that share of critical damping, of compliant ends [N
+    # s/m or N m s/rad]
     limit_damping: float
     # s of the cubic penalty s (v / (upper - lower))^3 [kg m^2]
     limit_strength: float
@@ -80,6 +81,10 @@ class CoordinateKeys(TypedDict, total=False):
     rest_deg: float | None
     # along the coordinate [N s/m or N m s/rad]
     damping: float
+    # force or torque along the coordinate as a formula of its value q and of t, such as '-20 * q**3' [N or N m]
+    force_formula: str | None
+    # the same by name, of a function that abd.coupling_function defines in Python
+    force_function: str | None
     # speed that is reported when exceeded [m/s or rad/s]
     velocity_limit: float | None
     # the same in degrees [deg/s]
@@ -90,6 +95,10 @@ class CoordinateKeys(TypedDict, total=False):
     initial: float | None
     # the same in degrees [deg]
     initial_deg: float | None
+    # speed at t = 0, which impulses along the coordinate give both sides [m/s or rad/s]
+    initial_rate: float | None
+    # the same in degrees [deg/s]
+    initial_rate_deg: float | None
     # [lower, upper], inf where there is no end; angles count over any number of turns [m or rad]
     range: Numbers | None
     # the same in degrees [deg]
@@ -98,6 +107,9 @@ class CoordinateKeys(TypedDict, total=False):
     locked: bool
     # effort of dry friction [N or N m]
     friction: float
+    # what dry friction has more per newton that the joint's constraints carried in the last step: mu of a slider, mu
+    # times the radius of a bearing [1 or m]
+    friction_load: float
     # inertia of a rotor that turns with the coordinate [kg or kg m^2]
     armature: float
     # what moves the coordinate on purpose
@@ -123,16 +135,18 @@ class CommonKeys(TypedDict, total=False):
     collide: bool
     # penalty: stiffness strength_ratio (m_parent + m_child) / h^2; exact: as an equation; compliant: by compliance
     enforcement: Literal["penalty", "exact", "compliant"]
-    # gamma of the penalty stiffness gamma (m_parent + m_child)
+    # gamma of the penalty stiffness gamma (m_parent + m_child); the world counts 0, a static or kinematic body the mass
+    # that it is given
     strength_ratio: float
     # hinge: half distance of the two points that define it, default 0.5; others: lever arm of rotary rows, default the
     # mean radius of gyration of the bodies [m]
     length: float | None
     # of all constraint rows, or of the first ones; rows beyond a list are exact [m/N or rad/(N m)]
     compliance: float | Numbers | None
-    # of all linear rows, with critical damping of the mean mass of the two ends [m/N]
+    # of all linear rows, with critical damping of the reduced mass of the two ends [m/N]
     linear_compliance: float | None
-    # of all rotary rows, with critical damping of the mean inertia of the two ends about the joint's point [rad/(N m)]
+    # of all rotary rows, with critical damping of the reduced inertia of the two ends about the joint's point [rad/(N
+    # m)]
     rotary_compliance: float | None
     # compliant joints: of all rows or the first; bushing, spring: as stiffness [N s/m or N m s/rad]
     damping: float | Numbers | Rows | None
@@ -196,24 +210,36 @@ class CommonKeys(TypedDict, total=False):
     max_rotation: Numbers | None
     # the same in degrees [deg]
     max_rotation_deg: Numbers | None
+    # of soft ends of max_tilt and max_rotation; default: barriers, which are never passed [rad/(N m)]
+    limit_compliance: float | None
+    # on the way into them; negative: that share of critical damping [N m s/rad]
+    limit_damping: float | None
     # the point stays on or above the plane, instead of on it
     unilateral: bool | None
     # corners (x, z) of the profile in frame D [m]
     segments: Rows | None
     # advance of a screw per radian; negative: left-handed [m/rad]
     lead: float | None
-    # axes that are held: some of x, y, z, rx, ry, rz, or true or false for each of them in this order
+    # axes that are held: some of x, y, z, rx, ry, rz, or true or false (1 or 0) for each of them in this order
     constrained: Sequence[Literal["x", "y", "z", "rx", "ry", "rz"]] | None
     # whose axes x, y, z those are; default: parent, of spherical joints world
     frame: Literal["parent", "world"] | None
     # displacement and angles (x, y, z, rx, ry, rz) at which a bushing is slack; default 0 [m, rad]
     rest: float | Numbers | None
+    # of a damper: force against the velocity of the child's point in the parent [N s/m]
+    linear_damping: float | None
+    # of a damper: torque against the angular velocity of the child in the parent [N m s]
+    rotary_damping: float | None
     # distance at which a spring is slack [m]
     rest_length: float | None
     # value at t = 0; default 0 [m or rad]
     initial: float | None
     # the same in degrees [deg]
     initial_deg: float | None
+    # speed at t = 0, which impulses along the coordinate give both sides [m/s or rad/s]
+    initial_rate: float | None
+    # the same in degrees [deg/s]
+    initial_rate_deg: float | None
     # [lower, upper], inf where there is no end; angles count over any number of turns [m or rad]
     range: Numbers | None
     # the same in degrees [deg]
@@ -222,35 +248,38 @@ class CommonKeys(TypedDict, total=False):
     locked: bool
     # effort of dry friction [N or N m]
     friction: float
+    # what dry friction has more per newton that the joint's constraints carried in the last step: mu of a slider, mu
+    # times the radius of a bearing [1 or m]
+    friction_load: float
     # inertia of a rotor that turns with the coordinate [kg or kg m^2]
     armature: float
     # what moves the coordinate on purpose
     drive: DriveKeys | Table | None
-    # whether it is drawn
+    # whether it is drawn; default true
     show: bool | None
-    # as that of a body
+    # as that of a body; default: the colour of joints, also where the first number is -1
     color: Numbers | None
-    # radius of the ball at the joint's point [m]
+    # of the ball at the joint's point; default: fits the bodies [m]
     joint_radius: float | None
-    # length of the axes of drawn frames [m]
+    # of the axes of drawn frames; default: fits the bodies [m]
     axis_length: float | None
-    # length of the shaft along the axis [m]
+    # of the shaft along the axis; default: pins have one that fits [m]
     shaft_length: float | None
-    # its radius [m]
+    # its radius; default: fits the thinner body [m]
     shaft_radius: float | None
-    # whether and how the child's frame is drawn
+    # whether and how the child's frame is drawn; default off
     draw_frame_c: Literal["off", "line", "arrow"] | None
-    # whether and how the parent's frame is drawn
+    # whether and how the parent's frame is drawn; default off
     draw_frame_d: Literal["off", "line", "arrow"] | None
-    # edge length of the plane of planar joints [m]
+    # edge length of the plane x-y of D that is drawn; default: none is [m]
     plane_size: float | None
-    # width of the slot [m]
+    # width of the slot along x of D that is drawn; default: none is [m]
     slot_width: float | None
     # depth of the slot [m]
     slot_depth: float | None
     # where the slot begins and ends [m]
     slot_range: Numbers | None
-    # whether the surface of an ellipsoid joint is drawn
+    # whether the surface of an ellipsoid joint is drawn; default false
     draw_ellipsoid: bool | None
 
 
@@ -270,6 +299,12 @@ class CouplingTermKeys(TypedDict, total=False):
 class CouplingKeys(TypedDict, total=False):
     """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics."""
 
+    # instead of terms: f as a formula of the variables, such as 'a * sin(b)'
+    formula: str | None
+    # instead of terms: name of an f that abd.coupling_function defines in Python
+    function: str | None
+    # names in f, with joint and coordinate: { a = 'wheel.theta' }
+    variables: Mapping[str, str]
     # factor on their sum
     scale: float
     # as in a joint

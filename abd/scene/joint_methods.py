@@ -14,6 +14,7 @@ from abd.scene.findings import Finding
 from abd.scene.joint_checks import check_joint
 from abd.scene.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
 from abd.scene.schema import SceneSpec
+from abd.scene.sensor_schema import SensorSpec, check_sensor
 from abd.scene.tables import below, table
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ class JointMethods:
             JointSpec, f"joint.{name}", {"name": name, "type": type, "parent": parent, "child": child, **keys}
         )
         self._add("joint", joint, check_joint(joint))
+        return name
+
+    def add_sensor(self, name: str, what: str, joint: str | None = None, body: str | None = None, **keys: Any) -> str:
+        """Record a quantity of a joint or a body from the start (`abd.sensors`); functions are for `Simulation.add_sensor`."""
+        sensor = table(SensorSpec, f"sensor.{name}", {"name": name, "what": what, "joint": joint, "body": body, **keys})
+        self._add("sensor", sensor, check_sensor(sensor))
         return name
 
     def add_hinge(self, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
@@ -87,10 +94,11 @@ class JointMethods:
         return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
 
     def add_coupling(
-        self, name: str, coordinate: str, terms: Sequence[CouplingTermKeys | Table], **keys: Unpack[CouplingKeys]
+        self, name: str, coordinate: str, terms: Sequence[CouplingTermKeys | Table] = (), **keys: Unpack[CouplingKeys]
     ) -> str:
         """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint alone where
-        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table."""
+        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table. Or, with ``formula``
+        ("a * sin(b)") or ``function`` and ``variables`` ({"a": "wheel.theta", ...}), ``q0 = scale f(q1, q2, ...)``."""
         fields = {"name": name, "coordinate": coordinate, "terms": list(terms), **keys}
         coupling = table(CouplingSpec, f"coupling.{name}", fields)
         self._add("coupling", coupling, check_coupling(coupling))

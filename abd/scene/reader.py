@@ -19,21 +19,25 @@ from pydantic import ValidationError
 from abd.errors import Problem, SceneError
 from abd.scene.checks import check_scene
 from abd.scene.findings import Finding, as_problem, schema_findings
+from abd.scene.joint_code import define_types
 from abd.scene.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema import BodySpec, SceneSpec
 
-LISTS = ("material", "material_pair", "body", "contact_filter", "joint", "coupling")
+LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
 """Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
 
 
-def read_scene(path: str | Path) -> SceneSpec:
+def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
     """The scene in a TOML or JSON file. Paths of meshes and pose files come back absolute, a missing name as the stem.
+
+    Args:
+        allow_code: whether Python files that the scene names may run.
 
     Raises:
         SceneError: everything that is wrong with the scene, with file and line.
     """
-    found, problems = examine(Path(path))
+    found, problems = examine(Path(path), allow_code)
     if problems:
         raise SceneError(problems)
     return found.spec
@@ -56,7 +60,7 @@ class Examined:
     unreadable: dict[str, list[str]]
 
 
-def examine(path: Path) -> tuple[Examined, list[Problem]]:
+def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Problem]]:
     """What is sound in a TOML or JSON file, and all that is wrong with it, in the order of its lines.
 
     Raises:
@@ -64,7 +68,10 @@ def examine(path: Path) -> tuple[Examined, list[Problem]]:
     """
     text = read_text(path)
     data = parse(text, path)
+    types = define_types(data, path.parent, allow_code)
     found = validated(data, path.parent)
+    if types:  # joints may be of types that are not there
+        found.findings = [*types, *(one for one in found.findings if one.path[0] != "joint")]
     repeated = JsonLines(text).repeated if is_json(path) else []
     problems: list[Problem] = []
     if found.findings or repeated:
@@ -145,9 +152,11 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
 
 
 def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
-    """Resolve the paths of meshes and pose files, which begin at the scene's directory; `spec` is modified."""
+    """Resolve the paths of meshes, pose files and code, which begin at the scene's directory; `spec` is modified."""
     for body in spec.body:
         make_body_paths_absolute(body, directory)
+    for kind in spec.joint_type:
+        kind.file = os.path.abspath(directory / kind.file)
 
 
 def with_absolute_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
