@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from abd.joints.mechanism import Mechanism
     from abd.joints.relations import coupling_function
     from abd.model import WORLD
+    from abd.scene.body_keys import BodyKeys
+    from abd.scene.joint_keys import JointKeys
     from abd.scene.scene import Scene, load
     from abd.simulation import Simulation, run
 
 __version__ = "0.1.0"
 __all__ = [
     "WORLD",
+    "BodyKeys",
     "CoordinateSetter",
+    "JointKeys",
     "Mechanism",
     "RowFlags",
     "Scene",
@@ -38,6 +42,8 @@ __all__ = [
 
 _HOMES = {
     "WORLD": "abd.model",
+    "BodyKeys": "abd.scene.body_keys",
+    "JointKeys": "abd.scene.joint_keys",
     "CoordinateSetter": "abd.joints.coordinate_setter",
     "Mechanism": "abd.joints.mechanism",
     "RowFlags": "abd.joints.custom",

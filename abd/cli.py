@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
     _scene_arguments(check)
+    check.add_argument("--json", action="store_true", help="JSON on standard output: problems, and what it consists of")
     check.set_defaults(command=_check)
 
     convert = commands.add_parser(
@@ -139,11 +140,13 @@ def _scene(arguments):
         arguments.overrides,
         allow_overlaps=arguments.allow_overlaps,
         allow_code=arguments.allow_code,
-        missing_meshes=arguments.missing_meshes,
-        assets=arguments.assets,
-        keyframe=arguments.keyframe,
-        free_base=arguments.free_base,
+        **_import_options(arguments),
     )
+
+
+def _import_options(arguments) -> dict:
+    """What the arguments of a command say of imported formats."""
+    return {name: getattr(arguments, name) for name in ("missing_meshes", "assets", "keyframe", "free_base")}
 
 
 def _device_argument(parser: argparse.ArgumentParser) -> None:
@@ -287,14 +290,30 @@ def _energy_lines(report: dict) -> list[str]:
 
 
 def _check(arguments) -> int:
-    from abd.check import summary
+    import json
 
-    scene = _scene(arguments)
-    model = scene.compile()
+    from abd.check import as_table, check, summary
+
     try:
-        model = scene.set_free(model)
-    finally:
+        scene, model, problems = check(
+            arguments.scene,
+            arguments.overrides,
+            arguments.allow_overlaps,
+            arguments.allow_code,
+            **_import_options(arguments),
+        )
+    except SceneError as error:
+        if not arguments.json:
+            raise
+        print(json.dumps(as_table(None, None, error.problems), allow_nan=False))
+        return error.exit_status
+    if arguments.json:
+        print(json.dumps(as_table(scene, model, problems), allow_nan=False))
+        return SceneError.exit_status if problems else 0
+    if model is not None:
         print("\n".join(summary(model)))
+    if problems:
+        raise SceneError(problems)
     print("no problems")
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +19,15 @@ from abd.joints.wrench_rows import mixed_residual, stacked, wrench_residual
 
 def joint_type(
     name: str,
-    function: Callable | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     rows: Mapping[str, RowFlags],
     coordinates: Mapping[str, Measure | RowFlags] | None = None,
     parameters: Mapping[str, float] | None = None,
-    jacobian: Callable | None = None,
-    wrenches: np.ndarray | Callable | Mapping[str, np.ndarray | Callable] | None = None,
-    project: Callable | None = None,
-    transform: Callable | None = None,
+    jacobian: Callable[..., np.ndarray] | None = None,
+    wrenches: np.ndarray | Callable[..., np.ndarray] | Mapping[str, np.ndarray | Callable[..., np.ndarray]] | None = None,
+    project: Callable[..., np.ndarray] | None = None,
+    transform: Callable[..., np.ndarray] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     limits: Mapping[str, str] | None = None,
 ) -> CustomType:

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+SHOWN = 100
+"""Problems of a scene that its message tells one by one."""
+
+
 class AbdError(Exception):
     """Base class of everything that is the user's to mend; `exit_status` is what `abd` returns."""
 
@@ -43,7 +47,10 @@ class SceneError(AbdError):
     exit_status = 2
 
     def __str__(self) -> str:
-        return "\n".join(str(problem) for problem in self.problems)
+        lines = [str(problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            lines.append(f"... and {len(self.problems) - SHOWN} more; `abd check SCENE --json` tells all")
+        return "\n".join(lines)
 
 
 class DeviceError(AbdError):

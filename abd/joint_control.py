@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.joints import TYPES
 from abd.joints.anew import critically_damped, on_the_way, seated, softened
 from abd.joints.build import build_system
 from abd.joints.change import (
@@ -44,13 +45,13 @@ class JointControl:
     set in place; everything else builds the joint system anew.
 
     Attributes:
-        broken: names of the joints that broke, with the time [s].
+        broken: names of the joints that broke, with the time [s]; start: the joints at the start.
     """
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
         joints, reader = simulation.model.joints, simulation.reader
-        self._start = joints.copy()
+        self.start = joints.copy()
         self._start_couplings = {one.name: one.active for one in simulation.model.couplings}
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
@@ -68,7 +69,7 @@ class JointControl:
     def replace_joint(self, index: int, joint: Joint) -> None:
         """Put a joint in the place of another one of the same name, type, bodies and frames."""
         self._simulation.model.joints[index] = joint
-        self._rebuild([index])
+        self.rebuild([index])
 
     def seat(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
         """Put the frames of a joint at poses (4, 4) in the world, on bodies that stay; None keeps a frame.
@@ -80,7 +81,7 @@ class JointControl:
         q, _ = rigid_motion(stepper.q, stepper.qd)
         self._simulation.model.joints[index] = seated(self._joint(index), q, T_CW, T_DW)
         self._read_anew()
-        self._rebuild([index])
+        self.rebuild([index])
         self._tell_opening(index, "is seated anew")
 
     def soften(self, index: int, compliance=None, damping=None) -> None:
@@ -97,7 +98,14 @@ class JointControl:
         self.replace_joint(index, with_settings(self._joint(index), settings))
 
     def set_active(self, index: int, active: bool) -> None:
-        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes."""
+        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes.
+
+        Raises:
+            ValueError: it is to act on a body that is off.
+        """
+        if active and index in self._simulation.switches.suspended:
+            joint = self._joint(index)
+            raise ValueError(f"joint '{joint.name}' acts on a body that is off: set the body's `enabled` first")
         if active != self._joint(index).active:
             self.replace_joint(index, replace(self._joint(index), active=bool(active)))
         if active:
@@ -110,7 +118,7 @@ class JointControl:
         coupling = couplings[index]
         if coupling.active != active:
             couplings[index] = replace(coupling, active=active)
-            self._rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
+            self.rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
 
     def _tell_opening(self, index: int, what: str) -> None:
         joint = self._joint(index)
@@ -172,7 +180,7 @@ class JointControl:
             self._jump(index)
         if settings.force is None:
             self._simulation.model.joints[index] = with_settings(self._joint(index), fresh)
-            self._rebuild([])
+            self.rebuild([])
             return
         acting = self._simulation.backend.system.acting
         acting.target[self._row(index, coordinate, Role.APPLIED)] = force
@@ -220,7 +228,7 @@ class JointControl:
         """(joint, coordinate) of those that barriers take back into their ranges."""
         return [
             (k, one.name)
-            for k in self._simulation.model.joints.changed_since(self._start)
+            for k in self._simulation.model.joints.changed_since(self.start)
             for one in self._joint(k).coordinates
             if one.lower_end is not None or one.upper_end is not None
         ]
@@ -230,7 +238,7 @@ class JointControl:
         for k, name in self._returning:
             settings = self._on_the_way(k, settings_of(joints[k], name))
             joints[k] = with_settings(joints[k], settings)
-        self._rebuild([])
+        self.rebuild([])
 
     def _tell_of_speed(self) -> None:
         """Log every coordinate once that moves faster than its bound."""
@@ -261,7 +269,7 @@ class JointControl:
                 self.broken[joint.name] = sim.time
                 found.append(k)
         if found:
-            self._rebuild(found)
+            self.rebuild(found)
         return tuple(joints[k].name for k in found)
 
     # checkpoints --------------------------------------------------------------------------------------------------
@@ -272,7 +280,7 @@ class JointControl:
         Raises:
             JointChangeError: a drive follows a function that was given while running.
         """
-        changes = described(self._start, self._simulation.model.joints)
+        changes = described(self.start, self._simulation.model.joints)
         couplings = {one.name: one.active for one in self._simulation.model.couplings}
         fast = {f"{j}\n{c}": True for j, c in self._fast}
         return {"changes": changes, "broken": dict(self.broken), "fast": fast, "couplings": couplings}
@@ -282,7 +290,7 @@ class JointControl:
         sim = self._simulation
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
-        joints = changed(self._start, saved["changes"])
+        joints = changed(self.start, saved["changes"])
         couplings, active = sim.model.couplings, saved.get("couplings", {})
         switched = [k for k, one in enumerate(couplings) if active.get(one.name, one.active) != one.active]
         for k in switched:
@@ -294,7 +302,7 @@ class JointControl:
 
     def reset(self) -> None:
         """Bring the joints to what they were at the start."""
-        unchanged = described(self._start, self._start)
+        unchanged = described(self.start, self.start)
         self.restore({"changes": unchanged, "broken": {}, "fast": {}, "couplings": dict(self._start_couplings)})
 
     # parts --------------------------------------------------------------------------------------------------------
@@ -321,6 +329,16 @@ class JointControl:
         found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
         return next(int(row) for row in found if a.name[row] == coordinate)
 
+    def take_in(self, joint: Joint) -> None:
+        """Know of a joint that was appended to the model's."""
+        self.start.append(joint)
+        more = len(TYPES[joint.type].coordinates(joint))
+        self._velocity_limit = np.append(self._velocity_limit, np.full(more, np.inf))
+
+    def leave(self, count: int) -> None:
+        """Forget all joints but the first `count`, which alone are left."""
+        self._velocity_limit = self._velocity_limit[: int(self._simulation.reader.starts[count])]
+
     def recount(self) -> None:
         """Begin anew in a state that no step led to; angles are counted from the simulation's coordinates."""
         sim, stepper = self._simulation, self._simulation.stepper
@@ -334,7 +352,7 @@ class JointControl:
         joint = self._joint(index)
         self._simulation.stepper.jump([body for body in (joint.parent, joint.child) if body != WORLD])
 
-    def _rebuild(self, indices: list[int]) -> None:
+    def rebuild(self, indices: list[int]) -> None:
         """Build the joint system of the present joints, some of which do something else now; rows that stay keep their
         memory."""
         sim = self._simulation

@@ -383,6 +383,8 @@ class Model:
     """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.apart`."""
     camera: dict[str, object] = field(default_factory=dict)
     """What the scene says of the camera, by the keys of its table; for pictures."""
+    apart: np.ndarray | None = None
+    """(k, 2) bodies that do not collide at present, where that was changed while it runs; None as joints and filters say."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
 

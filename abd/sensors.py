@@ -29,7 +29,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from abd.coordinate_view import CoordinateView
     from abd.simulation import Simulation
 
+Observed = str | tuple[Any, ...] | None
+"""What a quantity is of, by name: a joint or a body, or a tuple of it and a coordinate, a point or another body."""
 _XYZ = ("x", "y", "z")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
 

@@ -10,6 +10,7 @@ from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
 from abd.contact.candidates import Candidates as Listed
+from abd.contact.forces import Pressing
 from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import Pairs, pairs_of
@@ -22,6 +23,7 @@ from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
 from cuda_kernels.contact_blocks import contact_blocks
 from cuda_kernels.contact_elements import contact_elements
+from cuda_kernels.vector12 import vec12
 from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
@@ -44,6 +46,7 @@ class Contacts:
         settings = model.settings
         self.device, self.pool = device, Pool(device)
         self.n = len(model.bodies)
+        self.scale = 1.0
         self.done = device.zeros(self.n, wp.int32) if done is None else done
         self.pair_law = PairLaw(model)
         self.candidates = Candidates(model, device, self.pair_law)
@@ -73,6 +76,7 @@ class Contacts:
 
     def set_scale(self, ch2: float) -> None:
         """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.scale = ch2
         self.device.write(self.law.kappa, np.array([ch2]))
 
     def set_own_laws(self, own: OwnLaws) -> None:
@@ -209,6 +213,37 @@ class Contacts:
         if self.candidates.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
         return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
+
+    def pressing(self, pose: Pose) -> Pressing:
+        """Points at which bodies press on one another at the current pose, on the host. Its kernel is compiled for the first
+        one who asks."""
+        from cuda_kernels.pressing import Points, press
+
+        c, device, read = self.candidates, self.device, self.device.read
+        bits = read(self._find_parts(pose, self.arrays("current")[1]), c.count) if c.count else np.zeros(0, dtype=np.int32)
+        chosen = np.flatnonzero(bits).astype(np.int32)
+        counts = np.unpackbits(bits[chosen].astype(np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.int32)
+        total, offset = int(counts.sum()), np.cumsum(counts, dtype=np.int32) - counts
+        points = Points()
+        for name in ("normal", "place"):
+            setattr(points, name, device.zeros(total, wp.vec3d))
+        points.gap = device.zeros(total, wp.float64)
+        points.g_i, points.g_j = device.zeros(total, vec12), device.zeros(total, vec12)
+        if total:
+            asked = device.upload(chosen, wp.int32), self.pool.get("parts", 1, wp.int32), device.upload(offset, wp.int32)
+            query = self.surfaces, self.law, pose, c.pairs, c.items
+            device.launch(press, len(chosen), *query, *asked, points, grain=256)
+        of_pair = read(c.items, c.count).reshape(-1, 4)[chosen, 0] if total else chosen
+        on_i, on_j = (read(one, total).reshape(-1, 12) / -self.scale for one in (points.g_i, points.g_j))
+        return Pressing(
+            pair=c.pair_list().reshape(-1, 2).astype(np.int64)[np.repeat(of_pair, counts)],
+            point=read(points.place, total).reshape(-1, 3),
+            normal=read(points.normal, total).reshape(-1, 3),
+            gap=read(points.gap, total),
+            force=on_i[:, :3],
+            on_i=on_i,
+            on_j=on_j,
+        )
 
     def acting(self, model: Model) -> tuple[Pairs, Listed]:
         """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""

@@ -6,7 +6,7 @@ are what it is for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -19,9 +19,9 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
-from abd.contact.candidates import Candidates
+from abd.contact.forces import Pressing, pressing
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import Pairs
+from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -197,9 +197,10 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
 
-    def acting_contacts(self) -> tuple[Pairs, Candidates]:
-        """Pairs of bodies and their candidates that may act at the current iterate."""
-        return self.contacts.pairs, self.contacts.found
+    def pressing(self) -> Pressing:
+        """Points at which bodies press on one another at the current iterate."""
+        return pressing(self.model, self.contacts.surfaces, self.contacts.topology, self.pair_law, self.contacts.pairs,
+                        self.contacts.found, self.q)  # fmt: skip
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
@@ -357,6 +358,12 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
         self.absent = absent.copy()
         self.contacts.party = -absent.astype(int)
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Bodies (k, 2), and no others, that do not collide from now on."""
+        self.contacts.pairs = body_pairs(replace(self.model, apart=pairs))
+        self.contacts.search(standing(self.q))
+        self.friction.forget()
 
     def touching_pairs(self) -> np.ndarray:
         """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""

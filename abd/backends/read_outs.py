@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.totals import Section, Totals
-from abd.contact.candidates import Candidates
-from abd.contact.pairs import Pairs
+from abd.contact.forces import Pressing
 from abd.energies import Figures
 from cuda_kernels import figures, row_memory, sums
 
@@ -67,10 +66,10 @@ class ReadOuts:
         """Largest number of candidates so far, and bytes that contact and friction take on the device."""
         return {"peak_candidates": self.contacts.candidates.peak, "bytes": self.contacts.bytes + self.friction.bytes}
 
-    def acting_contacts(self) -> tuple[Pairs, Candidates]:
-        """Pairs of bodies and their candidates that act at the current iterate, on the host."""
+    def pressing(self) -> Pressing:
+        """Points at which bodies press on one another at the current iterate."""
         self.know_contacts()
-        return self.contacts.acting(self.model)
+        return self.contacts.pressing(self.pose)
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and

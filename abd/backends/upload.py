@@ -173,8 +173,6 @@ def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
-    joined = apart(model)
-    keys = np.unique(joined.min(axis=1) * n + joined.max(axis=1))
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     filters = Filters()
     filters.kind = device.upload(bodies.kind, wp.int32)
@@ -183,9 +181,16 @@ def upload_filters(model: Model, device: Device) -> Filters:
     filters.party = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
-    filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
+    exclude(filters, apart(model), n, device)
     filters.planes = device.upload(planes if len(planes) else np.zeros(1), wp.int32)
     filters.plane_count = len(planes)
-    filters.excluded_count = len(keys)
     filters.bodies = n
     return filters
+
+
+def exclude(filters: Filters, pairs: np.ndarray, n: int, device: Device) -> None:
+    """Keep pairs (k, 2) of n bodies, and no others, from colliding."""
+    pairs = pairs.astype(np.int64)
+    keys = np.unique(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
+    filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
+    filters.excluded_count = len(keys)

@@ -57,7 +57,8 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
     for joint in spec.joint:
         sound = not list(check_parameters(joint)) and not list(check_type(joint))
         coordinates = [measure.name for measure in joint_coordinates(joint)] if sound else None
-        joints.update(dict.fromkeys(copy_names(joint.name, joint.repeat), coordinates))
+        for name in copy_names(joint.name, joint.repeat):
+            joints.setdefault(name, coordinates)  # of equal names the first one counts
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):
         findings += _placed(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)

@@ -43,6 +43,9 @@ STEADY = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.solver.integrators`)."""
 
 
+Frozen = tuple[tuple[np.ndarray, ...], float]
+
+
 class Struck(Exception):
     """An iterate shows contacts that act on bodies of a smooth step.
 
@@ -69,8 +72,10 @@ class Stepper:
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
         stepped: the present state is what a step led to, whose contacts are still listed.
+        left_rubbing: what rubbed in the last (sub)steps that led to the present state, where bodies went through them by
+            themselves (`Retries`); empty in any other state.
         remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
-        absent: (n,) bool, bodies that take no part in the present (sub)step.
+        absent: (n,) bool, bodies that take no part in the present (sub)step; off: those that take part in none.
     """
 
     def __init__(self, model: Model, backend, state: State):
@@ -85,6 +90,7 @@ class Stepper:
         self.jointed[ends[ends >= 0]] = True
         self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
+        self.off = self.absent = self.nobody
         self.retries = Retries(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.reset(state)
@@ -97,7 +103,7 @@ class Stepper:
     def reset(self, state: State) -> None:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
-        self.rebounded = self.absent = self.nobody
+        self.rebounded = self.nobody
         self.warned_of_turning, self.told_of_turns, self.bearable_strain = False, False, SAID
         self.restore(state)
 
@@ -121,7 +127,7 @@ class Stepper:
         self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
-        self.stepped = False
+        self.stepped, self.left_rubbing = False, ()
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
 
@@ -140,6 +146,21 @@ class Stepper:
         self.opening = Opening(*backend.contact_figures())
         if self.opening.contacts:
             self.touching = self._drawn_along(backend.touching() != 0)
+        backend.abandon()
+
+    def meet(self, bodies: list[int]) -> None:
+        """Pairs of some bodies begin to collide: where they are near, their laws are found as at the start of a scene."""
+        backend, law = self.backend, self.backend.pair_law
+        backend.list_standing()
+        found = starting_laws(self.model, law, backend.near_contacts(self.q), self.q)
+        own, theirs = law.own, [np.isin(law.bodies_of(one.key), bodies).any(axis=0) for one in (found, law.own)]
+        parts = own[~theirs[1]], found[theirs[0]]
+        columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("key", "activation", "factor"))
+        key, activation, factor = columns
+        order = np.argsort(key, kind="stable")
+        backend.set_own_laws(OwnLaws(key[order], activation[order], factor[order]))
+        backend.list_standing()
+        self.touching = self.touching | self._drawn_along(backend.touching() != 0)
         backend.abandon()
 
     def _forget(self) -> None:
@@ -169,6 +190,11 @@ class Stepper:
             yield False
         finally:
             self.backend.abandon()
+
+    def rubbing(self) -> tuple[Frozen, ...]:
+        """What rubbed in the last (sub)steps that led to the present state: lagged contacts, as `frozen_friction` of a backend
+        has them, and eps [m] of their step."""
+        return ((self.backend.frozen_friction(), self.backend.eps),) if self.stepped else self.left_rubbing
 
     def _read_state(self) -> tuple[np.ndarray, np.ndarray]:
         if self._state is None:
@@ -468,6 +494,10 @@ class Stepper:
         self.stepped = True
         self.rebounded = self.nobody
         rebound = self._rebound(h)
+        if self.off.any():
+            velocity = backend.read_state()[1]
+            velocity[self.off] = 0.0
+            backend.set_velocity(velocity)
         self.figures = backend.figures()
         if rebound is not None:
             self._begin_from(*rebound, h)
