@@ -88,7 +88,7 @@ class Rasterizer:
         light, place = _light(middle, size)
         self._draw(light.eye, _seen_from(things, place - lens.eye), 0.0, self._shadow, self._caster)
         light.origin = wp.vec3(*(place - lens.eye))
-        inputs = [eye, things.look, self._near, self._item, self._step, 0.8 * self._usual, self._share]
+        inputs = [eye, things.look, self._near, self._item, self._step, 0.4 * (self.cast.usual or 0.2), self._share]
         rows = self._share.shape[0]
         wp.launch(kernels.occlude, dim=rows, inputs=inputs, device="cpu")
         wp.launch(kernels.smooth, dim=rows, inputs=[self._near, self._step, self._share, self._smooth], device="cpu")
@@ -99,11 +99,6 @@ class Rasterizer:
     def item_count(self) -> int:
         """How many samples of the last picture show a body, a joint or an arrow."""
         return int((self._item.numpy() >= 0).sum())
-
-    @property
-    def _usual(self) -> float:
-        sizes = [self.cast.shapes[k].extent for k in self.cast.shape if k >= 0]
-        return float(np.median(sizes)) if sizes else 0.1
 
     def _things(self, lens: Lens, moment: Moment, size: float) -> _Things:
         """All that is to be drawn, with places relative to a lens."""
