@@ -284,8 +284,8 @@ def test_instances_of_a_point_instancer_have_bodies_where_usd_puts_them(maker):
     assert sorted(names) == ["ball_1", "brick_0", "brick_2", "post_1"]
     model = scene.compile()
     assert model.bodies.mass[names.index("brick_0")] == pytest.approx(3.0)
-    maps = many.ComputeInstanceTransformsAtTime(Usd.TimeCode.Default(), Usd.TimeCode.Default(),
-                                                UsdGeom.PointInstancer.IncludeProtoXform, UsdGeom.PointInstancer.IgnoreMask)  # fmt: skip
+    now, Many = Usd.TimeCode.Default(), UsdGeom.PointInstancer
+    maps = many.ComputeInstanceTransformsAtTime(now, now, Many.IncludeProtoXform, Many.IgnoreMask)
     to_world = UsdGeom.XformCache().GetLocalToWorldTransform(many.GetPrim())
     cube = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
     for number in (0, 2):
@@ -528,7 +528,8 @@ def test_what_is_not_supported_is_told_once(maker):
     many.CreatePrototypesRel().SetTargets([UsdGeom.Sphere.Define(maker.stage, f"{WORLD}/many/ball").GetPath()])
     notes = " | ".join(maker.load().notes)
     for told in ("schema PhysxRigidBodyAPI is left out", "starts asleep", "collider /World/ghost is switched off",
-                 "joint /World/loose is switched off", "instances of /World/many have no bodies", "IterationCount is left out"):  # fmt: skip
+                 "joint /World/loose is switched off", "instances of /World/many have no bodies",
+                 "IterationCount is left out"):  # fmt: skip
         assert told in notes
 
 

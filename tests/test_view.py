@@ -196,7 +196,8 @@ def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(s
 def test_contact_forces_are_arrows_once_they_are_asked_for(server, monkeypatch):
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_body("ground", half_space={})
-    scene.add_body("box", box=(0.4, 0.4, 0.4), density=1000, position=(0, 0, 0.2 + 1e-4), repeat={"count": (2, 1, 1), "step": (1, 0, 0)})  # fmt: skip
+    two = {"count": (2, 1, 1), "step": (1, 0, 0)}
+    scene.add_body("box", box=(0.4, 0.4, 0.4), density=1000, position=(0, 0, 0.2 + 1e-4), repeat=two)
     watched = Watched(server, scene)
     live, read = watched.live, []
     contacts = watched.sim.contacts

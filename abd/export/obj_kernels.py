@@ -32,7 +32,7 @@ def write_vertices(
         negative = x < wp.float64(0.0) and rest > wp.int64(0)
         first = 1 + axis * width
         column = first + width - 1
-        for k in range(places):
+        for _ in range(places):
             following = rest / wp.int64(10)
             text[row, column] = wp.uint8(ZERO + int(rest - wp.int64(10) * following))
             rest = following

@@ -3,8 +3,8 @@
     T_instance = W_instancer X_i W_root^-1 T_prototype
 
 with X_i the instancer's transform of an instance, the prototype's root included (`ComputeInstanceTransformsAtTime`), and W_root
-where the root stands in the stage. Prototypes below an instancer are not there themselves. Bodies are rigid, so that instances that are
-scaled are left out and told; so are joints and filters within prototypes.
+where the root stands in the stage. Prototypes below an instancer are not there themselves. Bodies are rigid, so
+that instances that are scaled are left out and told; so are joints and filters within prototypes.
 """
 
 from __future__ import annotations
