@@ -376,6 +376,27 @@ def test_the_report_names_what_is_not_followed(tmp_path):
     assert scene.started()
 
 
+def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
+    inner = '<body name="v" pos="0 0 1"><joint name="v" axis="0 1 0"/><geom size="0.1"/><site name="t"/></body>'
+    text = mjcf(
+        f'<body name="w"><joint name="w" axis="0 1 0"/><geom size="0.1"/><site name="s"/>{inner}</body>',
+        '<tendon><fixed name="sum" limited="true" range="-1 1"><joint joint="w" coef="1"/><joint joint="v" coef="1"/></fixed>'
+        '<spatial name="cord" limited="true" range="0.1 1"><site site="s"/><site site="t"/></spatial></tendon><actuator>'
+        '<general joint="w" name="filtered" dyntype="filter" dynprm="0.1"/><muscle joint="v" name="biceps" lengthrange="0 1"/>'
+        '<general joint="v" name="summed" dyntype="integrator"/><position joint="w" name="slow" kp="3" timeconst="0.2"/>'
+        '<motor tendon="sum" name="winch"/><damper joint="w" name="damper" kv="1" ctrlrange="0 1"/>'
+        '<adhesion body="v" name="sticky" ctrlrange="0 1"/></actuator>',
+    )
+    scene = load(text, tmp_path)
+    told(scene, "actuators are left out: filtered, biceps, summed, slow (with activation dynamics)")
+    told(scene, "winch", "tendons")
+    told(scene, "damper", "depends on the state")
+    told(scene, "sticky", "adhesion")
+    told(scene, "tendon 'sum'", "range is not followed")
+    told(scene, "tendon 'cord'", "least length 0.1 m")
+    assert not any(one.drive for joint in scene.spec.joint for one in (joint.coordinate or {}).values())
+
+
 def test_mocap_bodies_stand_still_and_hold(tmp_path):
     text = mjcf(
         '<body name="hand/left" mocap="true" pos="0 0 1"/>' + falling("held", '<geom size="0.1"/>'),

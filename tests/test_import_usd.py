@@ -500,6 +500,43 @@ def test_converted_scene_runs_to_the_same_bits(tmp_path):
     assert (ends[0] == ends[1]).all()
 
 
+def test_a_stage_of_every_joint_runs_to_the_same_bits_once_converted(maker):
+    boxes = [maker.shape(f"box{k}", at=(0.5 * k, 0, 1), size=0.2) for k in range(8)]
+    kinds = {
+        "turns": (UsdPhysics.RevoluteJoint, {"axis": "Y", "lowerLimit": -40.0, "upperLimit": 60.0}),
+        "slides": (UsdPhysics.PrismaticJoint, {"axis": "Z", "lowerLimit": -0.3, "upperLimit": 0.2}),
+        "swings": (UsdPhysics.SphericalJoint, {"axis": "X", "coneAngle0Limit": 50.0, "coneAngle1Limit": 50.0}),
+        "holds": (UsdPhysics.FixedJoint, {}),
+        "ties": (UsdPhysics.DistanceJoint, {"maxDistance": 0.2}),
+        "rod": (UsdPhysics.DistanceJoint, {"minDistance": 0.1, "maxDistance": 0.1}),
+        "six": (UsdPhysics.Joint, {}),
+    }
+    for k, (name, (kind, keys)) in enumerate(kinds.items()):
+        between = (0.2, 0, 0) if name in ("ties", "rod") else (0.25, 0, 0)
+        prim = maker.joint(name, kind, boxes[k], boxes[k + 1], between, tuple(-x for x in between), **keys)
+        if name == "six":
+            for axis in ("transX", "transY", "rotX", "rotY"):
+                UsdPhysics.LimitAPI.Apply(prim, axis).CreateLowAttr(1.0)
+                UsdPhysics.LimitAPI(prim, axis).CreateHighAttr(-1.0)
+            drive = UsdPhysics.DriveAPI.Apply(prim, "rotZ")
+            drive.CreateTargetPositionAttr(20.0)
+            drive.CreateStiffnessAttr(1.0)
+            drive.CreateDampingAttr(0.1)
+    maker.joint("wall", UsdPhysics.FixedJoint, None, boxes[0], (0, 0, 1), (0, 0, 0))
+    usd = maker.load()
+    types = {joint.name: joint.type for joint in usd.spec.joint}
+    assert set(types) == {*kinds, "wall"} and len(set(types.values())) >= 6
+    target = maker.path.with_suffix(".toml")
+    usd.save(target)
+    ends = []
+    for scene in (usd, abd.load(target)):
+        sim = abd.Simulation(scene, device="cpu")
+        for _ in range(10):
+            assert sim.step().converged
+        ends.append(sim.stepper.q.copy())
+    assert (ends[0] == ends[1]).all() and not np.array_equal(ends[0], usd.compile().bodies.q)
+
+
 @pytest.mark.parametrize("suffix", [".usd", ".usdc", ".usdz"])
 def test_every_kind_of_file(tmp_path, suffix):
     from pxr import UsdUtils

@@ -24,6 +24,8 @@ from export_speed import SHAPES, make_run  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+VIEWPORT = {"width": 200, "height": 120}
+"""Small: what software draws is not what is measured."""
 COUNT_PICTURES = """() => { window.drawn = 0; const next = () => { window.drawn += 1; requestAnimationFrame(next); }; next(); }"""
 
 
@@ -87,7 +89,7 @@ def browsed(folder: Path, seconds: float) -> dict:
         player.stage.show = lambda moment: (counted.append(moment.time), show(moment))[1]
         browser = driver.chromium.launch(executable_path=own, args=arguments)
         try:
-            page = browser.new_page(viewport={"width": 640, "height": 400})
+            page = browser.new_page(viewport=VIEWPORT)
             page.set_default_timeout(180_000)
             page.goto(f"http://127.0.0.1:{server.get_port()}")
             page.wait_for_selector("canvas")
