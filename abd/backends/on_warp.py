@@ -22,6 +22,7 @@ from abd.backends.path_steps import PathSteps
 from abd.backends.read_outs import ReadOuts
 from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
+from abd.backends.sweeps import swept
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.ways import Ways
@@ -106,7 +107,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints = system, Joints(system, self.n, self.device)
+        self.system, self.joints = system, Joints(system, self.n, self.device, self.contacts.law.caution)
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)
@@ -124,12 +125,24 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             (self.weights, self.mode), ch2, time, speed, self.now, lambda: self.read_state()[0]
         )
 
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed."""
+        self.row_memory.take_efforts()
+
     def limited(self) -> np.ndarray:
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
         if not self.row_memory.has_limits:
             return np.zeros(self.n, dtype=bool)
         self.marks.zero_()
         self.row_memory.mark_limited(self.pose, self.marks)
+        return self.device.read(self.marks) != 0
+
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+        if not self.system.counts_turns:
+            return np.zeros(self.n, dtype=bool)
+        self.marks.zero_()
+        self.row_memory.mark_turned(self.pose, limit, self.marks)
         return self.device.read(self.marks) != 0
 
     def joint_memory(self) -> JointMemory:
@@ -306,6 +319,8 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self._unsettle()
         pairs, *gradients = self.contacts.pair_gradients(self.pose)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    sweep = staticmethod(swept)
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""

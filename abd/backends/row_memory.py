@@ -19,7 +19,7 @@ from abd.joints.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.laws import SLOTS, Law
 from abd.joints.readings import HOLDING
 from abd.joints.system import JointMemory, JointSystem, Role
-from cuda_kernels import figures, measures, row_memory
+from cuda_kernels import figures, row_memory
 
 _COLUMNS = (
     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
@@ -117,6 +117,7 @@ class RowMemory:
         if not rows:
             return None
         self._place_targets(time)
+        joints.relations.begin(self.ch2_now, time, joints.measures.reference)
         if self.system.followers:
             self.system.face(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)
@@ -124,6 +125,10 @@ class RowMemory:
             launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
         launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
         return self._closed_gap() if self.system.has_barriers else None
+
+    def take_efforts(self) -> None:
+        """The efforts of the rows as the host has them."""
+        self.device.write(self.acting.effort, self.system.acting.effort)
 
     def _place_targets(self, time: float) -> None:
         """Targets and rates of the present time."""
@@ -153,9 +158,7 @@ class RowMemory:
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
         self.joints.custom.supply(pose, False)
-        self.device.launch(
-            measures.measure_values, self.joints.measure_count, self.joints.measures, pose, self.joints.values
-        )
+        self.joints.measure(pose)
 
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count
@@ -172,6 +175,14 @@ class RowMemory:
             self.device.launch(
                 row_memory.mark_limited, joints.row_count, self.acting, joints.rows, joints.values, flags, grain=512
             )
+
+    def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
+        """Set 1 for the bodies (n,) of angles that are more than `limit` [rad] from where the step began, at a pose."""
+        self._measure(pose)
+        joints = self.joints
+        self.device.launch(
+            row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
+        )
 
     def finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
         """Remember what the rows did in the step that ended at a pose; its figures go to "linear" and "measured"."""
@@ -209,6 +220,7 @@ def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
         (k.METRES, counts & ~a.rotary),
         (k.RADIANS, counts & a.rotary),
         (k.GAP, a.role == Role.GAP),
+        (k.TURNING, system.turning),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 
