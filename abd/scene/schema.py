@@ -151,7 +151,7 @@ class BodySpec(Orientation):
     surface: Surface | None = entry(None, "surface written out in the scene")
     proxy: Flag = entry(False, "a body without surface; needs mass and inertia")
 
-    scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose")
+    scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose; negative ones mirror it")
     split_components: Flag = entry(False, "one body per connected component, named name_0, name_1 and so on")
     thickness: Number = entry(
         0.0, "thickness of an open surface (shell); half of it is its contact radius", unit="m", ge=0

@@ -74,15 +74,15 @@ def inertia_value(value: Any) -> Any:
 
 
 def scale_value(value: Any) -> Any:
-    """A positive number or three of them."""
+    """A number or three of them, none of them 0; a negative one mirrors."""
     if is_number(value):
         items = [value]
     else:
         items = sequence(value)
         if items is None or len(items) != 3 or not all(is_number(item) for item in items):
             raise PydanticCustomError("scale", "should be a number or three numbers")
-    if min(items) <= 0:
-        raise PydanticCustomError("scale", "should be greater than 0")
+    if 0 in items:
+        raise PydanticCustomError("scale", "should be greater than 0, or less to mirror")
     return float(value) if is_number(value) else tuple(float(item) for item in items)
 
 
