@@ -119,16 +119,16 @@ class Device:
 
     def load(self, package: ModuleType) -> None:
         """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
-        are `LOADED_FOR` the other kind of device, where they wait until somebody launches them.
+        are `LOADED_FOR` another kind of device, where they wait until somebody launches them.
 
         All at once and side by side: compiling each at its first launch would stop the simulation again and again.
         A log record at level INFO says so if it takes a while.
         """
-        kind = "cuda" if self.wide else "cpu"
+        kinds = {None, "cuda" if self.wide else "cpu", "resident" if self.resident else None}
         wanted = [
             wp.get_module(name)
             for name, module in sys.modules.items()
-            if name.startswith(f"{package.__name__}.") and getattr(module, "LOADED_FOR", kind) == kind
+            if name.startswith(f"{package.__name__}.") and getattr(module, "LOADED_FOR", None) in kinds
         ]
         notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (10 to 30 s)",))
         notice.start()

@@ -120,7 +120,7 @@ class Stepper:
         self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
-        self.stepped = False
+        self.stepped, self._schemes = False, None
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
 
@@ -333,10 +333,12 @@ class Stepper:
         settings = self.settings
         if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
             self.backend.set_loads(*loads)
-        rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
+        rule = self._rule(h)
         struck = self.acting | self._whirling(h) | self.absent
         while True:
             mode = self.modes(rule, struck)
+            if self._take_whole(rule, mode, progress):
+                return
             kept = self.before_trying()
             late = self._solve(rule, mode, progress)
             if not late.any():
@@ -349,6 +351,40 @@ class Stepper:
             raise NotFree(found, self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h, mode)
+
+    def _rule(self, h: float) -> Scheme:
+        """The scheme of a step of h [s]; the same object as long as it is the same."""
+        asked, settings = (h, self.previous_h), self.settings
+        if self._schemes is None or self._schemes[0] != asked:
+            self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
+        return self._schemes[1]
+
+    def _take_whole(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> bool:
+        """Take a step in which nothing touches anything in one piece, where the backend can (`abd.backends.whole_step`);
+        whether it was taken."""
+        backend, settings = self.backend, self.settings
+        whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
+        if whole is None or not once or self.touching.any() or not whole.serves() or self.sleep.ripe(self.joints).any():
+            return False
+        if self._memory_is_new:
+            backend.row_memory.load(self.memory)
+            self._memory_is_new = False
+        self.stiffness.begin()
+        tolerance = settings.friction_tolerance if backend.system.has_friction else settings.tolerance
+        eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
+        with progress.time("whole step"):
+            outcome = whole.run(rule, mode, eps, self.time + rule.h, settings.eps_v, tolerance, judged)
+        if outcome is None:
+            return False
+        progress.newton += outcome.newton
+        progress.trials += outcome.trials
+        progress.tolerance = max(progress.tolerance, outcome.worst)
+        self.loaded = False
+        with progress.time("end"):
+            self._became(mode)
+            self.figures = outcome.figures
+            self._conclude(rule.h, outcome.limited)
+        return True
 
     def _whirling(self, h: float) -> np.ndarray:
         """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
@@ -459,15 +495,24 @@ class Stepper:
         backend = self.backend
         limited = backend.limited()
         backend.finish()
+        self._became(mode)
+        rebound = self._rebound(h) if self.restitution.enabled else None
+        self.figures = backend.figures()
+        if rebound is not None:
+            self._begin_from(*rebound, h)
+        self._conclude(h, limited)
+
+    def _became(self, mode: np.ndarray) -> None:
+        """The iterate is the new state."""
         smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
         self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
         self._forget()
         self.stepped = True
         self.rebounded = self.nobody
-        rebound = self._rebound(h) if self.restitution.enabled else None
-        self.figures = backend.figures()
-        if rebound is not None:
-            self._begin_from(*rebound, h)
+
+    def _conclude(self, h: float, limited: np.ndarray) -> None:
+        """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end."""
+        backend = self.backend
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
