@@ -143,6 +143,7 @@ class Islands(Numbering):
             n, self._sorted, self._start, n, CHUNK, self.island_start, self.chunk_start, self.counts,
         )  # fmt: skip
         self._division, self._known = None, None
+        self.formed += 1
 
     # what takes part ---------------------------------------------------------------------------------------------
 

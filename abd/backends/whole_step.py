@@ -37,11 +37,11 @@ ENDLESS = 1e300
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step came to: its figures; (n,) bool, bodies on which limits push at its end; iterations, trials, and the
-    largest speed with which islands converged [m/s]."""
+    """What a step came to: its figures; (n,) bool, bodies on which limits push at its end, None for nobody; iterations, trials,
+    and the largest speed with which islands converged [m/s]."""
 
     figures: Figures
-    limited: np.ndarray
+    limited: np.ndarray | None
     newton: int
     trials: int
     worst: float
@@ -70,7 +70,8 @@ class WholeStep:
         self._mode: np.ndarray | None = None
         self._nothing_touches = not backend.contacts.candidates.may_touch
         kind = backend.model.bodies.kind
-        self._mobile = backend.mobile.copy()
+        self._mobile, self._formed = backend.mobile.copy(), -1
+        self._untouched = np.zeros(backend.n, dtype=np.int32)
         self._prescribed = backend.prescribed_count > 0
         self.kind = d.upload(kind, wp.int32)
 
@@ -78,7 +79,7 @@ class WholeStep:
         """Whether the next step may be taken so: nothing asks the host on the way, and nothing touched in vain before."""
         b = self.backend
         system = b.system
-        if self._prescribed or system.followers or system.table.custom or b.absent.any() or b.sleeping.any():
+        if self._prescribed or system.followers or system.table.custom:
             return False
         if not self._nothing_touches:
             if b.n > MOST_BODIES or len(b.pair_law.own):
@@ -126,7 +127,7 @@ class WholeStep:
         b.row_memory.settle()
         b.totals.leave_empty("contact", "friction")
         figures = b.read_figures()
-        limited = self.device.read(b.marks) != 0 if told[kernels.LIMITED] else np.zeros(b.n, dtype=bool)
+        limited = self.device.read(b.marks) != 0 if told[kernels.LIMITED] else None
         newton_, trials = int(told[kernels.NEWTON]), int(told[kernels.TRIED])
         return Outcome(figures, limited, newton_, trials, float(told[kernels.NUMBERS]))
 
@@ -137,15 +138,15 @@ class WholeStep:
     def _say(self, rule: Scheme, mode: np.ndarray, tolerance: float) -> None:
         """What the record reads, where it is not there already."""
         b, write = self.backend, self.device.write
-        said = rule, tolerance
-        if b.said is not self or self._said is None or self._said[0] is not rule or self._said[1] != tolerance:
+        fresh = b.said is not self
+        if fresh or self._said[0] is not rule or self._said[1] != tolerance:
             write(b.weights, rule.weights)
             write(b.motion, rule.motion)
             b.step.pull.fill_(rule.pull)
             tightest = b.model.settings.linear_tolerance
             write(self.numbers, numbers(tolerance, rule.h, tightest, max(LOOSEST, tightest)))
-            self._said = said
-        if b.said is not self or self._mode is None or not np.array_equal(mode, self._mode):
+            self._said = rule, tolerance
+        if fresh or mode is not self._mode:
             write(b.mode, mode.astype(np.int32))
             self._mode = mode
         b.said = self
@@ -157,9 +158,11 @@ class WholeStep:
         if c.pair_count or c.count or b.friction.count or b.friction.pair_count:
             c.clear()
             b.friction.let_go()
-        b.contacts_known, b.touched = True, np.zeros(b.n, dtype=np.int32)
+        b.contacts_known, b.touched = True, self._untouched
         b.has_loose_pairs = False
-        b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
+        if b.islands.formed != self._formed:
+            b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
+            self._formed = b.islands.formed
         b.linear.follow_near(b.joints.coupling, b.joints.pairs, 0, list)
         b.iteration.linear.reserve(b.system.has_exact)
 

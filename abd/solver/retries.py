@@ -143,7 +143,7 @@ class Retries:
     def _take(self, who: np.ndarray, pieces: Pieces, retries: int, progress: Progress) -> list[Way]:
         """Ways of the next (sub)step, or of those that make it; none where it has to be shorter."""
         stepper, h = self.stepper, pieces.length
-        stepper.leave_out(self.linked & ~who)
+        stepper.leave_out(stepper.nobody if who is self.linked else self.linked & ~who)
         kept = stepper.before_trying()
         try:
             ways = [self._try(who, h, progress)]

@@ -83,7 +83,8 @@ class Stepper:
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
         self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
-        self.nobody = np.zeros(len(model.bodies), dtype=bool)
+        self.nobody = self.absent = np.zeros(len(model.bodies), dtype=bool)
+        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones that were asked for
         self.retries = Retries(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.reset(state)
@@ -96,7 +97,8 @@ class Stepper:
     def reset(self, state: State) -> None:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
-        self.rebounded = self.absent = self.nobody
+        self.rebounded = self.nobody
+        self.leave_out(self.nobody)
         self.warned_of_turning, self.bearable_strain = False, SAID
         self.restore(state)
 
@@ -120,7 +122,7 @@ class Stepper:
         self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
-        self.stepped, self._schemes = False, None
+        self.stepped = False
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
 
@@ -321,8 +323,9 @@ class Stepper:
 
     def leave_out(self, absent: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next (sub)steps; what becomes of them there means nothing."""
-        self.absent = absent
-        self.backend.leave_out(absent)
+        if absent is not self.absent:
+            self.absent = absent
+            self.backend.leave_out(absent)
 
     def substep(self, h: float, progress: Progress) -> None:
         """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain.
@@ -364,7 +367,10 @@ class Stepper:
         whether it was taken."""
         backend, settings = self.backend, self.settings
         whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
-        if whole is None or not once or self.touching.any() or not whole.serves() or self.sleep.ripe(self.joints).any():
+        if whole is None or not once or self.absent is not self.nobody or not whole.serves():
+            return False
+        sleepy = self.sleep.enabled and self.sleep.ripe(self.joints).any()
+        if sleepy or (self.touching is not self.nobody and self.touching.any()):
             return False
         if self._memory_is_new:
             backend.row_memory.load(self.memory)
@@ -405,7 +411,13 @@ class Stepper:
         return self._drawn_along(whirling)
 
     def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
-        """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
+        asked = rule.chord, struck.tobytes(), self.remembers.tobytes()
+        if self._modes is None or self._modes[0] != asked:
+            self._modes = asked, self._find_modes(rule, struck)
+        return self._modes[1]
+
+    def _find_modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
         smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
@@ -504,14 +516,17 @@ class Stepper:
 
     def _became(self, mode: np.ndarray) -> None:
         """The iterate is the new state."""
-        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
-        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
+        if mode is not self._last_mode:
+            smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+            self._last_mode = mode
+            self._left_by_mode = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
+        self.remembers = self._left_by_mode.copy()
         self._forget()
         self.stepped = True
         self.rebounded = self.nobody
 
-    def _conclude(self, h: float, limited: np.ndarray) -> None:
-        """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end."""
+    def _conclude(self, h: float, limited: np.ndarray | None) -> None:
+        """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
         backend = self.backend
         self.work = self.work.after(self.figures)
         self.time += h
@@ -520,7 +535,8 @@ class Stepper:
         self._warn_of_turning(h)
         self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
-        self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
+        some = limited is not None and limited.any()
+        self.acting = self.touching | self._drawn_along(limited) if some else self.touching
         self.stiffness.end(backend, h)
 
     def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
