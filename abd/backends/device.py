@@ -198,7 +198,7 @@ class Device:
         if record[2] != count:
             command.set_dim(count)
             record[2], record[4] = count, None
-        if self.recording or not self.is_cpu:
+        if not self.is_cpu or self.warp.is_capturing:
             return command.launch
         if record[4] is None:
             record[4] = packed(command)
