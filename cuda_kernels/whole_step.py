@@ -125,13 +125,10 @@ def find_limited(
 
 
 @wp.kernel
-def end_step(
-    first: wp.int32, motion: wp.array(dtype=wp.float64), covered: wp.array(dtype=wp.int32), state: wp.array(dtype=wp.int32)
-):
-    """The step is done where nothing spoils it and its way, along which no vertex moves further than motion[0] [m], is
-    proven free; one item."""
-    state[DONE] = 0
-    if state[SOLVED] != 0 and covered[0] != 0 and wp.isfinite(motion[0]):
+def end_step(first: wp.int32, motion: wp.array(dtype=wp.float64), state: wp.array(dtype=wp.int32)):
+    """The step is done where nothing spoils it, nobody comes near anybody on its way, and the way, along which no vertex
+    moves further than motion[0] [m], strains nobody too much; one item."""
+    if state[SOLVED] != 0 and state[NEAR] == 0 and wp.isfinite(motion[0]):
         state[DONE] = 1
 
 

@@ -189,18 +189,23 @@ class WholeStep:
         launch(kernels.gather, 1, c, self.state, self.told)
 
     def _search(self) -> None:
-        """Whether bodies come near one another on the path from the state."""
-        b = self.backend
-        c = b.contacts.candidates
+        """Whether bodies come near one another on the path from the state, and how far from it nobody does."""
+        c = self.backend.contacts.candidates
         if self._nothing_touches:
             c.begin_slack(ENDLESS)
             return
-        grown = c.grown(c.margin)
+        self._find_near(c.margin)
+        c.begin_slack(c.margin)
+
+    def _find_near(self, slack: float) -> None:
+        """Whether a list for the present path with a margin [m] would have any pair."""
+        b = self.backend
+        c = b.contacts.candidates
+        grown = c.grown(slack)
         c.launch_boxes(b.path, grown)
         self.device.launch(
             kernels.find_near, b.n, c.filters, c.surfaces, c.lower, c.upper, grown, self.state, grain=MOST_BODIES
         )
-        c.begin_slack(c.margin)
 
     def _start(self) -> None:
         b, c, launch = self.backend, self.backend.iteration.control, self.device.launch
@@ -221,12 +226,13 @@ class WholeStep:
             b.marks.zero_()
             b.row_memory.mark_limited(b.pose, b.marks)
             launch(kernels.find_limited, n, b.marks, self.kind, b.mode, int(judged), self.state)
-        a, path, candidates = b.values["a"], b.iteration.path, b.contacts.candidates
+        a, largest = b.values["a"], b.iteration.path.largest
         launch(way_kernels.way_paths, n, b.lower, b.upper, b.now, b.pose, b.velocity, h, 1, b.path, a)
         b.islands.reduce(a, sums.MAX, c.each)
-        b.islands.fold(c.each, sums.MAX, path.largest)
-        candidates.test_cover(b.path, path.largest, b.islands.island, c.limit, candidates.covered)
-        launch(kernels.end_step, 1, path.largest, candidates.covered, self.state)
+        b.islands.fold(c.each, sums.MAX, largest)
+        if not self._nothing_touches:
+            self._find_near(0.0)
+        launch(kernels.end_step, 1, largest, self.state)
 
     def _finish(self) -> None:
         """The iterate is the new state."""
