@@ -27,6 +27,9 @@ from cuda_kernels import whole_step as kernels
 
 MOST_BODIES = 64
 """Bodies of which every one looks at all others; for more a tree would pay."""
+WIDE = 4.0
+"""Margin of the empty list over the largest one of a list of candidates: it costs nothing to be wide, and all iterations of
+the step have to stay within it."""
 MOST_PASSED_OVER = 32
 """Steps in which it is not tried after tries that were in vain: twice as many every time, up to these."""
 WITH_FORCES = 1
@@ -194,8 +197,8 @@ class WholeStep:
         if self._nothing_touches:
             c.begin_slack(ENDLESS)
             return
-        self._find_near(c.margin)
-        c.begin_slack(c.margin)
+        self._find_near(WIDE * c.margin)
+        c.begin_slack(WIDE * c.margin)
 
     def _find_near(self, slack: float) -> None:
         """Whether a list for the present path with a margin [m] would have any pair."""

@@ -22,7 +22,7 @@ moved to where the new step expects it, ``a_n <- f_n + r (a_n - f_n)``, which ke
 is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first force is right.
 
 Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: beyond a turn
-``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on).
+``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on; for 0.9 from 0.4 on).
 Mechanisms with such a body take `DISSIPATIVE` steps.
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches what turns, and brakes it.
@@ -97,7 +97,7 @@ class Scheme:
         return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / (self.c * self.h**2)
 
 
-def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.7) -> Scheme:
+def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) -> Scheme:
     """The scheme of one step of length h [s] after one of length `previous_h` [s] (0: there is none); `radius` is the
     spectral radius of generalized alpha.
 

@@ -32,7 +32,7 @@ from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
-from abd.solver.strain import AGAIN, SAID, strain_warning
+from abd.solver.strain import StrainWatch
 from abd.solver.ways import NotFree
 from abd.state import State
 
@@ -82,7 +82,8 @@ class Stepper:
         self.jointed = np.zeros(len(model.bodies), dtype=bool)
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
-        self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
+        self.strain = StrainWatch(model, self.jointed)
+        self.jointed = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = self.absent = np.zeros(len(model.bodies), dtype=bool)
         self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones that were asked for
         self.retries = Retries(self)
@@ -99,7 +100,8 @@ class Stepper:
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounded = self.nobody
         self.leave_out(self.nobody)
-        self.warned_of_turning, self.bearable_strain = False, SAID
+        self.warned_of_turning = False
+        self.strain.reset()
         self.restore(state)
 
     def restore(self, state: State) -> None:
@@ -616,6 +618,5 @@ class Stepper:
 
     def _warn_of_strain(self) -> None:
         """Say that a body is not rigid, and again where the strain has grown much since."""
-        if (strain := self.figures.orthogonality_error) > self.bearable_strain:
-            self.bearable_strain = AGAIN * strain
-            _log.warning("%s", strain_warning(self.model, self.q))
+        if (said := self.strain.look(self.figures.orthogonality_error, lambda: self.q)) is not None:
+            _log.warning("%s", said)
