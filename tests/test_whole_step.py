@@ -112,7 +112,7 @@ def test_nobody_near_means_no_pair_is_listed():
     for _ in range(40):
         scene = abd.Scene(solver={"dt": 0.01})
         for k in range(3):
-            place, quaternion = random.uniform(-0.6, 0.6, 3) + (0, 0, 2.0 * k), random.normal(size=4)
+            place, quaternion = random.uniform(-0.6, 0.6, 3) + np.array([0, 0, 2.0 * k]), random.normal(size=4)
             keys = {"velocity": tuple(random.uniform(-60, 60, 3)), "angular_velocity": tuple(random.uniform(-9, 9, 3))}
             shape = {"box": tuple(random.uniform(0.1, 0.5, 3))}
             scene.add_body(f"b{k}", position=tuple(place), quaternion=tuple(quaternion), **shape, **keys)

@@ -18,7 +18,6 @@ from peer_mechanisms import ROWS, WORLD, Mechanism  # noqa: E402
 import abd  # noqa: E402
 from abd.scene.frames import triad  # noqa: E402
 
-
 RECORDED = 40
 """Steps after which what is found, compiled and recorded once is over."""
 REPEATS = 3
@@ -27,7 +26,8 @@ REPEATS = 3
 @dataclass(frozen=True)
 class Run:
     """Centres (t, n, 3) and rotations (t, n, 3, 3) at the samples; Newton iterations per step; CPU time [ms] of a step, of
-    ours the median of those after `RECORDED`, of Exudyn's the mean of the fastest of `REPEATS` runs; of ours energies and kinetic ones of all steps [J], and the largest strain."""
+    ours the median of those after `RECORDED`, of Exudyn's the mean of the fastest of `REPEATS` runs; of ours energies and
+    kinetic ones of all steps [J], and the largest strain."""
 
     centres: np.ndarray
     rotations: np.ndarray

@@ -194,9 +194,10 @@ class Islands(Numbering):
             return out
         if self.device.resident:
             chunks = islands = self.room
+            whole = self.room <= CHUNK  # no island has more than one
         else:
             chunks, islands = self.chunks, self.count
-        whole = not self.device.resident and chunks == islands
+            whole = chunks == islands
         target = out if whole else self._partial[values.dtype]
         grain = 1 + GRAIN * chunks // self.n
         self._share(sums.chunk_reduce, chunks, (self.chunk_start, self.order, values, operation, target), grain)

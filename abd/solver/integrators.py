@@ -22,7 +22,8 @@ moved to where the new step expects it, ``a_n <- f_n + r (a_n - f_n)``, which ke
 is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first force is right.
 
 Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: beyond a turn
-``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on; for 0.9 from 0.4 on).
+``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on; for
+0.9 from 0.4 on, and bodies that spin freely about a thin axis in a mechanism gain speed in steps of 10 ms).
 Mechanisms with such a body take `DISSIPATIVE` steps.
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches what turns, and brakes it.

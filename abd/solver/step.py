@@ -335,7 +335,6 @@ class Stepper:
         Raises:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
         """
-        settings = self.settings
         if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
             self.backend.set_loads(*loads)
         rule = self._rule(h)
