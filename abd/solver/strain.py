@@ -14,8 +14,8 @@ SAID_OF_JOINTED = 1e-5
 """The same of a body at joints, on whose rigidity a mechanism rests."""
 AGAIN = 10.0
 """How many times the strain has to grow until it is said again: under the larger load a larger kappa is needed."""
-MEANT = 1e-5
-"""Strain that the suggested stiffness leaves under the same loads."""
+MEANT = 1e-6
+"""Strain that the suggested stiffness leaves under the same loads: they may still grow by as much as is said no more."""
 
 
 class StrainWatch:
