@@ -112,6 +112,9 @@ def _scene_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let bodies that overlap at the start pass through one another, by contact filters",
     )
+    parser.add_argument(
+        "--allow-code", action="store_true", help="run the Python files that the scene names for its joint types"
+    )
     imported = parser.add_argument_group("imported formats", "URDF (xacro too), MJCF and USD")
     imported.add_argument(
         "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: go on with boxes from inertia [fail]"
@@ -135,6 +138,7 @@ def _scene(arguments):
         arguments.scene,
         arguments.overrides,
         allow_overlaps=arguments.allow_overlaps,
+        allow_code=arguments.allow_code,
         missing_meshes=arguments.missing_meshes,
         assets=arguments.assets,
         keyframe=arguments.keyframe,
@@ -245,6 +249,7 @@ def _resume_command(arguments, directory: Path) -> str:
     if arguments.keyframe:
         words += ["--keyframe", arguments.keyframe]
     words += ["--allow-overlaps"] * arguments.allow_overlaps + ["--free-base"] * arguments.free_base
+    words += ["--allow-code"] * arguments.allow_code
     words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
     return shlex.join(words)
 

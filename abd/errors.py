@@ -64,8 +64,8 @@ class StepFailure(AbdError):
     Attributes:
         reason: "not_converged", "line_search", "blocked", "not_positive_definite",
             "linear_solver", "not_finite", "candidates" (more than there is room for), "joints" (exact ones stay open),
-            "limits" (a range is left already), "passed" (bodies would pass one another in the shortest substep)
-            or "memory" (an allocation failed).
+            "limits" (a range is left already), "turn" (an angle turns too far to be counted),
+            "passed" (bodies would pass one another in the shortest substep) or "memory" (an allocation failed).
         step: index of the frame; time: [s]; bodies: names concerned.
         islands: (n,) bool, bodies of the islands that failed, where others did not; None where that is not known.
     """

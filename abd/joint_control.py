@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.joints.anew import critically_damped, on_the_way, seated, softened
 from abd.joints.build import build_system
 from abd.joints.change import (
     as_function,
     carried,
     changed,
+    changes_of,
     described,
     recounted,
     settings_of,
     with_settings,
 )
 from abd.joints.coordinate_setter import CoordinateSetter
+from abd.joints.readings import JointReader, rigid_motion
 from abd.joints.redundancy import CLOSED, open_by
 from abd.joints.stacks import stacks
 from abd.joints.system import Role
@@ -48,6 +51,7 @@ class JointControl:
         self._simulation = simulation
         joints, reader = simulation.model.joints, simulation.reader
         self._start = joints.copy()
+        self._start_couplings = {one.name: one.active for one in simulation.model.couplings}
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
@@ -62,9 +66,31 @@ class JointControl:
     # changes ------------------------------------------------------------------------------------------------------
 
     def replace_joint(self, index: int, joint: Joint) -> None:
-        """Put a joint in the place of another one of the same name, type and frames."""
+        """Put a joint in the place of another one of the same name, type, bodies and frames."""
         self._simulation.model.joints[index] = joint
         self._rebuild([index])
+
+    def seat(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
+        """Put the frames of a joint at poses (4, 4) in the world, on bodies that stay; None keeps a frame.
+
+        Raises:
+            ValueError: a pose is not a rotation and a translation.
+        """
+        stepper = self._simulation.stepper
+        q, _ = rigid_motion(stepper.q, stepper.qd)
+        self._simulation.model.joints[index] = seated(self._joint(index), q, T_CW, T_DW)
+        self._read_anew()
+        self._rebuild([index])
+        self._tell_opening(index, "is seated anew")
+
+    def soften(self, index: int, compliance=None, damping=None) -> None:
+        """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.anew.softened`)."""
+        self.replace_joint(index, softened(self._joint(index), compliance, damping))
+
+    def damp_critically(self, index: int, zeta: float) -> None:
+        """Other dampings, by the damping ratio (`abd.joints.anew.critically_damped`)."""
+        sim = self._simulation
+        self.replace_joint(index, critically_damped(self._joint(index), sim.model, sim.stepper.q, zeta))
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
@@ -76,18 +102,27 @@ class JointControl:
             self.replace_joint(index, replace(self._joint(index), active=bool(active)))
         if active:
             self.broken.pop(self._joint(index).name, None)
-            self._tell_opening(index)
+            self._tell_opening(index, "is switched on")
 
-    def _tell_opening(self, index: int) -> None:
+    def set_coupling_active(self, index: int, active: bool) -> None:
+        """Switch a coupling on or off."""
+        couplings = self._simulation.model.couplings
+        coupling = couplings[index]
+        if coupling.active != active:
+            couplings[index] = replace(coupling, active=active)
+            self._rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
+
+    def _tell_opening(self, index: int, what: str) -> None:
         joint = self._joint(index)
         if joint.enforcement != "exact":
             return
         opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
         if opening.max() > CLOSED:
             _log.warning(
-                "exact joint '%s' is switched on while open by %.3g m, %.3g rad: the next step closes it at once; "
+                "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it at once; "
                 "set_coordinate closes it without speed",
                 joint.name,
+                what,
                 *opening,
             )
 
@@ -144,7 +179,7 @@ class JointControl:
         acting.revision += 1
         self._note(index, fresh)
 
-    def place(self, requests: Mapping[tuple[int, str], float]) -> Assembly:
+    def place(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
         """Set coordinates outside of a step: the freer side moves with all that hangs on it, loops are closed.
 
         Bodies keep their linear and angular velocities. The next step begins like the first one of a scene.
@@ -161,13 +196,41 @@ class JointControl:
             sim.move_to(result.q, result.values)
         return result
 
+    def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
+        """Range of a coordinate from the next step on; barriers take a value that is outside of it back from where it is."""
+        settings = replace(settings_of(self._joint(index), coordinate), lower=lower, upper=upper)
+        self.replace_settings(index, self._on_the_way(index, replace(settings, lower_end=None, upper_end=None)))
+
+    def _on_the_way(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
+        coordinate = self._simulation.joints[self._joint(index).name].coordinate(settings.name)
+        return on_the_way(settings, self._simulation.model, coordinate.value, coordinate.motion_type == "rotary")
+
     # what happens by itself ---------------------------------------------------------------------------------------
 
     def after_step(self) -> tuple[str, ...]:
         """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
         if np.isfinite(self._velocity_limit).any():
             self._tell_of_speed()
+        if self._returning:
+            self._take_back()
         return self._break() if len(self._breakable) else ()
+
+    @property
+    def _returning(self) -> list[tuple[int, str]]:
+        """(joint, coordinate) of those that barriers take back into their ranges."""
+        return [
+            (k, one.name)
+            for k in self._simulation.model.joints.changed_since(self._start)
+            for one in self._joint(k).coordinates
+            if one.lower_end is not None or one.upper_end is not None
+        ]
+
+    def _take_back(self) -> None:
+        joints = self._simulation.model.joints
+        for k, name in self._returning:
+            settings = self._on_the_way(k, settings_of(joints[k], name))
+            joints[k] = with_settings(joints[k], settings)
+        self._rebuild([])
 
     def _tell_of_speed(self) -> None:
         """Log every coordinate once that moves faster than its bound."""
@@ -210,7 +273,9 @@ class JointControl:
             JointChangeError: a drive follows a function that was given while running.
         """
         changes = described(self._start, self._simulation.model.joints)
-        return {"changes": changes, "broken": dict(self.broken), "fast": {f"{j}\n{c}": True for j, c in self._fast}}
+        couplings = {one.name: one.active for one in self._simulation.model.couplings}
+        fast = {f"{j}\n{c}": True for j, c in self._fast}
+        return {"changes": changes, "broken": dict(self.broken), "fast": fast, "couplings": couplings}
 
     def restore(self, saved: dict) -> None:
         """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
@@ -218,13 +283,19 @@ class JointControl:
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         joints = changed(self._start, saved["changes"])
-        if any(_differ(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
+        couplings, active = sim.model.couplings, saved.get("couplings", {})
+        switched = [k for k, one in enumerate(couplings) if active.get(one.name, one.active) != one.active]
+        for k in switched:
+            couplings[k] = replace(couplings[k], active=not couplings[k].active)
+        if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.take_over(joints)
+            self._read_anew()
             sim.backend.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
         """Bring the joints to what they were at the start."""
-        self.restore({"changes": described(self._start, self._start), "broken": {}, "fast": {}})
+        unchanged = described(self._start, self._start)
+        self.restore({"changes": unchanged, "broken": {}, "fast": {}, "couplings": dict(self._start_couplings)})
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -235,6 +306,15 @@ class JointControl:
         """Keep the model's joints as they are in the system."""
         self._simulation.stepper.sleep.disturb()
         self._simulation.model.joints[index] = with_settings(self._joint(index), settings)
+
+    def _read_anew(self) -> None:
+        """Read coordinates at the joints' present frames; angles go on near their last values."""
+        sim = self._simulation
+        last = sim.coordinates
+        sim.reader = JointReader(sim.model)
+        sim.turns = sim.backend.watch_turns(sim.reader.table)
+        sim.coordinates = sim.reader.coordinates(sim.stepper.q, last)
+        sim.forget_readings()
 
     def _row(self, index: int, coordinate: str, role: Role) -> int:
         a = self._simulation.backend.system.acting
@@ -268,8 +348,3 @@ class JointControl:
         for index in indices:
             self._jump(index)
         sim.forget_readings()
-
-
-def _differ(one: Joint, other: Joint) -> bool:
-    """Whether two joints differ in what can be changed while running."""
-    return (one.active, one.coordinates) != (other.active, other.coordinates)

@@ -114,6 +114,8 @@ class JointList(Sequence):
         if not columns:
             return np.zeros((0, 4, 4)) if name.endswith("frame") else np.zeros(0, dtype=int)
         out = np.concatenate(columns)
+        if self.replaced and out.dtype.kind == "U":
+            out = out.astype(object)  # texts of any length
         for k, joint in self.replaced.items():
             out[k] = getattr(joint, name)
         return out

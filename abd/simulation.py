@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -20,6 +20,7 @@ from abd.contact.forces import ContactForces
 from abd.contact_view import Contacts, read_contacts
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
+from abd.errors import Problem, SceneError
 from abd.joint_control import JointControl
 from abd.joint_list import JointList
 from abd.joint_view import JointView
@@ -37,11 +38,16 @@ from abd.views import ByName
 
 if TYPE_CHECKING:
 
+    from abd.joints.assembly import Assembly
     from abd.reduced import Reduced
     from abd.scene.scene import Scene
+    from abd.scene.sensor_schema import SensorSpec
 
 _log = logging.getLogger(__name__)
 
+
+SLOW_TURN = 1.0
+"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a frame."""
 
 
 class Simulation:
@@ -83,6 +89,8 @@ class Simulation:
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
+        for one in self.scene.spec.sensor if self.scene is not None else []:
+            self._add_sensor_of_scene(one)
 
     def __repr__(self) -> str:
         m = self.model
@@ -129,7 +137,7 @@ class Simulation:
 
     def _step(self) -> StepReport:
         progress, substeps, wall = self.stepper.advance()
-        self.turns.count()
+        self.turns.count(self._turned_by())
         self._coordinates = None
         self.forget_readings()
         figures, work = self.stepper.figures, self.stepper.work
@@ -167,6 +175,17 @@ class Simulation:
         for one in self.sensors.values():
             one.after_step()
         return report
+
+    def _turned_by(self) -> np.ndarray | None:
+        """(c,) ways of the coordinates that are angles in the last frame by their mean rates, None where all turned by less
+        than a radian: what is counted from the states alone is less than half a turn."""
+        stepper, reader = self.stepper, self.reader
+        h, turning = self.model.settings.dt, self.reader.table.counts_turns
+        if not turning.any() or h * stepper.figures.fastest < SLOW_TURN:
+            return None
+        near = self.turns.near()
+        rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
+        return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
 
     def run(
         self,
@@ -277,6 +296,22 @@ class Simulation:
             raise ValueError(f"there is a sensor '{name}' already")
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
+
+    def _add_sensor_of_scene(self, spec: SensorSpec) -> None:
+        try:
+            self.add_sensor(spec.name, spec.what, spec.of, spec.every)
+        except ValueError as error:
+            raise SceneError([Problem(str(error), key=f"sensor.{spec.name}")]) from error
+
+    def set_coordinates(self, values: Mapping[tuple[str, str | int], float]) -> Assembly:
+        """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
+
+        Freer sides move with all that hangs on them, loops are closed; see `JointView.set_coordinate`.
+
+        Raises:
+            SceneError: there is no such joint or coordinate, or bodies would overlap; nothing was moved.
+        """
+        return self.control.place(values)
 
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
         """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.
@@ -444,7 +479,8 @@ def own(model: Model) -> Model:
     settings = replace(model.settings, gravity=_shown(model.settings.gravity))
     materials = replace(model.materials, mu=_shown(model.materials.mu))
     joints = JointList.of(model.joints).copy()
-    return replace(model, joints=joints, bodies=bodies, settings=settings, materials=materials)
+    couplings = list(model.couplings)
+    return replace(model, joints=joints, couplings=couplings, bodies=bodies, settings=settings, materials=materials)
 
 
 def _shown(values: np.ndarray) -> np.ndarray:

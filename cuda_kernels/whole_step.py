@@ -125,6 +125,13 @@ def find_limited(
 
 
 @wp.kernel
+def refuse_marked(first: wp.int32, marks: wp.array(dtype=wp.int32), state: wp.array(dtype=wp.int32)):
+    """The step is left to the host where a body is marked."""
+    if marks[wp.tid() + first] != 0:
+        state[SOLVED] = 0
+
+
+@wp.kernel
 def end_step(first: wp.int32, motion: wp.array(dtype=wp.float64), state: wp.array(dtype=wp.int32)):
     """The step is done where nothing spoils it, nobody comes near anybody on its way, and the way, along which no vertex
     moves further than motion[0] [m], strains nobody too much; one item."""

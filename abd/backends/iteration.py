@@ -136,6 +136,11 @@ class Iteration:
             self._make_room()
             self._raise(control.STALE)
             status = self._replay("iteration", self._iterate)
+        if status.failure in (control.NOT_POSITIVE, control.NO_CURVATURE):
+            # the model is not convex: once more with all the caution there is
+            self.control.share.fill_(1.0)
+            self._raise(control.STALE)
+            status = self._replay("iteration", self._iterate)
         progress.newton += 1
         progress.linear += status.linear
         b.linear.took(status.linear)

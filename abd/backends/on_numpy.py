@@ -31,6 +31,7 @@ from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
 from abd.solver.integrators import Scheme
 from abd.solver.lagging import PairLoads
+from abd.solver.sweeps import swept
 from abd.solver.ways import NotProven
 
 STRAIN = 0.5
@@ -210,6 +211,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         pairs, *gradients = self.contacts.pair_gradients(self.q)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
 
+    sweep = staticmethod(swept)
+
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""
         self.velocity = velocity.copy()
@@ -271,7 +274,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
-        self.contacts.caution = share[self.islands.host]
+        self.contacts.caution = self.joints.caution = share[self.islands.host]
 
     # steps along arcs --------------------------------------------------------------------------------------------
 
@@ -279,14 +282,16 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Set the path from q_n to where the motion leads (`numpy_motion.Target`); returns the largest alpha per island.
 
         Prescribed bodies go exactly to their goals, with a strain where contact strained them. `moving` (n,): 0 stays, 1
-        moves, 2 moves without the force term.
+        moves, 2 is in contact: it moves without the force term, and on as the forces of the last step push it.
         """
         data, step, p, A = self.constants, self.step, positions(self.q), maps(self.q)
         inverse = np.linalg.inv(A)
         pushed = ((data.mass > 0.0) & (moving == 1))[:, None]
         push = self.target.load[:, None] * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
-        fall = data.translation * (self.target.dp + np.where(pushed, push, 0.0))
-        turn = self.target.w
+        touching = (moving == 2)[:, None]
+        push = np.where(pushed, push, np.where(touching, self.target.push, 0.0))
+        fall = data.translation * (self.target.dp + push)
+        turn = self.target.w + np.where(touching, self.target.twist, 0.0)
         dynamic = (data.kind == Kind.DYNAMIC)[:, None]
         dp = np.where(dynamic, fall, step.pk - p)
         to_goal = step.Ak @ inverse

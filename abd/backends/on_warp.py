@@ -22,6 +22,7 @@ from abd.backends.path_steps import PathSteps
 from abd.backends.read_outs import ReadOuts
 from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
+from abd.backends.sweeps import swept
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.ways import Ways
@@ -51,6 +52,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.body = upload_bodies(self.constants, d)
         self.contacts = Contacts(model, d, self.islands.done)
         self.friction = Friction(model, d, self.contacts)
+        self.iteration = None
         self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
@@ -101,6 +103,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self) if d.resident else None
+        self._follow_functions()
         self.start = ResidentStart(self) if d.resident else None
         self.whole = WholeStep(self) if d.resident else None
 
@@ -108,11 +111,21 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints = system, Joints(system, self.n, self.device)
+        self.system, self.joints = system, Joints(system, self.n, self.device, self.contacts.law.caution)
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)
+        self._follow_functions()
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
+
+    @property
+    def asks_host(self) -> bool:
+        """Whether joints have functions of users, which the host evaluates between the launches."""
+        return bool(self.system.table.custom or self.joints.relations.given or len(self.joints.relations.chosen))
+
+    def _follow_functions(self) -> None:
+        if self.iteration is not None:
+            self.iteration.graphs.asks_host = self.asks_host
 
     def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
         """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
@@ -126,12 +139,24 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             (self.weights, self.mode), ch2, time, speed, self.now, lambda: self.read_state()[0]
         )
 
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed."""
+        self.row_memory.take_efforts()
+
     def limited(self) -> np.ndarray:
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
         if not self.row_memory.has_limits:
             return np.zeros(self.n, dtype=bool)
         self.marks.zero_()
         self.row_memory.mark_limited(self.pose, self.marks)
+        return self.device.read(self.marks) != 0
+
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+        if not self.system.counts_turns:
+            return np.zeros(self.n, dtype=bool)
+        self.marks.zero_()
+        self.row_memory.mark_turned(self.pose, limit, self.marks)
         return self.device.read(self.marks) != 0
 
     def joint_memory(self) -> JointMemory:
@@ -314,6 +339,8 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self._unsettle()
         pairs, *gradients = self.contacts.pair_gradients(self.pose)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    sweep = staticmethod(swept)
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""

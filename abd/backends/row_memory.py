@@ -19,7 +19,7 @@ from abd.joints.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.laws import SLOTS, Law
 from abd.joints.readings import HOLDING
 from abd.joints.system import JointMemory, JointSystem, Role
-from cuda_kernels import figures, measures, row_memory
+from cuda_kernels import figures, row_memory
 
 _COLUMNS = (
     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
@@ -125,6 +125,7 @@ class RowMemory:
         self.ch2_now = float(ch2)
         if self.joints.row_count:
             self._place_targets(time)
+            self.joints.relations.begin(self.ch2_now, time, self.joints.measures.reference)
 
     def launch_laws(self, scheme: tuple[wp.array, wp.array], speed: float) -> None:
         """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
@@ -132,6 +133,10 @@ class RowMemory:
         if self.has_exact_linear:
             launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
         launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
+
+    def take_efforts(self) -> None:
+        """The efforts of the rows as the host has them."""
+        self.device.write(self.acting.effort, self.system.acting.effort)
 
     def _place_targets(self, time: float) -> None:
         """Targets and rates of the present time."""
@@ -161,9 +166,7 @@ class RowMemory:
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
         self.joints.custom.supply(pose, False)
-        self.device.launch(
-            measures.measure_values, self.joints.measure_count, self.joints.measures, pose, self.joints.values
-        )
+        self.joints.measure(pose)
 
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count
@@ -185,6 +188,14 @@ class RowMemory:
             self.device.launch(
                 row_memory.mark_limited, joints.row_count, self.acting, joints.rows, joints.values, flags, grain=512
             )
+
+    def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
+        """Set 1 for the bodies (n,) of angles that are more than `limit` [rad] from where the step began, at a pose."""
+        self._measure(pose)
+        joints = self.joints
+        self.device.launch(
+            row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
+        )
 
     def settle(self) -> None:
         """The step that was begun is the last one now."""
@@ -227,6 +238,7 @@ def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
         (k.METRES, counts & ~a.rotary),
         (k.RADIANS, counts & a.rotary),
         (k.GAP, a.role == Role.GAP),
+        (k.TURNING, system.turning),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 

@@ -37,7 +37,8 @@ def new_pose(device: Device, n: int) -> Pose:
 def new_lead(device: Device, n: int) -> Lead:
     """Uninitialised starts of n bodies."""
     lead = Lead()
-    lead.dp, lead.w, lead.load = device.zeros(n, wp.vec3d), device.zeros(n, wp.vec3d), device.zeros(n, wp.float64)
+    lead.dp, lead.w, lead.push, lead.twist = (device.zeros(n, wp.vec3d) for _ in range(4))
+    lead.load = device.zeros(n, wp.float64)
     return lead
 
 

@@ -19,6 +19,7 @@ import warp as wp
 
 from abd.backends.iteration import numbers
 from abd.energies import Figures
+from abd.joints.system import TURN
 from abd.solver.forcing import LOOSEST
 from abd.solver.integrators import Scheme
 from cuda_kernels import control, newton, sums
@@ -82,7 +83,7 @@ class WholeStep:
         """Whether the next step may be taken so: nothing asks the host on the way, and nothing touched in vain before."""
         b = self.backend
         system = b.system
-        if self._prescribed or system.followers or system.table.custom:
+        if self._prescribed or system.followers or b.asks_host:
             return False
         if not self._nothing_touches:
             if b.n > MOST_BODIES or len(b.pair_law.own):
@@ -225,6 +226,10 @@ class WholeStep:
         """Whether limits spoil the step, and whether its way is free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
         b.islands.done.zero_()
+        if b.system.counts_turns:
+            b.marks.zero_()
+            b.row_memory.mark_turned(b.pose, TURN, b.marks)
+            launch(kernels.refuse_marked, n, b.marks, self.state)
         if b.row_memory.has_limits:
             b.marks.zero_()
             b.row_memory.mark_limited(b.pose, b.marks)

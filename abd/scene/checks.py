@@ -15,6 +15,7 @@ from abd.scene.joint_parameters import joint_coordinates
 from abd.scene.joint_schema import WORLD_NAME
 from abd.scene.parameter_checks import check_parameters, check_type
 from abd.scene.schema import SceneSpec
+from abd.scene.sensor_schema import check_sensor
 from abd.scene.suggestions import did_you_mean
 from abd.scene.taken_names import TakenNames
 
@@ -43,7 +44,10 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
         findings += _placed(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
         findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
-    return findings + _check_couplings(spec, unreadable.get("joint", []))
+    findings += _check_couplings(spec, unreadable.get("joint", []))
+    for index, one in enumerate(spec.sensor):
+        findings += _placed(check_sensor(one), "sensor", index)
+    return findings
 
 
 def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
@@ -83,6 +87,7 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
         ("joint", spec.joint),
         ("coupling", spec.coupling),
         ("material", spec.material),
+        ("sensor", spec.sensor),
     ):
         taken = TakenNames()
         for index, item in enumerate(items):

@@ -14,6 +14,7 @@ from abd.scene.findings import Finding
 from abd.scene.joint_checks import check_joint
 from abd.scene.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
 from abd.scene.schema import SceneSpec
+from abd.scene.sensor_schema import SensorSpec, check_sensor
 from abd.scene.tables import below, table
 
 FRAMES = tuple(key for key in JointFrames.model_fields if key.endswith("frame"))
@@ -44,6 +45,12 @@ class JointMethods:
             JointSpec, f"joint.{name}", {"name": name, "type": type, "parent": parent, "child": child, **keys}
         )
         self._add("joint", joint, check_joint(joint))
+        return name
+
+    def add_sensor(self, name: str, what: str, joint: str | None = None, body: str | None = None, **keys: Any) -> str:
+        """Record a quantity of a joint or a body from the start (`abd.sensors`); functions are for `Simulation.add_sensor`."""
+        sensor = table(SensorSpec, f"sensor.{name}", {"name": name, "what": what, "joint": joint, "body": body, **keys})
+        self._add("sensor", sensor, check_sensor(sensor))
         return name
 
     def add_hinge(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
@@ -82,9 +89,10 @@ class JointMethods:
         """A spring [N/m] between ``parent_anchor`` and ``child_anchor``, with ``rest_length`` and ``damping``."""
         return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
 
-    def add_coupling(self, name: str, coordinate: str, terms: Sequence[Mapping[str, Any]], **keys: Any) -> str:
+    def add_coupling(self, name: str, coordinate: str, terms: Sequence[Mapping[str, Any]] = (), **keys: Any) -> str:
         """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint alone where
-        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table."""
+        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table. Or, with ``formula``
+        ("a * sin(b)") or ``function`` and ``variables`` ({"a": "wheel.theta", ...}), ``q0 = scale f(q1, q2, ...)``."""
         fields = {"name": name, "coordinate": coordinate, "terms": list(terms), **keys}
         coupling = table(CouplingSpec, f"coupling.{name}", fields)
         self._add("coupling", coupling, check_coupling(coupling))

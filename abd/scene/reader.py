@@ -18,16 +18,20 @@ from pydantic import ValidationError
 from abd.errors import Problem, SceneError
 from abd.scene.checks import check_scene
 from abd.scene.findings import Finding, as_problem, schema_findings
+from abd.scene.joint_code import define_types
 from abd.scene.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema import BodySpec, SceneSpec
 
-LISTS = ("material", "material_pair", "body", "contact_filter", "joint", "coupling")
+LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
 """Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
 
 
-def read_scene(path: str | Path) -> SceneSpec:
+def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
     """The scene in a TOML or JSON file. Paths of meshes and pose files come back absolute, a missing name as the stem.
+
+    Args:
+        allow_code: whether Python files that the scene names may run.
 
     Raises:
         SceneError: everything that is wrong with the scene, with file and line.
@@ -35,7 +39,9 @@ def read_scene(path: str | Path) -> SceneSpec:
     path = Path(path)
     text = read_text(path)
     data = parse(text, path)
-    spec, findings = validated(data, path.parent)
+    spec, findings = None, define_types(data, path.parent, allow_code)
+    if not findings:
+        spec, findings = validated(data, path.parent)
     repeated = JsonLines(text).repeated if is_json(path) else []
     if findings or repeated:
         lines = key_lines(text, path)
@@ -116,9 +122,11 @@ def validated(data: dict[str, Any], directory: Path) -> tuple[SceneSpec, list[Fi
 
 
 def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
-    """Resolve the paths of meshes and pose files, which begin at the scene's directory; `spec` is modified."""
+    """Resolve the paths of meshes, pose files and code, which begin at the scene's directory; `spec` is modified."""
     for body in spec.body:
         make_body_paths_absolute(body, directory)
+    for kind in spec.joint_type:
+        kind.file = os.path.abspath(directory / kind.file)
 
 
 def with_absolute_paths(spec: SceneSpec, directory: Path) -> SceneSpec:

@@ -200,6 +200,28 @@ class Scene(JointMethods):
         """A new scene with single values replaced by texts such as ``solver.dt=0.005``."""
         return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
 
+    def scaled(self, factor: float) -> Scene:
+        """A new scene with all lengths multiplied: one in millimetres comes to metres by 1e-3. Masses and times stay, and
+        gravity, forces, torques, stiffnesses and tolerances go with the units (`abd.scene.scaled`).
+
+        Raises:
+            SceneError: something in the scene has lengths that cannot be told.
+        """
+        from abd.scene.scaled import scaled
+
+        return Scene.from_spec(scaled(self.spec, factor), self.notes, self.path)
+
+    def transformed(self, pose) -> Scene:
+        """A new scene after a motion of the world, a (4, 4) pose [m]: bodies, joints, planes, motions and gravity.
+
+        Raises:
+            SceneError: something is fixed along axes of the world that are turned, or has its poses in a file.
+            ValueError: `pose` is not a rotation and a translation.
+        """
+        from abd.scene.transformed import transformed
+
+        return Scene.from_spec(transformed(self.spec, pose), self.notes, self.path)
+
     def resolved(self, settings: Settings) -> Scene:
         """A new scene that names the settings which follow from its geometry as a whole (tolerances, frames)."""
         spec = self.spec.model_copy(deep=True)
@@ -250,7 +272,11 @@ def _named(items: Sequence[Any], name: str, kind: str) -> Any:
 
 
 def load(
-    source: str | Path, overrides: Iterable[str] = (), allow_overlaps: bool = False, **import_options: Any
+    source: str | Path,
+    overrides: Iterable[str] = (),
+    allow_overlaps: bool = False,
+    allow_code: bool = False,
+    **import_options: Any,
 ) -> Scene:
     """Read a scene.
 
@@ -259,6 +285,7 @@ def load(
             of a shipped scene.
         overrides: values that replace the file's, such as ``solver.dt=0.005``.
         allow_overlaps: let the pairs that overlap at the start pass through one another, by contact filters.
+        allow_code: run the Python files that the scene names for its joint types.
         import_options: those of `abd.scene.importers.formats.ImportOptions`.
 
     Raises:
@@ -266,7 +293,7 @@ def load(
     """
     path = find_scene(source)
     overrides = list(overrides)
-    scene = _read(path, ImportOptions(**import_options))
+    scene = _read(path, ImportOptions(**import_options), allow_code)
     if overrides:
         scene = scene.override(overrides)
     if allow_overlaps:
@@ -276,12 +303,14 @@ def load(
     return scene
 
 
-def _read(path: Path, options: ImportOptions) -> Scene:
+def _read(path: Path, options: ImportOptions, allow_code: bool) -> Scene:
     imported = format_of(path)
     if imported is not None:
         spec, notes = imported.read(path, options)
         return Scene.from_spec(spec, notes)
-    return _load_rigid_ipc(path) if _is_rigid_ipc(path) else Scene.from_spec(read_scene(path), path=path)
+    if _is_rigid_ipc(path):
+        return _load_rigid_ipc(path)
+    return Scene.from_spec(read_scene(path, allow_code), path=path)
 
 
 def _is_rigid_ipc(path: Path) -> bool:

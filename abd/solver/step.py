@@ -17,8 +17,9 @@ from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
 from abd.joints.laws import SLOTS
 from abd.joints.link_graph import joined_components
+from abd.joints.readings import JointReader, Readings
 from abd.joints.redundancy import open_by
-from abd.joints.system import JointMemory
+from abd.joints.system import TURN, JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.sticking import Anchors
@@ -100,7 +101,7 @@ class Stepper:
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounded = self.nobody
         self.leave_out(self.nobody)
-        self.warned_of_turning = False
+        self.warned_of_turning = self.told_of_turns = False
         self.strain.reset()
         self.restore(state)
 
@@ -373,6 +374,8 @@ class Stepper:
         sleepy = self.sleep.enabled and self.sleep.ripe(self.joints).any()
         if sleepy or (self.touching is not self.nobody and self.touching.any()):
             return False
+        self._refuse_turns(rule.h)
+        self._load_friction()
         if self._memory_is_new:
             backend.row_memory.load(self.memory)
             self._memory_is_new = False
@@ -446,13 +449,14 @@ class Stepper:
         return self.dynamic & (mode != Mode.DISSIPATIVE)
 
     def _watch(self, mode: np.ndarray) -> Callable[[], None] | None:
-        """Ends a minimisation whose iterate shows that it has to be begun again with other modes: contacts alone, which
-        act in the end where they act on the way."""
+        """Ends a minimisation whose iterate shows that it has to be begun again with other modes, by contacts alone, which
+        act in the end where they act on the way, or in a shorter step (`_refuse_turned`)."""
         smooth = self._smooth(mode)
         if not smooth.any():
-            return None
+            return self._refuse_turned if self.joints.counts_turns else None
 
         def watch() -> None:
+            self._refuse_turned()
             late = smooth & self._drawn_along(self.backend.touching() != 0)
             if late.any():
                 raise Struck(late)
@@ -487,6 +491,7 @@ class Stepper:
                 prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
+            self._refuse_turned()
         except Struck as struck:
             return struck.bodies
         except StepFailure as failure:
@@ -509,7 +514,7 @@ class Stepper:
         limited = backend.limited()
         backend.finish()
         self._became(mode)
-        rebound = self._rebound(h) if self.restitution.enabled else None
+        rebound = self._rebound(h)
         self.figures = backend.figures()
         if rebound is not None:
             self._begin_from(*rebound, h)
@@ -543,11 +548,14 @@ class Stepper:
     def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`)."""
         backend = self.backend
-        impulses = backend.contact_impulses()
-        if not len(impulses[0]):
+        touching = self.dynamic & (backend.touching() != 0)
+        if not touching.any():
             return None
         before, after = backend.read_previous(), backend.read_state()
-        rebound = self.restitution.rebound(Strikes.of(*impulses, after[0]), before, after, h)
+        if not self.restitution.stirred(touching, before[1], after[1]):
+            return None
+        strikes = Strikes.of(*backend.contact_impulses(), after[0])
+        rebound = self.restitution.rebound(strikes, before, after, h, backend.sweep)
         if rebound is not None:
             backend.set_velocity(rebound[0])
         return rebound
@@ -581,10 +589,54 @@ class Stepper:
 
     def _begin_joints(self, ch2: float, h: float) -> None:
         """Laws of all joint rows in this substep."""
+        self._refuse_turns(h)
+        self._load_friction()
         memory, self._memory_is_new = self.memory if self._memory_is_new else None, False
         row = self.backend.begin_joints(memory, ch2, self.time + h, self.settings.eps_v)
         if row is not None:
             raise StepFailure("limits", self._beyond(row, float(self.backend.joint_memory().history[0][row])))
+
+    def _load_friction(self) -> None:
+        """Friction in joints that grows with what their constraints carried in the last step."""
+        if not self.joints.loads:
+            return
+        reader = JointReader(self.model)
+        state = (self.q, self.qd, reader.coordinates(self.q))
+        carried = Readings(reader, self.joints, *state, self.memory, self.applied).constraint_wrench
+        self.joints.load(np.linalg.norm(carried[:, :3], axis=1))
+        self.backend.take_efforts()
+
+    def _refuse_turns(self, h: float) -> None:
+        """Refuse a (sub)step in which angles of joint rows turn so far by their speeds, or by their drives, that nobody could
+        tell the way round."""
+        system = self.joints
+        if not system.counts_turns:
+            return
+        asked = np.abs(system.asked_turns(self.time, h)) > TURN
+        turned = np.zeros(len(self.dynamic) + 1, dtype=bool)  # the last one stands for the world
+        for bodies in system.row_bodies:
+            turned[bodies[asked]] = True
+        if self.figures is None or 2.0 * h * self.figures.fastest > TURN:
+            t, near = system.table, self.memory.reference
+            fast = h * np.abs(system.turn_rates(self.q, self.qd, near)) > TURN
+            turned[t.child[fast]] = turned[t.parent[fast]] = True
+        self._turn_in_pieces(turned[:-1] & ~self.absent)
+
+    def _refuse_turned(self) -> None:
+        """Refuse an iterate in which angles of joint rows have turned that far."""
+        if self.joints.counts_turns:
+            self._turn_in_pieces(self.backend.turned(TURN) & ~self.absent)
+
+    def _turn_in_pieces(self, turned: np.ndarray) -> None:
+        """`StepFailure` of the islands of bodies (n,) that turn too far about a joint, which is told once."""
+        if not turned.any():
+            return
+        body = self.model.bodies.names[int(np.flatnonzero(turned)[0])]
+        message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
+        if not self.told_of_turns:
+            self.told_of_turns = True
+            _log.warning("%s, so that steps are taken in pieces; a smaller solver.dt has none", message)
+        raise StepFailure("turn", message, islands=self._drawn_along(turned))
 
     def _widest(self) -> str:
         """Name of the exact joint that is widest open at the iterate."""
