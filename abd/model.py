@@ -337,7 +337,7 @@ class Settings:
 
     dt: float = 0.01
     integrator: str = "generalized_alpha"
-    spectral_radius: float = 0.7
+    spectral_radius: float = 0.8
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     d_hat: float | None = 1e-3
     limit_reach: float = 1e-3

@@ -71,7 +71,7 @@ def refusing(sim: abd.Simulation, frames: tuple[int, ...]) -> abd.Simulation:
             return NotProven(np.array([0.6]), pair)
         return free_way(h)
 
-    sim.backend.free_way = refuse
+    sim.backend.free_way, sim.backend.whole = refuse, None  # whole steps do not ask it
     return sim
 
 
@@ -281,6 +281,7 @@ def test_forced_retries_keep_the_order(monkeypatch):
 
     def run(dt: float, every: int = 0) -> np.ndarray:
         sim, solve = swinging(dt), stepping.solve_step
+        sim.backend.whole = None  # whole steps do not call it
 
         def refuse(backend, settings, h, *rest):
             lagged = solve(backend, settings, h, *rest)

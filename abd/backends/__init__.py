@@ -19,6 +19,10 @@ from abd.errors import DeviceError, OutOfMemory
 
 _log = logging.getLogger(__name__)
 
+SMALL = 64
+"""Bodies up to which the processor records and replays its work as CUDA does: of more, kernels take longer than what the
+host does between them, and threads share them, which records have no part in."""
+
 
 def create(model, device: str = "auto"):
     """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
@@ -44,7 +48,7 @@ def create(model, device: str = "auto"):
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
-            backend = WarpBackend(model, name)
+            backend = WarpBackend(model, name, resident=len(model.bodies) <= SMALL)
         if name.startswith("cuda") and (lost := graph_problem()):
             _log.info("%s", lost)
         return backend

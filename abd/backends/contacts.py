@@ -123,7 +123,11 @@ class Contacts:
         Slot "current" holds the gaps at the start of the path. `proven` says that the limits are safe for all pairs that
         the last renewal of the list has kept.
         """
-        c, (pairs, batches) = self.candidates, self._sizes()
+        c = self.candidates
+        if c.nobody:
+            out.fill_(1.0)
+            return
+        pairs, batches = self._sizes()
         toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
         wp.copy(self.first_found, limit, count=limit.shape[0])
         self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
@@ -164,6 +168,8 @@ class Contacts:
 
     def exchange(self) -> None:
         """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        if self.candidates.nobody:
+            return
         for name in ("energy", "gap"):
             a, b = f"{name}_current", f"{name}_trial"
             if self.device.resident:
@@ -175,7 +181,7 @@ class Contacts:
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
         c, launch = self.candidates, self.device.launch
-        if self.device.extent(c.count, c.room):
+        if not c.nobody and self.device.extent(c.count, c.room):
             energies = self.arrays("trial")[0], self.arrays("current")[0]
             launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
 
@@ -185,7 +191,10 @@ class Contacts:
         `along` = (island, alpha) says that it lies on the path of the last `times_of_impact`, which settles distant
         candidates by a bound, and those of bodies that are done by what slot "current" holds.
         """
-        c, reach, (_, batches) = self.candidates, self.anew if along is None else self.reach, self._sizes()
+        c = self.candidates
+        if c.nobody:
+            return
+        reach, (_, batches) = self.anew if along is None else self.reach, self._sizes()
         if along is not None:
             reach.island, reach.alpha = along
             reach.approach = self.pool.get("approach", 1, wp.float64)
@@ -298,6 +307,8 @@ class Contacts:
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
+        if c.nobody:
+            return
         parts = self._find_parts(pose, gap) if r.elements else None
         r.prepare(self._listed(), self.done, gap, 1.0, parts)
         runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
@@ -334,4 +345,5 @@ class Contacts:
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        self.reduction.reduce(self.done, gradient, diagonal)
+        if not self.candidates.nobody:
+            self.reduction.reduce(self.done, gradient, diagonal)

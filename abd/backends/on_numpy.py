@@ -56,7 +56,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def __init__(self, model: Model):
         self.model, self.device = model, Host()
-        self.iteration = self.start = None
+        self.iteration = self.start = self.whole = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
         self.constants = BodyData.of(model)

@@ -26,6 +26,7 @@ from abd.backends.sweeps import swept
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.ways import Ways
+from abd.backends.whole_step import WholeStep
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.joint_list import JointList
 from abd.joints.build import build_system
@@ -51,6 +52,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.body = upload_bodies(self.constants, d)
         self.contacts = Contacts(model, d, self.islands.done)
         self.friction = Friction(model, d, self.contacts)
+        self.iteration = None
         self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
@@ -96,12 +98,14 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps = 0.0
+        self.eps, self.said = 0.0, None
         self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self) if d.resident else None
+        self._follow_functions()
         self.start = ResidentStart(self) if d.resident else None
+        self.whole = WholeStep(self) if d.resident else None
 
     # joints ------------------------------------------------------------------------------------------------------
 
@@ -111,7 +115,17 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)
+        self._follow_functions()
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
+
+    @property
+    def asks_host(self) -> bool:
+        """Whether joints have functions of users, which the host evaluates between the launches."""
+        return bool(self.system.table.custom or self.joints.relations.given or len(self.joints.relations.chosen))
+
+    def _follow_functions(self) -> None:
+        if self.iteration is not None:
+            self.iteration.graphs.asks_host = self.asks_host
 
     def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
         """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
@@ -260,18 +274,19 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.device.write(self.prescribed_q, goals)
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
-        self.step.ch2, self.eps = rule.c * rule.h**2, float(eps)
+        self.step.ch2, self.eps, self.said = rule.c * rule.h**2, float(eps), None
         self.step.pull.fill_(rule.pull)
         if self.iteration is None:
-            self._launch_begin()
+            self.launch_begin()
         else:
-            self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self._launch_begin)
+            self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self.launch_begin)
         self.contacts.set_scale(self.step.ch2)
         self.forget_contacts()
         self.linear.begin()
         self.contacts.candidates.forget()
 
-    def _launch_begin(self) -> None:
+    def launch_begin(self) -> None:
+        """Targets of the step, by launches only."""
         launch, n = self.device.launch, self.n
         out = self.target, self.step.scale, self.lead, self.rest
         if self.rule.chord:
@@ -287,7 +302,6 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
-        launch, n = self.device.launch, self.n
         self.totals.launch(
             "friction",
             figures.value_figures,
@@ -295,6 +309,12 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.friction.works(self.pose, self.rest, self.now, self.eps),
         )
         self.friction.keep_anchors(self.pose, self.rest, self.now, self.eps)
+        self.launch_finish()
+        self.row_memory.settle()
+
+    def launch_finish(self) -> None:
+        """The same without friction, where the device is resident by launches only; `RowMemory.settle` has to follow."""
+        launch, n = self.device.launch, self.n
         if self.device.resident:
             # what is recorded holds the arrays
             wp.copy(self.earlier, self.velocity)
@@ -311,7 +331,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         else:
             self.now, self.before = self.before, self.now
         launch(integrators.copy_pose, n, self.pose, self.now)
-        self.row_memory.finish((self.weights, self.mode), self.pose, self.totals)
+        self.row_memory.launch_finish((self.weights, self.mode), self.pose, self.totals)
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""

@@ -105,16 +105,24 @@ class ReadOuts:
     def figures(self) -> Figures:
         """Of the state that the last step led to; joints and friction left theirs in `finish`."""
         self.know_contacts()
-        ch2, count = self.step.ch2, self.contacts.candidates.count
-        launch = self.totals.launch
-        launch(
+        c, between = self.contacts.candidates, self.contacts.surfaces.between
+        self.launch_figures()
+        self._mark_touching()
+        self.totals.launch(
+            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current"), c.pairs, c.items, between
+        )
+        return self.read_figures()
+
+    def launch_figures(self) -> None:
+        """Those of the bodies."""
+        self.totals.launch(
             "bodies", figures.body_figures, self.n,
             self.body, self.step.gravity, self.pose, self.before, self.velocity, self.gradient,
         )  # fmt: skip
-        self._mark_touching()
-        c = self.contacts.candidates
-        between = self.contacts.surfaces.between
-        launch("contact", figures.contact_figures, count, *self.contacts.arrays("current"), c.pairs, c.items, between)
+
+    def read_figures(self) -> Figures:
+        """What was launched for `figures`."""
+        ch2 = self.step.ch2
         found = {name: values.tolist() for name, values in self.totals.read().items()}
         self.touched = self.totals.flagged
         body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))

@@ -110,21 +110,29 @@ class RowMemory:
         Returns:
             the first barrier row whose gap is closed, None without.
         """
-        launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
-        self.ch2_now = float(ch2)
-        if self.has_exact_linear:
-            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
-        if not rows:
-            return None
-        self._place_targets(time)
-        joints.relations.begin(self.ch2_now, time, joints.measures.reference)
-        if self.system.followers:
+        joints, rows = self.joints, self.joints.row_count
+        self.aim(ch2, time)
+        if rows and self.system.followers:
             self.system.face(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)
             self._measure(pose)
-            launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
+            self.device.launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
+        self.launch_laws(scheme, speed)
+        return self._closed_gap() if rows and self.system.has_barriers else None
+
+    def aim(self, ch2: float, time: float) -> None:
+        """What the host has to say of a (sub)step that ends at `time` [s]."""
+        self.ch2_now = float(ch2)
+        if self.joints.row_count:
+            self._place_targets(time)
+            self.joints.relations.begin(self.ch2_now, time, self.joints.measures.reference)
+
+    def launch_laws(self, scheme: tuple[wp.array, wp.array], speed: float) -> None:
+        """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
+        launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
+        if self.has_exact_linear:
+            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
         launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
-        return self._closed_gap() if self.system.has_barriers else None
 
     def take_efforts(self) -> None:
         """The efforts of the rows as the host has them."""
@@ -162,10 +170,15 @@ class RowMemory:
 
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count
-        self.closed.fill_(rows)
-        self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
+        self.launch_closed()
         found = int(self.device.read(self.closed)[0])
         return found if found < rows else None
+
+    def launch_closed(self) -> None:
+        """Put the first barrier row whose gap is closed into `closed`, the number of rows without."""
+        rows = self.joints.row_count
+        self.closed.fill_(rows)
+        self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
 
     def mark_limited(self, pose, flags: wp.array) -> None:
         """Set 1 for the bodies (n,) of rows whose limits push at a pose."""
@@ -184,19 +197,24 @@ class RowMemory:
             row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
         )
 
-    def finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
-        """Remember what the rows did in the step that ended at a pose; its figures go to "linear" and "measured"."""
-        joints, self.ch2 = self.joints, self.ch2_now
+    def settle(self) -> None:
+        """The step that was begun is the last one now."""
+        self.ch2 = self.ch2_now
+
+    def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
+        """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured"; by launches
+        only, `settle` has to follow."""
+        joints, ch2 = self.joints, self.ch2_now
         if self.has_exact_linear:
             launch = self.device.launch
-            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, self.ch2, self.linear)
+            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, ch2, self.linear)
         totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
         if joints.row_count:
             self._measure(pose)
             wp.copy(joints.measures.reference, joints.values)
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
-            self.acting, joints.rows, joints.values, *scheme, self.ch2, self.memory,
+            self.acting, joints.rows, joints.values, *scheme, ch2, self.memory,
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -156,17 +157,17 @@ class JointSystem:
         measure = self.rows.term_measure[self.rows.starts[:-1]]
         return self.table.parent[measure], self.table.child[measure]
 
-    @property
+    @cached_property
     def has_exact(self) -> bool:
         """Whether any row is held exactly."""
         return bool(self.linear.exact.any() or self.acting.exact.any())
 
-    @property
+    @cached_property
     def has_barriers(self) -> bool:
         """Whether any row has a gap that must stay open."""
         return bool((self.acting.law == Law.BARRIER).any())
 
-    @property
+    @cached_property
     def has_friction(self) -> bool:
         """Whether a row is stiff at small speeds alone: friction, or a drive with an effort limit."""
         a = self.acting

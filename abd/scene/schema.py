@@ -273,7 +273,7 @@ class SolverSpec(Spec):
         "second-order formula on chords, which brakes rotation (bdf2)",
     )
     spectral_radius: Number = entry(
-        0.7, "share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all", ge=0, le=1
+        0.8, "share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all", ge=0, le=1
     )
     d_hat: Number | None = entry(
         None,

@@ -33,7 +33,7 @@ from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
-from abd.solver.strain import AGAIN, SAID, strain_warning
+from abd.solver.strain import StrainWatch
 from abd.solver.ways import NotFree
 from abd.state import State
 
@@ -88,9 +88,11 @@ class Stepper:
         self.jointed = np.zeros(len(model.bodies), dtype=bool)
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
-        self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
+        self.strain = StrainWatch(model, self.jointed)
+        self.jointed = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self.off = self.absent = self.nobody
+        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones that were asked for
         self.retries = Retries(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.reset(state)
@@ -104,7 +106,9 @@ class Stepper:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounded = self.nobody
-        self.warned_of_turning, self.told_of_turns, self.bearable_strain = False, False, SAID
+        self.leave_out(self.off)
+        self.warned_of_turning = self.told_of_turns = False
+        self.strain.reset()
         self.restore(state)
 
     def restore(self, state: State) -> None:
@@ -348,8 +352,10 @@ class Stepper:
 
     def leave_out(self, absent: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next (sub)steps; what becomes of them there means nothing."""
-        self.absent = absent
-        self.backend.leave_out(absent)
+        absent = absent if absent.any() else self.nobody
+        if absent is not self.absent:
+            self.absent = absent
+            self.backend.leave_out(absent)
 
     def substep(self, h: float, progress: Progress) -> None:
         """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain.
@@ -357,13 +363,14 @@ class Stepper:
         Raises:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
         """
-        settings = self.settings
         if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
             self.backend.set_loads(*loads)
-        rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
+        rule = self._rule(h)
         struck = self.acting | self._whirling(h) | self.absent
         while True:
             mode = self.modes(rule, struck)
+            if self._take_whole(rule, mode, progress):
+                return
             kept = self.before_trying()
             late = self._solve(rule, mode, progress)
             if not late.any():
@@ -376,6 +383,45 @@ class Stepper:
             raise NotFree(found, self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h, mode)
+
+    def _rule(self, h: float) -> Scheme:
+        """The scheme of a step of h [s]; the same object as long as it is the same."""
+        asked, settings = (h, self.previous_h), self.settings
+        if self._schemes is None or self._schemes[0] != asked:
+            self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
+        return self._schemes[1]
+
+    def _take_whole(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> bool:
+        """Take a step in which nothing touches anything in one piece, where the backend can (`abd.backends.whole_step`);
+        whether it was taken."""
+        backend, settings = self.backend, self.settings
+        whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
+        if whole is None or not once or self.absent is not self.nobody or not whole.serves():
+            return False
+        sleepy = self.sleep.enabled and self.sleep.ripe(self.joints).any()
+        if sleepy or (self.touching is not self.nobody and self.touching.any()):
+            return False
+        self._refuse_turns(rule.h)
+        self._load_friction()
+        if self._memory_is_new:
+            backend.row_memory.load(self.memory)
+            self._memory_is_new = False
+        self.stiffness.begin()
+        tolerance = settings.friction_tolerance if backend.system.has_friction else settings.tolerance
+        eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
+        with progress.time("whole step"):
+            outcome = whole.run(rule, mode, eps, self.time + rule.h, settings.eps_v, tolerance, judged)
+        if outcome is None:
+            return False
+        progress.newton += outcome.newton
+        progress.trials += outcome.trials
+        progress.tolerance = max(progress.tolerance, outcome.worst)
+        self.loaded = False
+        with progress.time("end"):
+            self._became(mode)
+            self.figures = outcome.figures
+            self._conclude(rule.h, outcome.limited)
+        return True
 
     def _whirling(self, h: float) -> np.ndarray:
         """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
@@ -396,7 +442,13 @@ class Stepper:
         return self._drawn_along(whirling)
 
     def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
-        """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
+        asked = rule.chord, struck.tobytes(), self.remembers.tobytes()
+        if self._modes is None or self._modes[0] != asked:
+            self._modes = asked, self._find_modes(rule, struck)
+        return self._modes[1]
+
+    def _find_modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
         smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
@@ -488,11 +540,7 @@ class Stepper:
         backend = self.backend
         limited = backend.limited()
         backend.finish()
-        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
-        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
-        self._forget()
-        self.stepped = True
-        self.rebounded = self.nobody
+        self._became(mode)
         rebound = self._rebound(h)
         if self.off.any():
             velocity = backend.read_state()[1]
@@ -501,6 +549,22 @@ class Stepper:
         self.figures = backend.figures()
         if rebound is not None:
             self._begin_from(*rebound, h)
+        self._conclude(h, limited)
+
+    def _became(self, mode: np.ndarray) -> None:
+        """The iterate is the new state."""
+        if mode is not self._last_mode:
+            smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+            self._last_mode = mode
+            self._left_by_mode = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
+        self.remembers = self._left_by_mode.copy()
+        self._forget()
+        self.stepped = True
+        self.rebounded = self.nobody
+
+    def _conclude(self, h: float, limited: np.ndarray | None) -> None:
+        """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
+        backend = self.backend
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
@@ -508,7 +572,8 @@ class Stepper:
         self._warn_of_turning(h)
         self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
-        self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
+        some = limited is not None and limited.any()
+        self.acting = self.touching | self._drawn_along(limited) if some else self.touching
         self.stiffness.end(backend, h)
 
     def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
@@ -635,6 +700,5 @@ class Stepper:
 
     def _warn_of_strain(self) -> None:
         """Say that a body is not rigid, and again where the strain has grown much since."""
-        if (strain := self.figures.orthogonality_error) > self.bearable_strain:
-            self.bearable_strain = AGAIN * strain
-            _log.warning("%s", strain_warning(self.model, self.q))
+        if (said := self.strain.look(self.figures.orthogonality_error, lambda: self.q)) is not None:
+            _log.warning("%s", said)
