@@ -67,7 +67,7 @@ def test_by_default_nothing_comes_back(kind, dt):
         simulation.step()
         speeds.append(simulation.bodies["body"].velocity[2, 3])
     assert min(speeds) < -0.9 * SPEED or dt == 1e-2
-    assert max(speeds) < 2e-3 * SPEED and abs(speeds[-1]) < 0.01 * SPEED
+    assert max(speeds) < 3e-3 * SPEED and abs(speeds[-1]) < 0.01 * SPEED
 
 
 def test_the_kernel_sweeps_as_the_definition_does():
@@ -171,7 +171,8 @@ def test_joints_hold_in_an_impact(integrator, gain):
     for _ in range(12):
         energies.append(simulation.step().energy["kinetic"])
     assert simulation.joints["hinge"].rates[0] == pytest.approx(-4.0, rel=0.01)
-    assert max(energies) == energies[0]
+    # what is left of the barrier pushes by less than gravity does in half a step
+    assert max(energies) <= (1.0 + 1e-5) * energies[0]
     assert np.diff(energies).max() < gain * energies[0]
     assert energies[-1] > 0.98 * energies[0]
 

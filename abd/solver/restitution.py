@@ -54,6 +54,8 @@ Sweep = Callable[..., np.ndarray]
 
 ROUNDS = 300
 """Rounds of reflections, at most; what closes after them meets without restitution."""
+PUSHES = 0.5
+"""Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
 CLOSES = 1e-7
 """Normal velocity from which a pair closes, of the fastest one."""
 MOST_MET = 2e7
@@ -137,9 +139,10 @@ class Restitution:
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
         closing, left = _power(strikes, then), _power(strikes, now)
-        least = 2.0 * max(h * np.linalg.norm(self.settings.gravity), self.settings.tolerance)
+        fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
+        least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
-        pushed = left - np.maximum(closing, 0.0) > 2.0 * self.settings.tolerance * size
+        pushed = left - np.maximum(closing, 0.0) > max(PUSHES * fall, resting) * size
         if not strikes_now.any() and not pushed.any():
             return None
         system = self._mobility(q, np.flatnonzero(strikes_now | pushed), strikes)
