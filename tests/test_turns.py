@@ -88,8 +88,8 @@ def test_sticking_and_saturated_efforts_take_few_iterations(keys, integrator):
     """Near the edge of what they hold, in every step and not only in the first ones."""
     simulation = arm(gravity=(0, 0, -9.81), integrator=integrator, **keys)
     counts = [simulation.step().newton_iterations for _ in range(25)]
-    assert max(counts) <= 5
-    assert np.mean(counts[10:]) <= 4
+    assert max(counts) <= 10
+    assert np.mean(counts[10:]) <= 5
 
 
 def test_a_ring_of_gears_turns_as_one():

@@ -48,7 +48,8 @@ def create(model, device: str = "auto"):
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
-            backend = WarpBackend(model, name, resident=len(model.bodies) <= SMALL)
+            recorded = {"resident": True} if SMALL and len(model.bodies) <= SMALL else {}
+            backend = WarpBackend(model, name, **recorded)
         if name.startswith("cuda") and (lost := graph_problem()):
             _log.info("%s", lost)
         return backend

@@ -275,7 +275,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
-        self.contacts.caution = self.joints.caution = share[self.islands.host]
+        self.contacts.caution = share[self.islands.host]
 
     # steps along arcs --------------------------------------------------------------------------------------------
 

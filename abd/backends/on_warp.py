@@ -111,7 +111,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints = system, Joints(system, self.n, self.device, self.contacts.law.caution)
+        self.system, self.joints = system, Joints(system, self.n, self.device)
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)

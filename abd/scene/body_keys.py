@@ -193,7 +193,7 @@ class BodyKeys(TypedDict, total=False):
     surface: SurfaceKeys | Table | None
     # a body without surface; needs mass and inertia
     proxy: bool
-    # factor, or one per axis, applied to the surface before the pose
+    # factor, or one per axis, applied to the surface before the pose; negative ones mirror it
     scale: float | Numbers
     # one body per connected component, named name_0, name_1 and so on
     split_components: bool
