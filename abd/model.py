@@ -286,7 +286,7 @@ class Materials:
 
 
 def steps_in(duration: float, dt: float) -> int:
-    """Steps of dt that make a duration [s]: a quotient just above a whole number is that number."""
+    """Steps of dt that make a duration [s]: a quotient just above a whole number, as 0.3 / 0.1 is, is that number."""
     return math.ceil(duration / dt - 1e-9)
 
 

@@ -36,12 +36,10 @@ from abd.step_report import StepReport
 from abd.views import ByName
 
 if TYPE_CHECKING:
-
     from abd.reduced import Reduced
     from abd.scene.scene import Scene
 
 _log = logging.getLogger(__name__)
-
 
 
 class Simulation:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from abd.contact.path import axial
 from abd.model import Kind, affine_state
 from abd.newton.scene import refuse_soft, transform_matrix, translate
 from abd.optional import required
@@ -224,15 +225,7 @@ class SolverABD(newton.solvers.SolverBase):
         stepper, bodies = simulation.stepper, simulation.model.bodies
         poses = simulation.model.user_transform(stepper.q)[:count]
         A = stepper.q[:count, 3:].reshape(-1, 3, 3)
-        turning = stepper.qd[:count, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A)
-        spin = 0.5 * np.stack(
-            [
-                turning[:, 2, 1] - turning[:, 1, 2],
-                turning[:, 0, 2] - turning[:, 2, 0],
-                turning[:, 1, 0] - turning[:, 0, 1],
-            ],
-            axis=1,
-        )
+        spin = axial(stepper.qd[:count, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A))
         q, qd = np.empty((count, 7), dtype=np.float32), np.empty((count, 6), dtype=np.float32)
         if count:
             from scipy.spatial.transform import Rotation

@@ -355,7 +355,6 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
     solver, output = spec.solver, spec.output
     frames = output.frames or 100
     if output.duration is not None:
-        # A duration of 0.3 s at dt = 0.1 s is three frames, although 0.3 / 0.1 rounds to above 3.
         frames = max(1, steps_in(output.duration, solver.dt))
     tolerance = np.nan if solver.tolerance is None else solver.tolerance
     if solver.tolerance_relative is not None:

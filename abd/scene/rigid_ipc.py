@@ -155,7 +155,6 @@ class _Importer:
     def _output(self, top: JsonTable) -> OutputSpec | None:
         duration, count = top.number("max_time", -1.0), top.number("max_iterations", -1.0)
         if duration >= 0.0 and self.dt > 0.0:
-            # The quotient may round to just above the whole number that is meant.
             return OutputSpec(frames=max(1, steps_in(duration, self.dt)))
         if count >= 0.0:
             return OutputSpec(frames=max(1, int(count)))

@@ -36,6 +36,7 @@ import numpy as np
 import scipy.sparse as sparse
 import scipy.sparse.linalg
 
+from abd.contact.forces import wrenches
 from abd.contact.path import axial
 from abd.energies import potential_energies
 from abd.joints.rigid_build import follows_pose, rigid_rows
@@ -77,15 +78,10 @@ class Strikes:
         """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
         some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
         pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
-        A = q[:, 3:].reshape(-1, 3, 3)
-        B_i, B_j = (
-            np.einsum("kij,klj->kil", affine[:, 3:].reshape(-1, 3, 3), A[body])
-            for affine, body in ((on_i, pairs[:, 0]), (on_j, pairs[:, 1]))
-        )
-        wrenches = [np.concatenate([part[:, :3], 2.0 * axial(B)], axis=1) for part, B in ((on_i, B_i), (on_j, B_j))]
-        f = on_i[:, :3]
-        arm = np.einsum("ki,kij->kj", f, B_i) / np.sum(f * f, axis=1)[:, None]
-        return cls(pairs, np.stack(wrenches, axis=1), q[pairs[:, 0], :3] + arm)
+        i, j = pairs.T
+        f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
+        arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
+        return cls(pairs, np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1), q[i, :3] + arm)
 
 
 class Restitution:
@@ -222,7 +218,7 @@ class Restitution:
     def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """(n, 6) velocities and angular velocities, world axes: those with the momenta of qd; prescribed ones as they turn."""
         A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
-        momentum = 2.0 * axial(np.einsum("nik,nk,njk->nij", Ad, self.model.bodies.moment, A))
+        momentum = free_motion.torque(Ad * self.model.bodies.moment[:, None, :], A)
         w = axial(Ad @ np.linalg.inv(A))
         d = self.dynamic
         w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
