@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abd.contact.path import axial, skew
 from abd.joints.rotations import quaternion, quaternion_matrix
-from abd.loads import Given, Load, three_numbers
+from abd.loads import Given, Load, Vector, three_numbers
 from abd.model import Kind, affine_state
 from abd.potentials.arap import polar
 
 if TYPE_CHECKING:
     from abd.simulation import Simulation
+    from abd.springs import Spring
 
 CLOSE_TO_RIGID = 1e-6
 """Largest departure of a given pose from a rotation."""
@@ -48,6 +50,20 @@ class BodyView:
         """Mass [kg]."""
         return float(self._simulation.model.bodies.mass[self.index])
 
+    @property
+    def enabled(self) -> bool:
+        """Whether it takes part; can be set between steps. One that does not stays where it is, at rest, with its joints off,
+        and all others pass through it.
+
+        Raises:
+            SceneError: it overlaps others where it is switched on; nothing was changed.
+        """
+        return not self._simulation.switches.off[self.index]
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        self._simulation.switches.set_body(self.index, bool(enabled))
+
     # pose -----------------------------------------------------------------------------------------------------------
 
     @property
@@ -57,10 +73,10 @@ class BodyView:
         Raises:
             ValueError: no rigid pose, or a body that is not dynamic.
         """
-        return self._simulation.model.user_transform(self._simulation.stepper.q)[self.index]
+        return self._matrix(self._simulation.stepper.q, 1.0)
 
     @transform.setter
-    def transform(self, pose) -> None:
+    def transform(self, pose: Sequence[Sequence[float]] | np.ndarray) -> None:
         pose = np.array(pose, dtype=float)
         if pose.shape != (4, 4) or not np.isfinite(pose).all() or (pose[3] != (0.0, 0.0, 0.0, 1.0)).any():
             raise ValueError(f"the pose of body '{self.name}' is a (4, 4) matrix with last row 0 0 0 1, not {pose}")
@@ -78,7 +94,7 @@ class BodyView:
         return self.transform[:3, 3]
 
     @position.setter
-    def position(self, position) -> None:
+    def position(self, position: Vector) -> None:
         self._place(position=three_numbers(position, f"the position of body '{self.name}'"))
 
     @property
@@ -92,7 +108,7 @@ class BodyView:
         return quaternion(self.rotation)
 
     @quaternion.setter
-    def quaternion(self, value) -> None:
+    def quaternion(self, value: Vector) -> None:
         q = np.array(value, dtype=float)
         if q.shape != (4,) or not np.isfinite(q).all() or not q.any():
             raise ValueError(f"the quaternion of body '{self.name}' is (w, x, y, z), not all zero, not {value!r}")
@@ -109,7 +125,15 @@ class BodyView:
     @property
     def velocity(self) -> np.ndarray:
         """(4, 4) time derivative of `transform`."""
-        return self._simulation.model.user_velocity(self._simulation.stepper.qd)[self.index]
+        return self._matrix(self._simulation.stepper.qd, 0.0)
+
+    def _matrix(self, state: np.ndarray, corner: float) -> np.ndarray:
+        """(4, 4) of its row of positions or velocities (n, 12), in the mesh frame, with 1 or 0 in the corner."""
+        row, out = state[self.index], np.zeros((4, 4))
+        out[:3, :3], out[:3, 3], out[3, 3] = row[3:].reshape(3, 3), row[:3], corner
+        out = out @ self._simulation.model.bodies.body_frame[self.index]
+        out[3, 3] = corner
+        return out
 
     @property
     def linear_velocity(self) -> np.ndarray:
@@ -117,7 +141,7 @@ class BodyView:
         return self.velocity[:3, 3]
 
     @linear_velocity.setter
-    def linear_velocity(self, velocity) -> None:
+    def linear_velocity(self, velocity: Vector) -> None:
         self._move(three_numbers(velocity, f"the linear velocity of body '{self.name}'"), self.angular_velocity)
 
     @property
@@ -126,7 +150,7 @@ class BodyView:
         return axial((self.velocity[:3, :3] @ np.linalg.inv(self.transform[:3, :3]))[None])[0]
 
     @angular_velocity.setter
-    def angular_velocity(self, velocity) -> None:
+    def angular_velocity(self, velocity: Vector) -> None:
         self._move(self.linear_velocity, three_numbers(velocity, f"the angular velocity of body '{self.name}'"))
 
     def _move(self, linear: np.ndarray, angular: np.ndarray) -> None:
@@ -141,7 +165,7 @@ class BodyView:
 
     # loads ----------------------------------------------------------------------------------------------------------
 
-    def apply_force(self, force: Given, at=None, frame: str = "world", steps: int | None = None) -> Load:
+    def apply_force(self, force: Given, at: Vector | None = None, frame: str = "world", steps: int | None = None) -> Load:
         """Push it, from the next step on.
 
         Args:
@@ -159,6 +183,19 @@ class BodyView:
         """Turn it by a couple [N m]; as `apply_force`."""
         return self._simulation.loads.add(self, torque, True, None, frame, steps)
 
+    def spring_to(self, point: Vector, stiffness: float, damping: float = 0.0, at: Vector | None = None) -> Spring:
+        """Pull it to a point of the world by a spring, from the next step on, until `remove` of what is returned; its `point`
+        can be set before every step.
+
+        Args:
+            point: (3,) [m]; stiffness: [N/m]; damping: of the velocity of the body's point [N s/m].
+            at: (3,) point of the body, in its mesh frame [m]; the origin of that by default.
+
+        Raises:
+            ValueError: a body that is not dynamic, negative numbers, or not three finite ones.
+        """
+        return self._simulation.springs.add(self, point, stiffness, damping, at)
+
     def clear_loads(self) -> None:
         """Take off all that `apply_force` and `apply_torque` put on; the scene's own force and torque stay."""
         self._simulation.loads.clear(self.index)
@@ -170,7 +207,7 @@ class BodyView:
         """(3,) sum of all contact forces on it [N], friction included."""
         return self._simulation.contacts().on(self.index)[:3]
 
-    def contact_wrench(self, about=None) -> tuple[np.ndarray, np.ndarray]:
+    def contact_wrench(self, about: Vector | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Force (3,) [N] and torque (3,) [N m] of all contacts on it, in world axes.
 
         Args:

@@ -1,14 +1,80 @@
-"""`abd check`: a scene compiled but not run, with its initial intersections, and what it consists of."""
+"""`abd check`: a scene compiled but not run, with all that is wrong with it, and what it consists of."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from abd.contact.pair_law import PairLaw
+from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
 from abd.model import Kind, Model
+from abd.scene.all_problems import further_problems
+from abd.scene.find import find_scene
+from abd.scene.reader import Examined, examine
+from abd.scene.scene import Scene, is_native, load
+
+
+def check(
+    source: str | Path,
+    overrides: Iterable[str] = (),
+    allow_overlaps: bool = False,
+    allow_code: bool = False,
+    **import_options: Any,
+) -> tuple[Scene, Model | None, list[Problem]]:
+    """A scene, what it compiles to as far as it is sound, and everything wrong with it, in the order of its file.
+
+    Args:
+        as for `abd.load`.
+
+    Raises:
+        SceneError: there is no such scene, it is no scene at all, or its format's importer refuses it.
+    """
+    overrides, path = list(overrides), find_scene(source)
+    if is_native(path):
+        found, problems = examine(path, allow_code)
+        if problems:
+            scene = Scene.from_spec(found.spec, path=path)
+            further, model = further_problems(found, not allow_overlaps)
+            try:
+                scene.override(overrides)
+            except SceneError as error:
+                problems += error.problems
+            return scene, model, _in_order(problems + scene.located(further))
+    scene = load(source, overrides, allow_overlaps, allow_code=allow_code, **import_options)
+    origin = {key: list(range(len(items))) for key, items in scene.spec if isinstance(items, list)}
+    further, model = further_problems(Examined(scene.spec, [], origin, {}), not allow_overlaps)
+    if model is not None:
+        model = replace(model, notes=list(dict.fromkeys([*scene.notes, *model.notes])))
+    return scene, model, _in_order(scene.located(further))
+
+
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """Every problem once, by line."""
+    once = {(one.file, one.line, one.key, one.message): one for one in problems}
+    return sorted(once.values(), key=lambda one: one.line or 0)
+
+
+def as_table(scene: Scene | None, model: Model | None, problems: list[Problem]) -> dict[str, Any]:
+    """What `abd check --json` prints."""
+    keys = ("level", "file", "line", "key", "message", "value", "remedy")
+    told = [{key: _plain(getattr(one, key)) for key in keys} for one in problems]
+    lines = summary(model) if model is not None and not problems else []
+    return {"scene": None if scene is None else scene.name, "problems": told, "summary": lines}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON takes it: what is no number, truth value or list of such, as text."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def summary(model: Model) -> list[str]:

@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="report every problem of a scene at once, intersections included")
     _scene_arguments(check)
+    check.add_argument("--json", action="store_true", help="JSON on standard output: problems, and what it consists of")
     check.set_defaults(command=_check)
 
     convert = commands.add_parser(
@@ -112,6 +113,9 @@ def _scene_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let bodies that overlap at the start pass through one another, by contact filters",
     )
+    parser.add_argument(
+        "--allow-code", action="store_true", help="run the Python files that the scene names for its joint types"
+    )
     imported = parser.add_argument_group("imported formats", "URDF (xacro too), MJCF and USD")
     imported.add_argument(
         "--missing-meshes", choices=("fail", "boxes"), default="fail", help="boxes: go on with boxes from inertia [fail]"
@@ -135,11 +139,14 @@ def _scene(arguments):
         arguments.scene,
         arguments.overrides,
         allow_overlaps=arguments.allow_overlaps,
-        missing_meshes=arguments.missing_meshes,
-        assets=arguments.assets,
-        keyframe=arguments.keyframe,
-        free_base=arguments.free_base,
+        allow_code=arguments.allow_code,
+        **_import_options(arguments),
     )
+
+
+def _import_options(arguments) -> dict:
+    """What the arguments of a command say of imported formats."""
+    return {name: getattr(arguments, name) for name in ("missing_meshes", "assets", "keyframe", "free_base")}
 
 
 def _device_argument(parser: argparse.ArgumentParser) -> None:
@@ -245,6 +252,7 @@ def _resume_command(arguments, directory: Path) -> str:
     if arguments.keyframe:
         words += ["--keyframe", arguments.keyframe]
     words += ["--allow-overlaps"] * arguments.allow_overlaps + ["--free-base"] * arguments.free_base
+    words += ["--allow-code"] * arguments.allow_code
     words += ["--quiet"] * arguments.quiet + ["--json"] * arguments.json
     return shlex.join(words)
 
@@ -282,14 +290,30 @@ def _energy_lines(report: dict) -> list[str]:
 
 
 def _check(arguments) -> int:
-    from abd.check import summary
+    import json
 
-    scene = _scene(arguments)
-    model = scene.compile()
+    from abd.check import as_table, check, summary
+
     try:
-        model = scene.set_free(model)
-    finally:
+        scene, model, problems = check(
+            arguments.scene,
+            arguments.overrides,
+            arguments.allow_overlaps,
+            arguments.allow_code,
+            **_import_options(arguments),
+        )
+    except SceneError as error:
+        if not arguments.json:
+            raise
+        print(json.dumps(as_table(None, None, error.problems), allow_nan=False))
+        return error.exit_status
+    if arguments.json:
+        print(json.dumps(as_table(scene, model, problems), allow_nan=False))
+        return SceneError.exit_status if problems else 0
+    if model is not None:
         print("\n".join(summary(model)))
+    if problems:
+        raise SceneError(problems)
     print("no problems")
     return 0
 

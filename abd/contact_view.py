@@ -6,9 +6,9 @@
 
 Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
 friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
-balance to the solver's tolerance. In a state that no single step led to (the start, a state set by hand, a frame in which
-some bodies went through substeps by themselves), normal forces are those of the gaps, and there is no friction. What an
-impact gave back (restitution) is an impulse besides, and no force.
+balance to the solver's tolerance. Where bodies went through a frame in substeps by themselves, they are those of the last
+substep of each. In a state that no step led to (the start, a state set by hand, a checkpoint), normal forces are those of
+the gaps, and there is no friction. What an impact gave back (restitution) is an impulse besides, and no force.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
-from abd.contact.forces import ContactForces, Pressing, Rubbing, rubbing, wrenches
+from abd.contact.forces import Pressing, Rubbing, joined, rubbing, wrenches
 from abd.pandas_tables import table_of
 from abd.potentials.rolling import RUB
 
@@ -85,30 +85,43 @@ class Contacts:
     Attributes:
         pair: (c, 2) indices of the first and the second body; point: (c, 3) midway between the surfaces [m].
         normal: (c, 3) unit vectors from the second to the first body; gap: (c,) [m].
-        normal_force: (c,) [N]; friction: (c, 3) on the first body [N]; slip: (c, 3) [m/s]; sticks: (c,) bool.
+        normal_force: (c,) [N].
     """
 
     def __init__(self, simulation: Simulation, pressing: Pressing, rubbing: Rubbing, slip: np.ndarray):
         self._simulation, self._pressing, self._rubbing, self._slip = simulation, pressing, rubbing, slip
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
         self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
-        self.friction, self.slip = np.zeros((len(self), 3)), np.zeros((len(self), 3))
-        self.sticks = np.ones(len(self), dtype=bool)
-        self._share_friction(slip)
 
-    def _share_friction(self, slip: np.ndarray) -> None:
-        """Give every force of friction to the nearest point of its pair: contact may have moved on by what a step brings."""
-        rub = self._rubbing
-        rubs = rub.kind == RUB
-        rub, slip = part_of(rub, rubs), slip[rubs]
+    @property
+    def friction(self) -> np.ndarray:
+        """(c, 3) on the first body [N]."""
+        return self._shared[0]
+
+    @property
+    def slip(self) -> np.ndarray:
+        """(c, 3) velocity of the first body's surface against the second's [m/s]."""
+        return self._shared[1]
+
+    @cached_property
+    def sticks(self) -> np.ndarray:
+        """(c,) bool, slower than `solver.eps_v`."""
+        return np.linalg.norm(self.slip, axis=1) < self._simulation.model.settings.eps_v
+
+    @cached_property
+    def _shared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Friction and slip: every force of friction belongs to the nearest point of its pair, for contact may have moved on
+        by what a step brings."""
+        friction, slip, load = np.zeros((len(self), 3)), np.zeros((len(self), 3)), np.zeros(len(self))
+        rubs = self._rubbing.kind == RUB
+        rub, speed = part_of(self._rubbing, rubs), self._slip[rubs]
         row = _nearest(self.pair, self.point, rub.pair, rub.point)
         found = row >= 0
-        np.add.at(self.friction, row[found], rub.force[found])
-        load = np.zeros(len(self))
-        np.add.at(load, row[found], np.abs(rub.load[found]))
-        np.add.at(self.slip, row[found], np.abs(rub.load[found])[:, None] * slip[found])
-        self.slip /= np.where(load > 0.0, load, 1.0)[:, None]
-        self.sticks = np.linalg.norm(self.slip, axis=1) < self._simulation.model.settings.eps_v
+        weight, row = np.abs(rub.load[found]), row[found]
+        np.add.at(friction, row, rub.force[found])
+        np.add.at(load, row, weight)
+        np.add.at(slip, row, weight[:, None] * speed[found])
+        return friction, slip / np.where(load > 0.0, load, 1.0)[:, None]
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -152,7 +165,9 @@ class Contacts:
     @cached_property
     def _pairs(self) -> np.ndarray:
         """(k, 2) pairs that press or rub."""
-        return np.unique(np.concatenate([self.pair, self._rubbing.pair]), axis=0)
+        n = len(self._simulation.model.bodies)
+        keys = np.unique(np.concatenate([_keys(self.pair, n), _keys(self._rubbing.pair, n)]))
+        return np.stack([keys // n, keys % n], axis=1)
 
     @cached_property
     def _on_bodies(self) -> np.ndarray:
@@ -225,20 +240,21 @@ def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
     return type(one)(**{name: value[which] for name, value in vars(one).items()})
 
 
-def read_contacts(simulation: Simulation, definitions: ContactForces) -> tuple[Pressing, Rubbing, np.ndarray]:
+def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubbing, np.ndarray]:
     """What presses and rubs in the present state, and the velocities of slip (l, 3) [m/s]."""
     stepper, backend, settings = simulation.stepper, simulation.backend, simulation.model.settings
     q = stepper.q
-    with stepper.listed() as stepped:
-        pairs, found = backend.acting_contacts()
-        pressing = definitions.pressing(backend.pair_law, pairs, found, q)
-        if not stepped:
-            pair, kind = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32)
-            nothing = *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
-            return pressing, rubbing(pair, kind, *nothing, q, q, 1.0), np.zeros((0, 3))
-        frozen = backend.frozen_friction()
-    rub = rubbing(*frozen, q, backend.eps)
-    return pressing, rub, rub.slip * (settings.eps_v / backend.eps)
+    with stepper.listed():
+        pressing = backend.pressing()
+        frozen = stepper.rubbing()
+    rubs = [rubbing(*contacts, q, eps) for contacts, eps in frozen]
+    slips = [rub.slip * (settings.eps_v / eps) for rub, (_, eps) in zip(rubs, frozen)]
+    return pressing, joined(rubs), np.concatenate([np.zeros((0, 3)), *slips])
+
+
+def _keys(pair: np.ndarray, n: int) -> np.ndarray:
+    """(c,) one number for every pair (c, 2) of n bodies."""
+    return pair[:, 0].astype(np.int64) * n + pair[:, 1]
 
 
 def _nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_point: np.ndarray) -> np.ndarray:
@@ -246,8 +262,8 @@ def _nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_
     out = np.full(len(asked_pair), -1)
     if not len(pair) or not len(asked_pair):
         return out
-    both = np.concatenate([pair, asked_pair])
-    label = np.unique(both, axis=0, return_inverse=True)[1].ravel()
+    n = int(max(pair.max(), asked_pair.max())) + 1
+    label = np.unique(np.concatenate([_keys(pair, n), _keys(asked_pair, n)]), return_inverse=True)[1].ravel()
     mine, asked = label[: len(pair)], label[len(pair) :]
     # pairs are kept apart by a fourth coordinate that is larger than all distances
     everything = np.concatenate([point, asked_point])

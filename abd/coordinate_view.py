@@ -38,7 +38,7 @@ class CoordinateView:
     @property
     def value_deg(self) -> float:
         """Present value, an angle in degrees."""
-        return float(np.degrees(self.value)) if self.motion_type == "rotary" else self.value
+        return float(self._out_of_radians(self.value))
 
     @property
     def speed(self) -> float:
@@ -61,7 +61,7 @@ class CoordinateView:
 
     def set_deg(self, value: float) -> Assembly:
         """`set` with an angle in degrees."""
-        return self.set(np.radians(value) if self.motion_type == "rotary" else value)
+        return self.set(self._in_radians(value))
 
     # range --------------------------------------------------------------------------------------------------------
 
@@ -70,17 +70,64 @@ class CoordinateView:
         """Smallest and largest value; infinite where there is no limit."""
         return self.settings.lower, self.settings.upper
 
-    def set_range(self, lower: float = -np.inf, upper: float = np.inf) -> None:
-        """Limit it from the next step on. A barrier needs a value within the range.
+    @property
+    def range_deg(self) -> tuple[float, float]:
+        """The same of an angle in degrees."""
+        return tuple(float(self._out_of_radians(one)) for one in self.range)
+
+    def set_range(self, lower: float | None = None, upper: float | None = None) -> None:
+        """Limit it from the next step on; None, or an infinite number, is no end.
+
+        A range that leaves out the present value pushes it back: compliant and cubic ends at once, by their stiffness;
+        barriers move from where it is to where they belong, by half of their gap with every step.
 
         Raises:
-            ValueError: lower is not below upper, or the present value is outside of a range that is never violated.
+            ValueError: lower is not below upper.
         """
-        if not lower < upper:
-            raise ValueError(f"range of '{self.name}': {lower:g} is not below {upper:g}")
-        if self.settings.limit == "barrier" and not lower < self.value < upper:
-            raise ValueError(f"'{self.name}' is {self.value:g}, outside of the range from {lower:g} to {upper:g}")
-        self._replace(lower=float(lower), upper=float(upper))
+        low, high = -np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)
+        if not low < high:
+            raise ValueError(f"range of '{self.name}': {low:g} is not below {high:g}")
+        self._control.set_range(self.joint.index, self.name, low, high)
+
+    def set_range_deg(self, lower: float | None = None, upper: float | None = None) -> None:
+        """`set_range` with the ends of an angle in degrees."""
+        self.set_range(*(None if one is None else self._in_radians(one) for one in (lower, upper)))
+
+    @property
+    def limit(self) -> str:
+        """What the ends of its range are: "barrier", "compliant" or "cubic"."""
+        return self.settings.limit
+
+    @property
+    def limit_compliance(self) -> float:
+        """Of compliant ends [m/N or rad/(N m)]; 0 for others."""
+        return self.settings.limit_compliance if self.limit == "compliant" else 0.0
+
+    @property
+    def limit_damping(self) -> float:
+        """On the way into an end [N s/m or N m s/rad]."""
+        return self.settings.limit_damping
+
+    def set_limit(self, compliance: float | None = None, damping: float | None = None) -> None:
+        """Make the ends of its range yield, or hold again, from the next step on.
+
+        Args:
+            compliance: [m/N or rad/(N m)]; 0 makes them barriers. damping: on the way into an end. None keeps what there is.
+
+        Raises:
+            ValueError: a number is negative.
+        """
+        changes = {}
+        for key, value in (("limit_compliance", compliance), ("limit_damping", damping)):
+            if value is not None:
+                if not (np.isfinite(value) and value >= 0.0):
+                    raise ValueError(f"{key} of '{self.name}' is {value!r}, and must be a finite number, not negative")
+                changes[key] = float(value)
+        if compliance is not None:
+            changes["limit"] = "compliant" if compliance > 0.0 else "barrier"
+        self._replace(**changes)
+        if compliance is not None:
+            self._control.set_range(self.joint.index, self.name, *self.range)
 
     def clip_to_range(self, value: float) -> float:
         """The value nearest to `value` in the range."""
@@ -129,6 +176,11 @@ class CoordinateView:
         """Let it go."""
         self._replace(locked=False, lock_value=None)
 
+    @property
+    def lock_force(self) -> float:
+        """What the lock did on it in the last step, a brake without a limited effort too; positive towards larger values."""
+        return self._force(Role.LOCK)
+
     # forces -------------------------------------------------------------------------------------------------------
 
     def set_target(self, target: float | Callable[[float], float]) -> None:
@@ -170,6 +222,12 @@ class CoordinateView:
     @property
     def _place(self) -> int:
         return self._simulation.reader.of(self.joint.index).start + self.index
+
+    def _in_radians(self, value: float) -> float:
+        return float(np.radians(value)) if self.motion_type == "rotary" else float(value)
+
+    def _out_of_radians(self, value: float) -> float:
+        return float(np.degrees(value)) if self.motion_type == "rotary" else float(value)
 
     def _rows(self, *roles: Role) -> np.ndarray:
         """Rows that act on it in some roles."""

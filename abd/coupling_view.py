@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CouplingView:
-    """A coupling ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)``."""
+    """A coupling ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)``, or ``q0 = scale f(q_1, q_2, ...)``."""
 
     def __init__(self, simulation: Simulation, index: int):
         self.simulation, self.index = simulation, index
@@ -37,6 +37,15 @@ class CouplingView:
     def force(self) -> float:
         """Effort on q0 [N or N m]; coordinate k of the right-hand side gets ``-scale f_k'(q_k)`` times that."""
         return float(self.simulation.joint_readings().row_force[self._row])
+
+    @property
+    def active(self) -> bool:
+        """Whether it acts; set, it is switched from the next step on, which closes what is open of it."""
+        return self.coupling.active
+
+    @active.setter
+    def active(self, active: bool) -> None:
+        self.simulation.control.set_coupling_active(self.index, bool(active))
 
     @property
     def _row(self) -> int:

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+SHOWN = 100
+"""Problems of a scene that its message tells one by one."""
+
+
 class AbdError(Exception):
     """Base class of everything that is the user's to mend; `exit_status` is what `abd` returns."""
 
@@ -43,7 +47,10 @@ class SceneError(AbdError):
     exit_status = 2
 
     def __str__(self) -> str:
-        return "\n".join(str(problem) for problem in self.problems)
+        lines = [str(problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            lines.append(f"... and {len(self.problems) - SHOWN} more; `abd check SCENE --json` tells all")
+        return "\n".join(lines)
 
 
 class DeviceError(AbdError):
@@ -64,8 +71,8 @@ class StepFailure(AbdError):
     Attributes:
         reason: "not_converged", "line_search", "blocked", "not_positive_definite",
             "linear_solver", "not_finite", "candidates" (more than there is room for), "joints" (exact ones stay open),
-            "limits" (a range is left already), "passed" (bodies would pass one another in the shortest substep)
-            or "memory" (an allocation failed).
+            "limits" (a range is left already), "turn" (an angle turns too far to be counted),
+            "passed" (bodies would pass one another in the shortest substep) or "memory" (an allocation failed).
         step: index of the frame; time: [s]; bodies: names concerned.
         islands: (n,) bool, bodies of the islands that failed, where others did not; None where that is not known.
     """

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.joints import TYPES
+from abd.joints.anew import critically_damped, on_the_way, seated, softened
 from abd.joints.build import build_system
 from abd.joints.change import (
     as_function,
     carried,
     changed,
+    changes_of,
     described,
     recounted,
     settings_of,
     with_settings,
 )
 from abd.joints.coordinate_setter import CoordinateSetter
+from abd.joints.readings import JointReader, rigid_motion
 from abd.joints.redundancy import CLOSED, open_by
 from abd.joints.stacks import stacks
 from abd.joints.system import Role
@@ -41,13 +45,14 @@ class JointControl:
     set in place; everything else builds the joint system anew.
 
     Attributes:
-        broken: names of the joints that broke, with the time [s].
+        broken: names of the joints that broke, with the time [s]; start: the joints at the start.
     """
 
     def __init__(self, simulation: Simulation):
         self._simulation = simulation
         joints, reader = simulation.model.joints, simulation.reader
-        self._start = joints.copy()
+        self.start = joints.copy()
+        self._start_couplings = {one.name: one.active for one in simulation.model.couplings}
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
@@ -62,32 +67,70 @@ class JointControl:
     # changes ------------------------------------------------------------------------------------------------------
 
     def replace_joint(self, index: int, joint: Joint) -> None:
-        """Put a joint in the place of another one of the same name, type and frames."""
+        """Put a joint in the place of another one of the same name, type, bodies and frames."""
         self._simulation.model.joints[index] = joint
-        self._rebuild([index])
+        self.rebuild([index])
+
+    def seat(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
+        """Put the frames of a joint at poses (4, 4) in the world, on bodies that stay; None keeps a frame.
+
+        Raises:
+            ValueError: a pose is not a rotation and a translation.
+        """
+        stepper = self._simulation.stepper
+        q, _ = rigid_motion(stepper.q, stepper.qd)
+        self._simulation.model.joints[index] = seated(self._joint(index), q, T_CW, T_DW)
+        self._read_anew()
+        self.rebuild([index])
+        self._tell_opening(index, "is seated anew")
+
+    def soften(self, index: int, compliance=None, damping=None) -> None:
+        """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.anew.softened`)."""
+        self.replace_joint(index, softened(self._joint(index), compliance, damping))
+
+    def damp_critically(self, index: int, zeta: float) -> None:
+        """Other dampings, by the damping ratio (`abd.joints.anew.critically_damped`)."""
+        sim = self._simulation
+        self.replace_joint(index, critically_damped(self._joint(index), sim.model, sim.stepper.q, zeta))
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
         self.replace_joint(index, with_settings(self._joint(index), settings))
 
     def set_active(self, index: int, active: bool) -> None:
-        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes."""
+        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes.
+
+        Raises:
+            ValueError: it is to act on a body that is off.
+        """
+        if active and index in self._simulation.switches.suspended:
+            joint = self._joint(index)
+            raise ValueError(f"joint '{joint.name}' acts on a body that is off: set the body's `enabled` first")
         if active != self._joint(index).active:
             self.replace_joint(index, replace(self._joint(index), active=bool(active)))
         if active:
             self.broken.pop(self._joint(index).name, None)
-            self._tell_opening(index)
+            self._tell_opening(index, "is switched on")
 
-    def _tell_opening(self, index: int) -> None:
+    def set_coupling_active(self, index: int, active: bool) -> None:
+        """Switch a coupling on or off."""
+        couplings = self._simulation.model.couplings
+        coupling = couplings[index]
+        if coupling.active != active:
+            couplings[index] = replace(coupling, active=active)
+            self.rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
+
+    def _tell_opening(self, index: int, what: str) -> None:
         joint = self._joint(index)
         if joint.enforcement != "exact":
             return
         opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
         if opening.max() > CLOSED:
             _log.warning(
-                "exact joint '%s' is switched on while open by %.3g m, %.3g rad: the next step closes it at once; "
+                "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it at once; "
                 "set_coordinate closes it without speed",
                 joint.name,
+                what,
                 *opening,
             )
 
@@ -137,14 +180,14 @@ class JointControl:
             self._jump(index)
         if settings.force is None:
             self._simulation.model.joints[index] = with_settings(self._joint(index), fresh)
-            self._rebuild([])
+            self.rebuild([])
             return
         acting = self._simulation.backend.system.acting
         acting.target[self._row(index, coordinate, Role.APPLIED)] = force
         acting.revision += 1
         self._note(index, fresh)
 
-    def place(self, requests: Mapping[tuple[int, str], float]) -> Assembly:
+    def place(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
         """Set coordinates outside of a step: the freer side moves with all that hangs on it, loops are closed.
 
         Bodies keep their linear and angular velocities. The next step begins like the first one of a scene.
@@ -161,13 +204,41 @@ class JointControl:
             sim.move_to(result.q, result.values)
         return result
 
+    def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
+        """Range of a coordinate from the next step on; barriers take a value that is outside of it back from where it is."""
+        settings = replace(settings_of(self._joint(index), coordinate), lower=lower, upper=upper)
+        self.replace_settings(index, self._on_the_way(index, replace(settings, lower_end=None, upper_end=None)))
+
+    def _on_the_way(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
+        coordinate = self._simulation.joints[self._joint(index).name].coordinate(settings.name)
+        return on_the_way(settings, self._simulation.model, coordinate.value, coordinate.motion_type == "rotary")
+
     # what happens by itself ---------------------------------------------------------------------------------------
 
     def after_step(self) -> tuple[str, ...]:
         """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
         if np.isfinite(self._velocity_limit).any():
             self._tell_of_speed()
+        if self._returning:
+            self._take_back()
         return self._break() if len(self._breakable) else ()
+
+    @property
+    def _returning(self) -> list[tuple[int, str]]:
+        """(joint, coordinate) of those that barriers take back into their ranges."""
+        return [
+            (k, one.name)
+            for k in self._simulation.model.joints.changed_since(self.start)
+            for one in self._joint(k).coordinates
+            if one.lower_end is not None or one.upper_end is not None
+        ]
+
+    def _take_back(self) -> None:
+        joints = self._simulation.model.joints
+        for k, name in self._returning:
+            settings = self._on_the_way(k, settings_of(joints[k], name))
+            joints[k] = with_settings(joints[k], settings)
+        self.rebuild([])
 
     def _tell_of_speed(self) -> None:
         """Log every coordinate once that moves faster than its bound."""
@@ -198,7 +269,7 @@ class JointControl:
                 self.broken[joint.name] = sim.time
                 found.append(k)
         if found:
-            self._rebuild(found)
+            self.rebuild(found)
         return tuple(joints[k].name for k in found)
 
     # checkpoints --------------------------------------------------------------------------------------------------
@@ -209,22 +280,30 @@ class JointControl:
         Raises:
             JointChangeError: a drive follows a function that was given while running.
         """
-        changes = described(self._start, self._simulation.model.joints)
-        return {"changes": changes, "broken": dict(self.broken), "fast": {f"{j}\n{c}": True for j, c in self._fast}}
+        changes = described(self.start, self._simulation.model.joints)
+        couplings = {one.name: one.active for one in self._simulation.model.couplings}
+        fast = {f"{j}\n{c}": True for j, c in self._fast}
+        return {"changes": changes, "broken": dict(self.broken), "fast": fast, "couplings": couplings}
 
     def restore(self, saved: dict) -> None:
         """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
         sim = self._simulation
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
-        joints = changed(self._start, saved["changes"])
-        if any(_differ(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
+        joints = changed(self.start, saved["changes"])
+        couplings, active = sim.model.couplings, saved.get("couplings", {})
+        switched = [k for k, one in enumerate(couplings) if active.get(one.name, one.active) != one.active]
+        for k in switched:
+            couplings[k] = replace(couplings[k], active=not couplings[k].active)
+        if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.take_over(joints)
+            self._read_anew()
             sim.backend.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
         """Bring the joints to what they were at the start."""
-        self.restore({"changes": described(self._start, self._start), "broken": {}, "fast": {}})
+        unchanged = described(self.start, self.start)
+        self.restore({"changes": unchanged, "broken": {}, "fast": {}, "couplings": dict(self._start_couplings)})
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -236,10 +315,29 @@ class JointControl:
         self._simulation.stepper.sleep.disturb()
         self._simulation.model.joints[index] = with_settings(self._joint(index), settings)
 
+    def _read_anew(self) -> None:
+        """Read coordinates at the joints' present frames; angles go on near their last values."""
+        sim = self._simulation
+        last = sim.coordinates
+        sim.reader = JointReader(sim.model)
+        sim.turns = sim.backend.watch_turns(sim.reader.table)
+        sim.coordinates = sim.reader.coordinates(sim.stepper.q, last)
+        sim.forget_readings()
+
     def _row(self, index: int, coordinate: str, role: Role) -> int:
         a = self._simulation.backend.system.acting
         found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
         return next(int(row) for row in found if a.name[row] == coordinate)
+
+    def take_in(self, joint: Joint) -> None:
+        """Know of a joint that was appended to the model's."""
+        self.start.append(joint)
+        more = len(TYPES[joint.type].coordinates(joint))
+        self._velocity_limit = np.append(self._velocity_limit, np.full(more, np.inf))
+
+    def leave(self, count: int) -> None:
+        """Forget all joints but the first `count`, which alone are left."""
+        self._velocity_limit = self._velocity_limit[: int(self._simulation.reader.starts[count])]
 
     def recount(self) -> None:
         """Begin anew in a state that no step led to; angles are counted from the simulation's coordinates."""
@@ -254,7 +352,7 @@ class JointControl:
         joint = self._joint(index)
         self._simulation.stepper.jump([body for body in (joint.parent, joint.child) if body != WORLD])
 
-    def _rebuild(self, indices: list[int]) -> None:
+    def rebuild(self, indices: list[int]) -> None:
         """Build the joint system of the present joints, some of which do something else now; rows that stay keep their
         memory."""
         sim = self._simulation
@@ -268,8 +366,3 @@ class JointControl:
         for index in indices:
             self._jump(index)
         sim.forget_readings()
-
-
-def _differ(one: Joint, other: Joint) -> bool:
-    """Whether two joints differ in what can be changed while running."""
-    return (one.active, one.coordinates) != (other.active, other.coordinates)

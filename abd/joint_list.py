@@ -62,6 +62,8 @@ class JointList(Sequence):
         self.parts = tuple(parts)
         self.starts = list(accumulate((1 if isinstance(p, Joint) else len(p) for p in self.parts), initial=0))
         self.replaced: dict[int, Joint] = {}
+        self.lasting = self.parts
+        """The parts that it was made of; others come and go (`append`)."""
 
     @classmethod
     def of(cls, joints: Sequence[Joint]) -> JointList:
@@ -70,7 +72,9 @@ class JointList(Sequence):
 
     def copy(self) -> JointList:
         """A list of its own with the same joints."""
-        out = JointList(self.parts)
+        out = JointList(self.lasting)
+        for joint in self.parts[len(self.lasting) :]:
+            out.append(joint)
         out.replaced = dict(self.replaced)
         return out
 
@@ -93,6 +97,18 @@ class JointList(Sequence):
         """Put a joint of the same name in the place of another one."""
         self.replaced[int(k) % len(self)] = joint
 
+    def append(self, joint: Joint) -> None:
+        """Add a joint at the end, until `truncate`."""
+        self.parts = (*self.parts, joint)
+        self.starts.append(self.starts[-1] + 1)
+
+    def truncate(self, count: int) -> None:
+        """Take off all joints that were appended but the first `count` joints."""
+        while len(self) > count and len(self.parts) > len(self.lasting):
+            self.parts = self.parts[:-1]
+            self.starts.pop()
+            self.replaced.pop(len(self), None)
+
     @property
     def names(self) -> Names:
         """Names of all."""
@@ -114,6 +130,8 @@ class JointList(Sequence):
         if not columns:
             return np.zeros((0, 4, 4)) if name.endswith("frame") else np.zeros(0, dtype=int)
         out = np.concatenate(columns)
+        if self.replaced and out.dtype.kind == "U":
+            out = out.astype(object)  # texts of any length
         for k, joint in self.replaced.items():
             out[k] = getattr(joint, name)
         return out
@@ -139,5 +157,8 @@ class JointList(Sequence):
 
 
 def apart(model: Model) -> np.ndarray:
-    """(k, 2) pairs of bodies that cannot touch because a joint joins them or a contact filter names them."""
+    """(k, 2) pairs of bodies that cannot touch because a joint joins them, a contact filter names them, or they were switched
+    off."""
+    if model.apart is not None:
+        return model.apart
     return np.concatenate([JointList.of(model.joints).apart.astype(np.int64), model.filtered])

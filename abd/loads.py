@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 JUMP = 0.1
 """Change of a force from one step to the next, over the larger one of the two, that counts as a jump."""
 
-Given = Sequence[float] | np.ndarray | Callable[[float, "BodyView"], Sequence[float]]
+Vector = Sequence[float] | np.ndarray
+Given = Vector | Callable[[float, "BodyView"], Vector]
 """A vector, or a function of time [s] and body that returns one."""
 
 
@@ -35,7 +36,9 @@ class Load:
         left: steps that it goes on for, None until it is removed.
     """
 
-    def __init__(self, loads: Loads, view: BodyView, given: Given, couple: bool, at, frame: str, steps: int | None):
+    def __init__(
+        self, loads: Loads, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None
+    ):
         if frame not in ("world", "body"):
             raise ValueError(f"frame is {frame!r}; it is 'world' or 'body'")
         if steps is not None and steps < 1:
@@ -72,7 +75,7 @@ class Loads:
         self._entries: list[Load] = []
         self._idle = True
 
-    def add(self, view: BodyView, given: Given, couple: bool, at, frame: str, steps: int | None) -> Load:
+    def add(self, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None) -> Load:
         """Put a load on a body.
 
         Raises:
@@ -147,6 +150,13 @@ class Loads:
             frame = "body" if turns else "world"
             self.add(views[names[int(body)]], row[:3], bool(couple), at, frame, int(left) or None)
 
+    def take_functions(self, other: Loads, place: dict[int, int]) -> None:
+        """Put on the loads of another simulation that are functions; `place`: its bodies -> those of this one."""
+        views, names = self._simulation.bodies, self._simulation.model.bodies.names
+        for one in other._entries:
+            if callable(one.vector) and one.body in place:
+                self.add(views[names[place[one.body]]], one.vector, one.couple, one.at, one.frame, one.left)
+
     def _add_to(self, force: np.ndarray, torque: np.ndarray, one: Load, time: float, h: float) -> None:
         stepper, b = self._simulation.stepper, one.body
         vector = one.value(time)
@@ -172,7 +182,7 @@ def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
 
-def three_numbers(values, what: str) -> np.ndarray:
+def three_numbers(values: Vector, what: str) -> np.ndarray:
     """(3,) finite numbers; `ValueError` that says `what` they are of for anything else."""
     found = np.array(values, dtype=float)
     if found.shape != (3,) or not np.isfinite(found).all():

@@ -149,24 +149,32 @@ class CoordinateSettings:
 
     Attributes:
         name: of the coordinate, such as "theta".
-        initial: value that the coordinate has in the initial pose of the scene.
+        initial: value that the coordinate has in the initial pose of the scene; initial_rate: its speed there, None where the
+            bodies' velocities say it.
         lower, upper: range; angles count over any number of turns.
+        lower_end, upper_end: where the barrier of an end stands on its way to the range, None where it is there: a range
+            that is given while the value is outside of it takes it back.
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
         limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
         limit_compliance, limit_damping: of compliant ends; the damping acts one-sidedly, on barriers as well.
         limit_strength: s of the cubic penalty ``s (v / (upper - lower))^3`` in the incremental potential [kg m^2].
         locked: whether the coordinate is held; lock_value: where, None for where it is.
         stiffness, rest, damping: of a spring along the coordinate.
-        friction: effort of dry friction.
+        friction: effort of dry friction; friction_load: what is added to it per newton that the joint's constraints carry
+            [-] or [m].
         armature: inertia of a rotor that turns with the coordinate.
+        law: force or torque along it as a function of (value, t).
         drive: what moves it; force: constant effort beside it, None for no such row.
         velocity_limit, effort_limit: bounds; the first is reported when exceeded, the second caps the drive.
     """
 
     name: str
     initial: float = 0.0
+    initial_rate: float | None = None
     lower: float = -np.inf
     upper: float = np.inf
+    lower_end: float | None = None
+    upper_end: float | None = None
     limit: str = "barrier"
     limit_distance: float | None = None
     limit_compliance: float = 0.0
@@ -178,7 +186,9 @@ class CoordinateSettings:
     rest: float = 0.0
     damping: float = 0.0
     friction: float = 0.0
+    friction_load: float = 0.0
     armature: float = 0.0
+    law: Callable[[tuple[float, float]], float] | None = None
     drive: Drive | None = None
     force: float | None = None
     velocity_limit: float = np.inf
@@ -198,7 +208,7 @@ class Joint:
         strength_ratio: gamma [-]; stiffness of the penalty K = gamma (m_i + m_j) [kg], the world counting m = 0.
         length: [m] half distance of the hinge's two points from the anchor; lever arm of every other rotary row.
         collide: whether contact between the two bodies stays on.
-        stiffness_mass: m_i + m_j [kg] of the formula above (a body that carries no mass may be given one).
+        stiffness_mass: m_i + m_j [kg] of the formula above; of bodies that are static or kinematic a given mass counts.
         enforcement: "penalty", "exact" or "compliant".
         compliance: (k,) of the constraint rows [m/N or rad/(N m)], in their order, then of gaps that are lengths; rows
             beyond the end are exact. damping: (k,) [N s/m or N m s/rad].
@@ -249,10 +259,12 @@ class CouplingTerm:
 
 @dataclass(frozen=True)
 class Coupling:
-    """Bilateral relation ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)`` between coordinates: gears, racks, screws, mimics.
+    """Bilateral relation ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)`` between coordinates: gears, racks, screws, mimics; or
+    ``q0 = scale f(q_1, q_2, ...)``.
 
     Attributes:
         joint, coordinate: q0; terms: the right-hand side.
+        function: f of a sequence of the terms' coordinates, whose own functions do not count then.
         enforcement, strength_ratio, compliance, damping: as in `Joint`, for its single row.
     """
 
@@ -266,6 +278,7 @@ class Coupling:
     compliance: float = 0.0
     damping: float = 0.0
     active: bool = True
+    function: Callable[[Sequence[float]], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -278,7 +291,7 @@ class Materials:
     """Multiplies the contact stiffness of the solver [-]."""
     enabled: np.ndarray
     restitution: np.ndarray
-    """Normal speed after an impact over that before [-], 0 to 1; NaN for what the step leaves."""
+    """Normal speed after an impact over that before [-], 0 to 1."""
     rolling: np.ndarray
     """Torque about the tangent plane over the normal force, at most [m]."""
     spinning: np.ndarray
@@ -302,7 +315,7 @@ class Settings:
         minimum_separation: added to every pair's separation [m].
         barrier: "log", "log_sq" or "cubic".
         contact_set: "minima" (every local minimum of distance counts once) or "ipc" (all pairs of primitives).
-        limit_reach: distance from a limit of a joint at which its barrier begins to act [m].
+        limit_reach, limit_angle: distance from a limit of a joint at which its barrier begins to act [m], [rad].
         contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: speed below which friction counts as static [m/s].
         stick: "elastic" (contacts that stick are held by a spring) or "viscous" (they creep, by at most eps_v).
@@ -324,10 +337,11 @@ class Settings:
 
     dt: float = 0.01
     integrator: str = "generalized_alpha"
-    spectral_radius: float = 0.7
+    spectral_radius: float = 0.8
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     d_hat: float | None = 1e-3
     limit_reach: float = 1e-3
+    limit_angle: float = 0.01
     minimum_separation: float = 0.0
     barrier: str = "log"
     contact_set: str = "minima"
@@ -369,6 +383,8 @@ class Model:
     """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.apart`."""
     camera: dict[str, object] = field(default_factory=dict)
     """What the scene says of the camera, by the keys of its table; for pictures."""
+    apart: np.ndarray | None = None
+    """(k, 2) bodies that do not collide at present, where that was changed while it runs; None as joints and filters say."""
     free_start: np.ndarray | None = None
     """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
 

@@ -5,11 +5,13 @@
     "rate"               likewise                            [m/s or rad/s]
     "coordinate_force"   (joint, coordinate)                 drive, limits, friction [N or N m]
     "wrench"             joint                               force and torque on the child, world axes, joint's point
+    "force"              joint                               the same on the parent at the origin of D (Exudyn's Force)
     "residual"           joint                               [m], [rad]
     "multipliers"        joint                               one per constraint row
     "displacement"       joint                               origin of D to that of C, world axes [m]
     "relative_velocity"  joint                               twist (v; w), world axes
     "position"           body, or (body, point)              of a point of the mesh frame, its origin by default [m]
+                         joint                               of the origin of D
     "velocity"           likewise                            [m/s]
     "rotation"           body                                rotation matrix of the mesh frame, row by row
     "angular_velocity"   body                                world axes [rad/s]
@@ -27,7 +29,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from abd.coordinate_view import CoordinateView
     from abd.simulation import Simulation
 
+Observed = str | tuple[Any, ...] | None
+"""What a quantity is of, by name: a joint or a body, or a tuple of it and a coordinate, a point or another body."""
 _XYZ = ("x", "y", "z")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
 
@@ -125,6 +129,9 @@ def sensor(simulation: Simulation, name: str, what: str | Callable, of, every: i
     """
     if callable(what):
         return Sensor(simulation, name, lambda: what(simulation), (), every)
+    if what in _OF_MARKER and isinstance(of, str) and of not in simulation.bodies and of in simulation.joints:
+        (read, columns), joint = _OF_MARKER[what], simulation.joints[of]
+        return Sensor(simulation, name, lambda: read(joint), columns, every)
     if what in _OF_JOINT:
         read, columns = _OF_JOINT[what]
         joint = _named(simulation.joints, of, "joint")
@@ -178,10 +185,15 @@ _OF_COORDINATE = {
 }
 _OF_JOINT = {
     "wrench": (lambda joint: np.concatenate(joint.wrench()), ("fx", "fy", "fz", "tx", "ty", "tz")),
+    "force": (lambda joint: np.concatenate(joint.exudyn_force()), ("fx", "fy", "fz", "tx", "ty", "tz")),
     "residual": (lambda joint: joint.residual, ("length", "angle")),
     "multipliers": (lambda joint: joint.multipliers, ()),
     "displacement": (lambda joint: joint.displacement, _XYZ),
     "relative_velocity": (lambda joint: joint.relative_velocity, _TWIST),
+}
+_OF_MARKER = {
+    "position": (lambda joint: joint.position, _XYZ),
+    "velocity": (lambda joint: joint.velocity, _XYZ),
 }
 _OF_CONTACT = {
     "contact_force": (lambda contacts, body: contacts.on(body)[:3], _XYZ),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,30 +16,38 @@ from abd import backends
 from abd.backends.exchange import host_rows
 from abd.backends.memory import memory_watched
 from abd.body_view import BodyView
-from abd.contact.forces import ContactForces
 from abd.contact_view import Contacts, read_contacts
 from abd.coupling_view import CouplingView
 from abd.device_state import DeviceState
+from abd.errors import Problem, SceneError
 from abd.joint_control import JointControl
 from abd.joint_list import JointList
 from abd.joint_view import JointView
 from abd.joints.readings import JointReader, Readings
-from abd.loads import Loads
+from abd.loads import Loads, Vector
 from abd.material_view import MaterialView
 from abd.model import Kind, Model
 from abd.scene.starts import free_start, free_states
-from abd.sensors import Sensor, sensor
+from abd.sensors import Observed, Sensor, sensor
 from abd.solver.account import Opening, Work
 from abd.solver.step import Stepper
+from abd.springs import Springs
 from abd.state import State
 from abd.step_report import StepReport
+from abd.switches import PairView, Switches
 from abd.views import ByName
 
 if TYPE_CHECKING:
+    from abd.joints.assembly import Assembly
     from abd.reduced import Reduced
     from abd.scene.scene import Scene
+    from abd.scene.schema import SceneSpec
+    from abd.scene.sensor_schema import SensorSpec
 
 _log = logging.getLogger(__name__)
+
+SLOW_TURN = 1.0
+"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a frame."""
 
 
 class Simulation:
@@ -54,33 +62,40 @@ class Simulation:
             `model.notes` tells. DeviceError: the device is not there.
 
     Attributes:
-        scene: what it was made of, None for a compiled `Model`; model: the same, compiled; its joints are those of the moment.
+        scene: what it was made of, None for a compiled `Model`; compiled: the same, compiled; model: likewise, with joints,
+            loads, friction and gravity as they are now.
         bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
         state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
-    def __init__(self, scene, device: str = "auto"):
-        self.scene, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
-        self._compiled, self.model = model, own(model)
+    def __init__(self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto"):
+        given, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
+        self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
+
+    def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
+        """Begin in a state."""
+        self.scene, self.compiled, self.model = scene, model, own(model)
+        self._began: dict[str, Any] | None = None
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
-        bodies = self.model.bodies
-        self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        self.stepper = Stepper(self.model, self.backend, state)
         self.state = DeviceState(self)
         self.reader = JointReader(self.model)
         self.turns = self.backend.watch_turns(self.reader.table)
-        self.coordinates = self.reader.coordinates(bodies.q)
+        self.coordinates = self.reader.coordinates(state.q)
         self._readings: Readings | None = None
         self._contacts: Contacts | None = None
-        self._definitions: ContactForces | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
-        self.bodies = ByName("body", bodies.names, partial(BodyView, self))
+        self.bodies = ByName("body", self.model.bodies.names, partial(BodyView, self))
         self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
+        self.switches, self.springs = Switches(self), Springs(self)
         self.loads = Loads(self)
         self.stepper.loads = self.loads.at_work
+        for one in self.scene.spec.sensor if self.scene is not None else []:
+            self._add_sensor_of_scene(one)
 
     def __repr__(self) -> str:
         m = self.model
@@ -127,7 +142,7 @@ class Simulation:
 
     def _step(self) -> StepReport:
         progress, substeps, wall = self.stepper.advance()
-        self.turns.count()
+        self.turns.count(self._turned_by())
         self._coordinates = None
         self.forget_readings()
         figures, work = self.stepper.figures, self.stepper.work
@@ -166,6 +181,17 @@ class Simulation:
             one.after_step()
         return report
 
+    def _turned_by(self) -> np.ndarray | None:
+        """(c,) ways of the coordinates that are angles in the last frame by their mean rates, None where all turned by less
+        than a radian: what is counted from the states alone is less than half a turn."""
+        stepper, reader = self.stepper, self.reader
+        h, turning = self.model.settings.dt, self.reader.table.counts_turns
+        if not turning.any() or h * stepper.figures.fastest < SLOW_TURN:
+            return None
+        near = self.turns.near()
+        rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
+        return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
+
     def run(
         self,
         duration: float | None = None,
@@ -199,7 +225,7 @@ class Simulation:
         return self.model.settings.gravity.copy()
 
     @gravity.setter
-    def gravity(self, gravity) -> None:
+    def gravity(self, gravity: Vector) -> None:
         given = np.array(gravity, dtype=float)
         if given.shape != (3,) or not np.isfinite(given).all():
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
@@ -213,6 +239,17 @@ class Simulation:
         self.model.materials.mu.base[:] = mu
         self.backend.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
+
+    def watch_joints(self) -> None:
+        """Read the present joints, some of which were appended or are gone; coordinates of those that stay go on."""
+        kept = self.coordinates
+        self.reader = JointReader(self.model)
+        self.turns = self.backend.watch_turns(self.reader.table)
+        coordinates = self.reader.coordinates(self.stepper.q)
+        count = min(len(kept), len(coordinates))
+        coordinates[:count] = kept[:count]
+        self.coordinates = coordinates
+        self.forget_readings()
 
     @property
     def coordinates(self) -> np.ndarray:
@@ -245,8 +282,7 @@ class Simulation:
             UnknownName: there is no such body.
         """
         if self._contacts is None:
-            self._definitions = self._definitions or ContactForces(self.model)
-            self._contacts = Contacts(self, *read_contacts(self, self._definitions))
+            self._contacts = Contacts(self, *read_contacts(self))
         if body is None and other is None:
             return self._contacts
         one, two = (
@@ -254,6 +290,14 @@ class Simulation:
             for which in ((body, other) if body is not None else (other, None))
         )
         return self._contacts.between(one, two)
+
+    def pair(self, first: str, second: str) -> PairView:
+        """Two bodies: ``sim.pair("crate", "shelf").enabled = False`` lets them pass through one another.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        return PairView(self, self.bodies[first].index, self.bodies[second].index)
 
     def reduced(self) -> Reduced:
         """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
@@ -265,7 +309,9 @@ class Simulation:
         """Read joints and contacts anew when they are asked for next."""
         self._readings = self._contacts = None
 
-    def add_sensor(self, name: str, what: str | Callable, of=None, every: int = 1) -> Sensor:
+    def add_sensor(
+        self, name: str, what: str | Callable[[Simulation], Any], of: Observed = None, every: int = 1
+    ) -> Sensor:
         """Record a quantity at every `every`-th step from now on; see `abd.sensors` for what there is.
 
         Raises:
@@ -275,6 +321,22 @@ class Simulation:
             raise ValueError(f"there is a sensor '{name}' already")
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
+
+    def _add_sensor_of_scene(self, spec: SensorSpec) -> None:
+        try:
+            self.add_sensor(spec.name, spec.what, spec.of, spec.every)
+        except ValueError as error:
+            raise SceneError([Problem(str(error), key=f"sensor.{spec.name}")]) from error
+
+    def set_coordinates(self, values: Mapping[tuple[str, str | int], float]) -> Assembly:
+        """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
+
+        Freer sides move with all that hangs on them, loops are closed; see `JointView.set_coordinate`.
+
+        Raises:
+            SceneError: there is no such joint or coordinate, or bodies would overlap; nothing was moved.
+        """
+        return self.control.place(values)
 
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
         """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.
@@ -299,12 +361,12 @@ class Simulation:
         Raises:
             SceneError: bodies overlap.
         """
-        apart, notes = free_states(self.model, q, "in the state given")
+        apart, notes = free_states(self.switches.present(self.model), q, "in the state given")
         for note in notes:
             _log.warning(note)
         return apart
 
-    def set_velocities(self, qd) -> None:
+    def set_velocities(self, qd: Any) -> None:
         """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
 
         The integrator begins anew, as in the first step. What this does to the energy is in no account.
@@ -343,23 +405,57 @@ class Simulation:
         state.extra["coordinates"] = self.coordinates.copy()
         return state
 
+    def recompiled(self, scene: Scene | None = None) -> Simulation:
+        """A simulation of a changed scene that goes on from here: bodies and joints were added, taken away or changed.
+
+        Bodies, joints and materials of the same name keep their state and what they remember, time and work go on, and what
+        is new stands where the scene puts it (`abd.recompiled`). Sensors are added anew. This one stays as it is.
+
+        Args:
+            scene: the changed scene; the one that this was made of, which may have been changed since, by default.
+
+        Raises:
+            SceneError: the scene has problems, or bodies overlap in the state that follows.
+        """
+        from abd.recompiled import Matches, carry_over, with_scales_of
+
+        scene = self.scene if scene is None else scene
+        if scene is None:
+            raise ValueError("a simulation that was made of a compiled model needs a scene to be recompiled")
+        model = with_scales_of(scene.compile(), scene, self.compiled)
+        match, out = Matches(self.model, model), Simulation.__new__(Simulation)
+        q, qd = model.bodies.q, model.bodies.qd
+        out._open(scene, model, self.device, _bare(match.states(self.stepper.q, q), qd))
+        carry_over(self, out)
+        out._began = out.checkpoint()
+        return out
+
     def reset(self) -> None:
         """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
 
         Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
+        One that was `recompiled` goes back to that moment.
         """
-        bodies, given = self.model.bodies, self._compiled
+        bodies, given = self.model.bodies, self.compiled
+        if self._began is not None:
+            self.loads.clear()
+            self.restore(self._began)
+            for one in self.sensors.values():
+                one.begin_anew()
+            return
+        self.springs.reset()
         self.control.reset()
         self.loads.clear()
         self.gravity = given.settings.gravity
         self.set_friction(given.materials.mu)
+        self.switches.reset()
         self.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
         self.coordinates = self.reader.coordinates(bodies.q)
         self.forget_readings()
         for one in self.sensors.values():
             one.begin_anew()
 
-    def checkpoint(self) -> dict:
+    def checkpoint(self) -> dict[str, Any]:
         """Everything a bitwise continuation needs, as arrays and numbers."""
         state = self.stepper.state()
         return {
@@ -374,6 +470,8 @@ class Simulation:
             "coordinates": self.coordinates.copy(),
             "joints": self.control.saved(),
             "loads": self.loads.saved(),
+            "switches": self.switches.saved(),
+            "springs": self.springs.saved(),
             "gravity": self.gravity,
             "friction": self.model.materials.mu.copy(),
             "external_work": self.stepper.work.external,
@@ -383,23 +481,27 @@ class Simulation:
 
     def __deepcopy__(self, memo) -> Simulation:
         """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
-        return _again(self.scene, self._compiled, self.device, self.checkpoint())
+        return _again(self.scene, self.compiled, self.device, self.checkpoint(), self._began)
 
     def __reduce__(self):
         """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
-        return _again, (self.scene, self._compiled, self.device, self.checkpoint())
+        return _again, (self.scene, self.compiled, self.device, self.checkpoint(), self._began)
 
-    def restore(self, saved: dict) -> None:
+    def restore(self, saved: dict[str, Any]) -> None:
         """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
 
         Raises:
             SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
         """
         arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+        if "switches" in saved:
+            self.switches.restore(saved["switches"])
         apart = self._free(arrays["q"])
         if apart is not arrays["q"]:
             arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
             arrays["q"] = apart
+        if "springs" in saved:
+            self.springs.restore(saved["springs"])
         self.control.restore(saved["joints"])
         if "gravity" in saved:
             self.gravity = saved["gravity"]
@@ -416,12 +518,21 @@ class Simulation:
             self.loads.restore(saved["loads"])
 
 
-def _again(scene: Scene | None, model: Model, device: str, saved: dict) -> Simulation:
-    """A simulation of a compiled scene that goes on from a checkpoint."""
-    out = Simulation(model, device)
-    out.scene = scene
+def _again(
+    scene: Scene | None, model: Model, device: str, saved: dict[str, Any], began: dict[str, Any] | None
+) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint; `began`: where a reset leads, None for its start."""
+    out = Simulation.__new__(Simulation)
+    out._open(scene, model, device, _bare(saved["q"], saved["qd"]))
     out.restore(saved)
+    out._began = began
     return out
+
+
+def _bare(q: np.ndarray, qd: np.ndarray) -> State:
+    """A state (n, 12) of which nothing is asked yet: contacts are not looked for."""
+    nothing = {"law_key": np.zeros(0, dtype=np.int64), "law_activation": np.zeros(0), "law_factor": np.zeros(0)}
+    return State(q=q.copy(), qd=qd.copy(), extra=nothing)
 
 
 def _started(scene) -> tuple[Scene, Model]:
@@ -442,7 +553,8 @@ def own(model: Model) -> Model:
     settings = replace(model.settings, gravity=_shown(model.settings.gravity))
     materials = replace(model.materials, mu=_shown(model.materials.mu))
     joints = JointList.of(model.joints).copy()
-    return replace(model, joints=joints, bodies=bodies, settings=settings, materials=materials)
+    couplings = list(model.couplings)
+    return replace(model, joints=joints, couplings=couplings, bodies=bodies, settings=settings, materials=materials)
 
 
 def _shown(values: np.ndarray) -> np.ndarray:
@@ -453,7 +565,7 @@ def _shown(values: np.ndarray) -> np.ndarray:
 
 
 def run(
-    scene,
+    scene: Scene | SceneSpec | Model | str | Path,
     duration: float | None = None,
     steps: int | None = None,
     device: str = "auto",

@@ -155,20 +155,20 @@ def turning(
 @wp.func
 def radial(
     law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, kind: wp.int32, m: Mollifier, r: wp.vec3d,
-    a: wp.float64, xi: wp.float64,
+    a: wp.float64, xi: wp.float64, caution: wp.float64,
 ) -> wp.vec3d:  # fmt: skip
     """Along the normal, of part k of a candidate of some kind, with the vector r between its closest points: force,
     stiffness, and the slope of the energy with the mollifier's c, which belongs to part 0.
 
-    The stiffness of a part alone is no less than 0. What a part of a vertex takes away from others counts; what the ends
-    of two crossing edges do not, as other points carry those.
+    The stiffness of a part alone is no less than 0. What a part of a vertex takes away from others counts as far as there is
+    no caution; what the ends of two crossing edges do not, as other points carry those.
     """
     D = wp.dot(r, r)
     b = barrier(law.kind, D, a, xi)
     share = kappa * counts[k] * m.m
     stiffness = share * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
-    if kind == EDGE_EDGE:
-        stiffness = wp.max(ZERO, stiffness)
+    if stiffness < ZERO:
+        stiffness = wp.where(kind == EDGE_EDGE, ZERO, (ONE - caution) * stiffness)
     slope = ZERO
     if k == 0:
         slope = kappa * counts[TOTAL] * m.dm

@@ -123,7 +123,7 @@ def contact_blocks(
                         one = part(c[1], prim, k)
                         near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
                     n = wp.normalize(near.r)
-                    along = radial(law, kappa, counts, k, c[1], m, near.r, a, xi)
+                    along = radial(law, kappa, counts, k, c[1], m, near.r, a, xi, share)
                     Z_i = homogeneous(near.Xi, ONE)
                     Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
                     if not (Z_i == Y_i and Z_j == Y_j):

@@ -56,7 +56,7 @@ def contact_elements(
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         n = wp.normalize(near.r)
-        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, c[1], m, near.r, a, xi)
+        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, c[1], m, near.r, a, xi, law.caution[i])
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))

@@ -28,21 +28,33 @@ MEAN = wp.constant(5)
 MOMENTUM = wp.constant(8)
 LEAD = wp.constant(11)
 LEAD_LOAD = wp.constant(13)
+LASTING = wp.constant(wp.float64(2.0))
 
 
 @wp.struct
 class Lead:
-    """Where Newton starts from the present state: displacements dp [m] and turns w [rad], and how much the external forces
-    per mass add to dp where nothing is in the way, `load` [s^2]."""
+    """Where Newton starts from the present state: displacements dp [m] and turns w [rad]; how much the external forces per
+    mass add to dp where nothing is in the way, `load` [s^2]; and what bodies in contact add to dp and w, `push` [m] and
+    `twist` [rad]."""
 
     dp: wp.array(dtype=wp.vec3d)
     w: wp.array(dtype=wp.vec3d)
     load: wp.array(dtype=wp.float64)
+    push: wp.array(dtype=wp.vec3d)
+    twist: wp.array(dtype=wp.vec3d)
 
 
 @wp.func
 def triple(values: wp.array2d(dtype=wp.float64), b: wp.int32, k: wp.int32) -> wp.vec3d:
     return wp.vec3d(values[b, k], values[b, k + 1], values[b, k + 2])
+
+
+@wp.func
+def lasting(force: wp.vec3d, before: wp.vec3d) -> wp.vec3d:
+    """A force that did not grow beyond `LASTING` times what it was in the step before; none, if it did."""
+    if wp.length(force) > LASTING * wp.length(before):
+        return wp.vec3d()
+    return force
 
 
 @wp.func
@@ -99,6 +111,8 @@ def coast(
     lead.dp[b] = wp.vec3d()
     lead.w[b] = wp.vec3d()
     lead.load[b] = ZERO
+    lead.push[b] = wp.vec3d()
+    lead.twist[b] = wp.vec3d()
     if body.kind[b] != DYNAMIC:
         return
     i = mode[b]
@@ -113,6 +127,8 @@ def coast(
     dp = h * (triple(velocity, b, 0) + inverse_mass * kick)
     target.p[b] = p + dp
     lead.dp[b] = dp + inverse_mass * ahead
+    if i == DISSIPATIVE:
+        lead.push[b] = h * h * inverse_mass * lasting(triple(memory, b, 0), triple(memory, b, 6))
     if body.rotation[b] == HELD:
         return
     w = turning_of(body, b, A, rate_of(velocity, b))
@@ -122,17 +138,22 @@ def coast(
     Q = identity3()
     kicked = wp.vec3d()
     extra = wp.vec3d()
+    twist = wp.vec3d()
+    if i == DISSIPATIVE:
+        twist = h * h * lasting(triple(memory, b, 3), triple(memory, b, 9))
     if body.rotation[b] == FREE:
         axes = principal(inertia)
         Q = free_rotation(axes, inertia * w, h)
         # what forces turn is the body as it will stand, like the implicit part of the step
         kicked = h * (Q * spin(axes, wp.transpose(Q) * kick))
         extra = Q * spin(axes, wp.transpose(Q) * ahead)
+        lead.twist[b] = Q * spin(axes, wp.transpose(Q) * twist)
     else:
         axes = Principal()
         Q = rotation(h * w)
         kicked = h * spin_of(body, b, axes, inertia, kick)
         extra = spin_of(body, b, axes, inertia, ahead)
+        lead.twist[b] = spin_of(body, b, axes, inertia, twist)
     Q = rotation(kicked) * Q
     target.A[b] = Q * A
     lead.w[b] = nearest_turn(rotation(extra) * Q, h * w)

@@ -15,6 +15,7 @@ CUBIC = wp.constant(5)
 FRICTION = wp.constant(6)
 LINEAR = wp.constant(7)
 SINE = wp.constant(8)
+GIVEN = wp.constant(9)
 THREE = wp.constant(wp.float64(3.0))
 FOUR = wp.constant(wp.float64(4.0))
 FORBIDDEN = wp.constant(wp.float64(1.0e60))
@@ -99,6 +100,17 @@ def rubbing(p: Parameters, u: wp.float64) -> wp.vec3d:
 
 
 @wp.func
+def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
+    """The true curvature of a law whose `bound` is more (`abd.joints.laws.evaluate`)."""
+    y = wp.abs(x - p[1])
+    if law == SATURATED and p[0] * y > p[3]:
+        return ZERO
+    if law == FRICTION:
+        return TWO * p[0] * wp.max(ZERO, ONE - y / p[3]) / p[3]
+    return bound
+
+
+@wp.func
 def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
     """psi, its slope and its curvature at a row's value."""
     e = x - p[1]
@@ -116,6 +128,9 @@ def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
         return p[0] * wp.vec3d(v * v * v, -THREE * p[2] * v * v, wp.float64(6.0) * v)
     if law == FRICTION:
         return rubbing(p, e)
+    if law == GIVEN:
+        d = x - p[0]
+        return wp.vec3d(p[1] + p[2] * d + HALF * p[3] * d * d, p[2] + p[3] * d, p[3])
     if law == LINEAR:
         return wp.vec3d(-p[0] * x, -p[0], ZERO)
     if law == SINE:

@@ -8,7 +8,7 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 import warp as wp
 
 from cuda_kernels.affine import ONE, TINY, ZERO, Pose
-from cuda_kernels.laws import BARRIER, FRICTION, SATURATED, Parameters, evaluate
+from cuda_kernels.laws import BARRIER, FRICTION, SATURATED, Parameters, bend, evaluate
 from cuda_kernels.measures import Measures, frames
 from cuda_kernels.sums import MAX
 
@@ -115,18 +115,26 @@ def row_energies(
 def row_slopes(
     first: wp.int32,
     rows: MeasuredRows,
+    ends: Ends,
     values: wp.array(dtype=wp.float64),
+    caution: wp.array(dtype=wp.float64),
     x: wp.array(dtype=wp.float64),
     slope: wp.array(dtype=wp.float64),
     curvature: wp.array(dtype=wp.float64),
     weight: wp.array(dtype=wp.float64),
 ):
-    """Values x, slopes and curvatures of the laws (R,), and the derivatives of all terms (T,)."""
+    """Values x, slopes and curvatures of the laws (R,), these with the bodies' `caution` (n,) (`abd.joints.laws.evaluate`), and
+    the derivatives of all terms (T,)."""
     e = wp.tid() + first
     x[e] = row_value(rows, e, values)
-    psi = evaluate(rows.law[e], parameters(rows, e), x[e])
+    p = parameters(rows, e)
+    psi = evaluate(rows.law[e], p, x[e])
+    share = ZERO
+    for end in range(ends.of_row[e], ends.of_row[e + 1]):
+        share = wp.max(share, caution[ends.body[end]])
+    true = bend(rows.law[e], p, x[e], psi[2])
     slope[e] = psi[1]
-    curvature[e] = psi[2]
+    curvature[e] = true + share * (psi[2] - true)
     for t in range(rows.starts[e], rows.starts[e + 1]):
         weight[t] = term(rows, t, values)[1]
 
@@ -297,7 +305,6 @@ def effort_changes(
     rows: MeasuredRows,
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
-    curvature: wp.array(dtype=wp.float64),
     share: wp.float64,
     changes: wp.array(dtype=wp.float64),
 ):
@@ -311,7 +318,9 @@ def effort_changes(
         largest = rows.p[e, 3]
     change = ZERO
     if largest > ZERO:
-        change = curvature[e] * wp.abs(predicted[e] - x[e]) / (share * largest)
+        p = parameters(rows, e)
+        there = evaluate(rows.law[e], p, predicted[e])[1]
+        change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (share * largest)
     changes[e] = change
 
 

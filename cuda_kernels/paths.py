@@ -140,7 +140,8 @@ def start_paths(
     """The arc from q_n to where the motion leads (`Lead`); prescribed bodies to their pose.
 
     A prescribed body ends exactly on its pose: what rotation leaves of the way from A, which contact may have strained,
-    is S. Bodies with `moving` = 0 stay, those with 2 leave out the force term.
+    is S. Bodies with `moving` = 0 stay, those with 2 are in contact: they leave out the force term and go where the
+    forces of the last step push them on.
     """
     b = wp.tid() + first
     A = pose.A[b]
@@ -152,8 +153,11 @@ def start_paths(
             dp = lead.dp[b]
             if body.mass[b] > ZERO and moving[b] == 1:
                 dp = dp + lead.load[b] * (step.gravity + body.force[b] / body.mass[b])
-            dp = wp.cw_mul(dp, body.translation[b])
             w = lead.w[b]
+            if moving[b] == 2:
+                dp = dp + lead.push[b]
+                w = w + lead.twist[b]
+            dp = wp.cw_mul(dp, body.translation[b])
         else:
             dp = step.pk[b] - pose.p[b]
             turn_to_goal = step.Ak[b] * wp.inverse(A)

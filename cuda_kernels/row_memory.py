@@ -11,6 +11,7 @@ from cuda_kernels.figures import CHUNK
 from cuda_kernels.integrators import SMOOTH
 from cuda_kernels.laws import BARRIER, CUBIC, FRICTION, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, push
 from cuda_kernels.measured_rows import MeasuredRows, parameters, row_value
+from cuda_kernels.measures import Measures, is_angle
 from cuda_kernels.rows import Rows
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -27,6 +28,8 @@ LOSING = wp.constant(256)
 METRES = wp.constant(512)
 RADIANS = wp.constant(1024)
 GAP = wp.constant(2048)
+TURNING = wp.constant(4096)
+REACH = wp.constant(wp.float64(2.0))
 WIDEST = wp.constant(wp.float64(1.0e300))
 ROW_SUMS = 3
 """energy; work of drives; work of friction and damping: then the largest residuals [m], [rad]."""
@@ -38,7 +41,7 @@ class Acting:
 
     `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
     a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
-    counts), GAP (one-sided, held by its type).
+    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets).
     """
 
     law: wp.array(dtype=wp.int32)
@@ -137,6 +140,8 @@ def set_laws(
     last = w[4] * now + w[5] * before
     ahead = last + memory.rate[e] / per_step
     target = memory.target[e]
+    if has(acting, e, TURNING):
+        target = wp.clamp(target, now - REACH, now + REACH)
     if has(acting, e, FOLLOWS):
         target = now
     if has(acting, e, MOVING):
@@ -187,7 +192,8 @@ def set_laws(
     if has(acting, e, EXACT):
         p6 = acting.tolerance[e]
     if law == BARRIER:
-        p6 = push(p0, p3, p5)
+        if not has(acting, e, FOLLOWS):
+            p6 = push(p0, p3, p5)
         p7 = slow / w[7]
     if not has(acting, e, ACTIVE):
         law = OFF
@@ -217,6 +223,23 @@ def mark_limited(
             flags[acting.child[e]] = 1
             if acting.parent[e] >= 0:
                 flags[acting.parent[e]] = 1
+
+
+@wp.kernel
+def mark_turned(
+    first: wp.int32,
+    measures: Measures,
+    values: wp.array(dtype=wp.float64),
+    limit: wp.float64,
+    flags: wp.array(dtype=wp.int32),
+):
+    """Set 1 for both bodies of every angle that is more than `limit` from where the step began."""
+    e = wp.tid() + first
+    if is_angle(measures.kind[e]):
+        if wp.abs(values[e] - measures.reference[e]) > limit:
+            flags[measures.child[e]] = 1
+            if measures.parent[e] >= 0:
+                flags[measures.parent[e]] = 1
 
 
 @wp.kernel

@@ -65,7 +65,7 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
         mu=np.array([[0.5, 0.2], [0.2, 0.0]]),
         stiffness=np.array([[1.0, 2.0], [2.0, 3.0]]),
         enabled=np.array([[True, True], [True, False]]),
-        restitution=np.full((2, 2), np.nan),
+        restitution=np.zeros((2, 2)),
         rolling=np.array([[0.01, 0.0], [0.0, 0.02]]),
         spinning=np.array([[0.0, 0.03], [0.03, 0.01]]),
     )

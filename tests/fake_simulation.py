@@ -93,7 +93,7 @@ def model_of(
         color=np.full((n, 4), np.nan),
     )
     zero, one = np.zeros((1, 1)), np.ones((1, 1))
-    materials = Materials(["default"], zero, one, one > 0.0, restitution=np.nan * one, rolling=zero, spinning=zero)
+    materials = Materials(["default"], zero, one, one > 0.0, restitution=zero, rolling=zero, spinning=zero)
     return Model(name, bodies, meshes, joints or [], materials, Settings(**settings), {})
 
 

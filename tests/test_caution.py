@@ -8,6 +8,7 @@ from on_device import DEVICE, NAME
 from test_friction import EPS, displacements, lagged_scene
 
 import abd
+from abd import backends
 from abd.potentials import friction
 from abd.solver import newton
 from abd.solver.caution import Caution
@@ -89,6 +90,7 @@ class Whole(Caution):
 
 @pytest.mark.skipif(DEVICE.wide, reason="the recorded iteration has its own kernel of caution")
 def test_an_impact_with_friction_takes_fewer_iterations(monkeypatch, record_property):
+    monkeypatch.setattr(backends, "SMALL", 0)
     learnt = hit()
     monkeypatch.setattr(newton, "Caution", Held)
     held = hit()
@@ -104,6 +106,7 @@ def test_an_impact_with_friction_takes_fewer_iterations(monkeypatch, record_prop
 def test_the_minimum_is_the_same(other, monkeypatch):
     """Of one energy, with friction as it was lagged where the step begins. Lagged again, stiff contacts turn what the
     tolerance leaves open in their gaps into other loads, and so into another energy."""
+    monkeypatch.setattr(backends, "SMALL", 0)
     monkeypatch.setattr(newton, "changed", lambda *_: False)
     # at the usual tolerance a brick may stop half a millimetre a second short of it in a flat direction
     usual = abd.Simulation(wall(), device=NAME).model.settings

@@ -163,3 +163,33 @@ def test_sensors_and_files_hold_the_same(tmp_path):
                 np.testing.assert_array_equal(stored[name], getattr(found, name))
         offset = trajectory._file["contacts/offset"][...]
         assert offset[0] == 0 and np.diff(offset).tolist() == [len(one) for one in kept]
+
+
+@pytest.mark.parametrize("contact_set", ["minima", "ipc"])
+def test_points_of_the_kernels_are_those_of_the_definitions(contact_set):
+    """Faces, edges that cross, corners, round bodies and the ground, point by point."""
+    from abd.contact.forces import pressing
+    from abd.contact.surfaces import Surfaces
+    from abd.contact.topology import Topology
+
+    scene = abd.Scene(solver={"contact_set": contact_set})
+    scene.add_body("ground", half_space={})
+    scene.add_body("low", box=(0.4, 0.1, 0.1), position=(0, 0, 0.0502))
+    turned = {"axis": (0, 0, 1), "degrees": 70}
+    scene.add_body("across", box=(0.4, 0.1, 0.1), position=(0, 0, 0.1504), axis_angle=turned)
+    scene.add_body("ball", sphere={"radius": 0.05}, position=(0, 0, 0.2506))
+    edge = {"axis": (0, 1, 0), "degrees": 45}
+    scene.add_body("rail", box=(0.1, 0.4, 0.1), position=(2, 0, 0.0709), axis_angle=edge, kind="static")
+    scene.add_body("bridge", box=(0.5, 0.1, 0.1), position=(2, 0, 0.1918))
+    sim = abd.Simulation(scene, device=NAME)
+    for _ in range(4):
+        sim.step()
+    found, c = sim.backend.pressing(), sim.backend.contacts
+    topology = None if contact_set == "ipc" else Topology.of(sim.model, Surfaces.of(sim.model))
+    expected = pressing(sim.model, Surfaces.of(sim.model), topology, c.pair_law, *c.acting(sim.model), sim.stepper.q)
+    assert len(found.pair) == len(expected.pair) > 9
+    order = [np.lexsort(np.round(np.column_stack([one.point, one.pair]), 9).T) for one in (found, expected)]
+    scale = np.abs(expected.force).max()
+    for name, tolerance in {"pair": 0, "point": 1e-9, "gap": 1e-12, "on_i": 1e-8 * scale, "on_j": 1e-8 * scale}.items():
+        one, two = (getattr(values, name)[rows] for values, rows in zip((found, expected), order, strict=True))
+        np.testing.assert_allclose(one, two, rtol=0, atol=tolerance, err_msg=name)

@@ -366,6 +366,104 @@ def test_a_coordinate_of_the_function_has_a_range_that_is_never_passed(define, d
     assert 0.0 < heights.min() < 2e-3
 
 
+# wrenches with ranges and gaps: the hinge of ArtiSynth's guide ---------------------------------------------------------
+
+SIX = {"x": LENGTH, "y": LENGTH, "z": LENGTH, "rx": ANGLE, "ry": ANGLE, "limit": RowFlags.ROTARY}
+
+
+def onto_the_hinge(T, p):
+    G = T.copy()
+    G[:, :3, :3] = align_z(T[:, :3, :3])
+    G[:, :3, 3] = 0.0
+    return G
+
+
+def define_hinge(define, **keys):
+    """Five bilateral constraints, and a rotary unilateral one that keeps the range of theta."""
+    limited = {"ranges": {"theta": (-0.5, 0.5)}, "limits": {"theta": "limit"}}
+    keys = limited | {"wrenches": np.eye(6), "project": onto_the_hinge} | keys
+    return define("guide", rows=SIX, coordinates={"theta": turn("theta")}, **keys)
+
+
+def swung(kind, device, **keys):
+    """A bar that a torque turns about z; the simulation after 0.6 s."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02, "tolerance": 1e-8})
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, 0.3), kappa=1e11)
+    scene.add_joint(kind, "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), length=0.5, enforcement="exact", **keys)
+    simulation = abd.Simulation(scene, device=device)
+    for _ in range(30):
+        simulation.step()
+    return simulation
+
+
+@pytest.mark.skipif(DEVICE.wide, reason="NumPy functions run on the processor")
+@pytest.mark.parametrize("form", ["array", "by name", "mixed"])
+def test_the_hinge_of_the_guide_with_its_unilateral_constraint_is_the_built_in_one(define, form):
+    if form == "array":
+        define_hinge(define)
+    elif form == "by name":
+        define_hinge(define, wrenches=dict(zip(SIX, np.eye(6), strict=True)))
+    else:
+        points = {name: np.eye(6)[k] for k, name in enumerate(SIX) if k > 2}
+        define_hinge(define, function=lambda M, r, p: r, wrenches=points)
+    own, built_in = swung("guide", NAME), swung("hinge", NAME, range=(-0.5, 0.5))
+    mine, theirs = own.joints["j"], built_in.joints["j"]
+    assert theirs.coordinates[0] > 0.48
+    assert mine.coordinates == pytest.approx(theirs.coordinates, abs=1e-7)
+    assert mine.coordinate("theta").limit_force == pytest.approx(-0.3, abs=1e-3)
+    assert mine.engagement == {"theta": -1}
+    assert (mine.num_bilateral, mine.num_unilateral) == (5, theirs.num_unilateral)
+    free = swung("guide", NAME, range=(-np.inf, np.inf))
+    assert free.joints["j"].coordinates[0] > 0.7, "a joint's own range counts"
+
+
+def test_a_limit_whose_wrench_is_not_its_coordinates_is_refused(define):
+    wrong = np.eye(6)
+    wrong[5, 5] = 2.0
+    with pytest.raises(SceneError, match=r"wrench of 'limit' is \(0, 0, 0, 0, 0, 2\), but 'theta' changes with"):
+        define_hinge(define, wrenches=wrong)
+    with pytest.raises(SceneError, match="row 'rx' keeps the range of 'theta', and is held both ways"):
+        define_hinge(define, limits={"theta": "rx"})
+    with pytest.raises(SceneError, match=r"there is no coordinate 'phi'.*its coordinates are theta"):
+        define_hinge(define, ranges={"phi": (0, 1)})
+    with pytest.raises(SceneError, match=r"range of 'theta': should be \(lower, upper\)"):
+        define_hinge(define, ranges={"theta": (1, 0)})
+    with pytest.raises(SceneError, match="needs a wrench, or a function, for row 'limit'"):
+        define_hinge(define, wrenches=dict(zip(list(SIX)[:5], np.eye(6), strict=False)))
+    with pytest.raises(SceneError, match="has no row 'w', for which there is a wrench"):
+        define_hinge(define, wrenches={"w": np.eye(6)[0]}, limits={})
+
+
+def onto_the_upper_side(T, p):
+    """The hinge's, with theta clipped to at least -0.2: a unilateral constraint that the projection takes care of."""
+    G = onto_the_hinge(T, p)
+    theta = np.arctan(G[:, 1, 0] / G[:, 0, 0])  # of complex numbers too
+    back = np.where(theta.real < -0.2, theta + 0.2, 0.0)
+    c, s = np.cos(back), np.sin(back)
+    Z = np.zeros_like(G[:, :3, :3])
+    Z[:, 0, 0], Z[:, 0, 1], Z[:, 1, 0], Z[:, 1, 1], Z[:, 2, 2] = c, s, -s, c, 1.0
+    G[:, :3, :3] = G[:, :3, :3] @ Z
+    return G
+
+
+@pytest.mark.skipif(DEVICE.wide, reason="NumPy functions run on the processor")
+def test_a_unilateral_wrench_that_the_projection_closes_pushes_only_when_it_is_overrun(define):
+    define_hinge(define, ranges={}, limits={}, project=onto_the_upper_side)
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-7, "integrator": "bdf1"})
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, -0.3), kappa=1e11)
+    scene.add_joint("guide", "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1))
+    simulation = abd.Simulation(scene, device=NAME)
+    joint = simulation.joints["j"]
+    simulation.step()
+    assert joint.gaps["limit"].engaged == 0 and joint.gaps["limit"].value == pytest.approx(0.0, abs=1e-12)
+    for _ in range(60):
+        simulation.step()
+    gap = joint.gaps["limit"]
+    assert joint.coordinates[0] == pytest.approx(-0.2, abs=1e-4)
+    assert gap.engaged == 1 and -1e-4 < gap.value < 0.0
+    assert joint.wrench()[1][2] == pytest.approx(0.3, rel=1e-3)
+
+
 # errors -----------------------------------------------------------------------------------------------------------
 
 
@@ -453,3 +551,75 @@ def test_the_example_of_the_readme_runs():
     done = subprocess.run([sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "{'height': 1}" in done.stdout
+
+
+# types of scene files ---------------------------------------------------------------------------------------------
+
+CODE = """
+import numpy as np
+import abd
+from abd import RowFlags
+
+
+def bowl(name):
+    def rows(M, r, p):
+        return np.stack([r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0]), r[:, 0]], axis=1)
+
+    abd.joint_type(
+        name, rows, rows={"height": RowFlags.LINEAR}, coordinates={"x": RowFlags.LINEAR}, parameters={"radius": 0.5}
+    )
+
+
+def nothing(name):
+    pass
+
+
+def broken(name):
+    raise ValueError("no good")
+"""
+
+SCENE = """
+[solver]
+dt = 0.01
+[output]
+frames = 2
+[[joint_type]]
+name = "my_bowl"
+file = "kinds.py"
+function = "bowl"
+[[body]]
+name = "bead"
+sphere = { radius = 0.03 }
+mass = 0.1
+position = [0.3, 0, 0.2]
+[[joint]]
+name = "j"
+type = "my_bowl"
+child = "bead"
+parent_anchor = [0, 0, 0]
+child_anchor = [0, 0, 0]
+"""
+
+
+def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(define, tmp_path):
+    (tmp_path / "kinds.py").write_text(CODE)
+    path = tmp_path / "bead.toml"
+    path.write_text(SCENE)
+    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code, which runs only if you allow it.*--allow-code"):
+        abd.load(path)
+    assert "my_bowl" not in TYPES
+    scene = abd.load(path, allow_code=True)
+    assert scene.compile().joints[0].type == "my_bowl"
+    scene.save(tmp_path / "again.toml")
+    assert abd.load(tmp_path / "again.toml", allow_code=True) == scene
+    for function, words in (
+        ("nothing", "nothing defines no joint type of this name"),
+        ("broken", "stops with ValueError: no good"),
+        ("missing", "'kinds.py' has no such function"),
+    ):
+        path.write_text(SCENE.replace('"bowl"', f'"{function}"'))
+        with pytest.raises(SceneError, match=words):
+            abd.load(path, allow_code=True)
+    path.write_text(SCENE.replace('"kinds.py"', '"other.py"'))
+    with pytest.raises(SceneError, match="there is no such file"):
+        abd.load(path, allow_code=True)

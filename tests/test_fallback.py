@@ -19,6 +19,12 @@ from abd.io.trajectory import Trajectory
 GIB = 2**30
 
 
+@pytest.fixture(autouse=True)
+def by_the_host(monkeypatch):
+    """Backends are made as those of large scenes are."""
+    monkeypatch.setattr(backends, "SMALL", 0)
+
+
 @dataclass
 class Gpu:
     """As `wp.get_cuda_devices` lists one."""

@@ -96,6 +96,8 @@ def begun(backend, patch) -> list[np.ndarray]:
         return out
 
     patch.setattr(backend, "begin_joints", watched)
+    # a step in one piece asks nobody
+    patch.setattr(backend, "whole", None, raising=False)
     return seen
 
 
@@ -189,7 +191,7 @@ def test_turns_are_counted_though_nobody_looks(device):
         assert len(eager.coordinates) == 1
     assert lazy.coordinates[0] == eager.coordinates[0] > 2.0 * np.pi
     table, q = lazy.reader.table, lazy.stepper.q
-    assert lazy.coordinates[0] == values(table, q, eager.coordinates, rigid=True)[0]
+    assert lazy.coordinates[0] == values(table, q, eager.coordinates)[0]
     again = abd.Simulation(scene, device=device)
     again.restore(lazy.checkpoint())
     for one in (again, lazy):

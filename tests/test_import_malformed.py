@@ -76,8 +76,8 @@ CASES = {
     "infinite mass": ("r.urdf", urdf(links("a").replace('value="1"', 'value="inf"')), "not finite"),
     "negative mass": ("r.urdf", urdf(links("a").replace('value="1"', 'value="-1"')), "negative"),
     "nan in mjcf": ("r.xml", mjcf('<body><inertial pos="0 0 0" mass="1" diaginertia="1 NaN 1"/></body>'), "not finite"),
-    "negative scale": ("r.urdf", urdf(mesh_link("m.obj", "1 -1 1")), "not above 0"),
-    "negative scale in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("m.obj", "1 1 -1")), "not above 0"),
+    "flat scale": ("r.urdf", urdf(mesh_link("m.obj", "1 0 -1")), "cannot have the scale '1 0 -1'"),
+    "flat scale in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("m.obj", "-1 1 0")), "cannot have the scale '-1 1 0'"),
     "negative size": (
         "r.urdf",
         urdf(f'<link name="a">{INERTIAL}<collision><geometry><sphere radius="-1"/></geometry></collision></link>'),

@@ -74,6 +74,49 @@ def test_moved_shapes_and_several_of_them_lie_where_they_are_in_the_link(tmp_pat
     np.testing.assert_allclose(sorted(rods.surface.vertices), [(0, 0, 0), (1, 0, 0), (1, 1, 1)], atol=1e-12)
 
 
+MIRRORS = ("1 -1 1", "-1 -1 -1", "-2 1 0.5", "-1 1 -1")
+
+
+@pytest.mark.parametrize("scale", MIRRORS)
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_mirrored_meshes_keep_their_outer_side_mass_and_inertia(suffix, scale, tmp_path):
+    """Beside the same mesh with the mirror in its file, its faces turned over."""
+    (tmp_path / "m.obj").write_text(TETRAHEDRON)
+    factors = np.array(scale.split(), dtype=float)
+    points = np.array([line.split()[1:] for line in TETRAHEDRON.splitlines() if line[0] == "v"], dtype=float) * factors
+    faces = [line.split()[1:] for line in TETRAHEDRON.splitlines() if line[0] == "f"]
+    faces = [face[::-1] if np.prod(factors) < 0.0 else face for face in faces]
+    baked = [f"v {x} {y} {z}\n" for x, y, z in points] + [f"f {a} {b} {c}\n" for a, b, c in faces]
+    (tmp_path / "baked.obj").write_text("".join(baked))
+
+    def robot(file: str, given: str) -> abd.Scene:
+        if suffix == ".xml":
+            geom = '<geom type="mesh" mesh="m" density="500" pos="0.1 0 0" euler="30 0 0"/>'
+            return load(mjcf(falling("b", geom), f'<asset><mesh name="m" file="{file}" scale="{given}"/></asset>'), tmp_path)
+        mesh = f'<geometry><mesh filename="{file}" scale="{given}"/></geometry>'
+        link = f'<link name="b"><collision><origin xyz="0.1 0 0" rpy="0.5 0 0"/>{mesh}</collision></link>'
+        return load(f'<robot name="r">{link}</robot>', tmp_path, suffix, free_base=True)
+
+    mirrored, expected = robot("m.obj", scale), robot("baked.obj", "1 1 1")
+    one, other = (scene.compile() for scene in (mirrored, expected))
+    assert not any("inwards" in note for note in (*mirrored.notes, *one.notes))
+    body = one.bodies.names.index("b")
+    assert one.bodies.mass[body] == pytest.approx(other.bodies.mass[body], rel=1e-6) and one.bodies.mass[body] > 0.0
+    np.testing.assert_allclose(np.sort(one.bodies.moment[body]), np.sort(other.bodies.moment[body]), rtol=1e-5)
+    corners = []
+    for model in (one, other):
+        mesh = model.meshes[model.bodies.mesh[body]]
+        placed = np.array([model.user_transform(model.bodies.q)[body]])[0]
+        frame = model.bodies.body_frame[body]
+        local = (mesh.vertices - frame[:3, 3]) @ frame[:3, :3]
+        world = local @ placed[:3, :3].T + placed[:3, 3]
+        triangles = world[mesh.triangles]
+        volume = np.einsum("fi,fi->", triangles[:, 0], np.cross(triangles[:, 1], triangles[:, 2])) / 6.0
+        assert volume == pytest.approx(0.3**3 / 6.0 * abs(np.prod(factors)), rel=1e-6), "faces look outwards"
+        corners.append(world[np.lexsort(np.round(world, 6).T)])
+    np.testing.assert_allclose(*corners, atol=1e-7)
+
+
 def test_height_field(tmp_path):
     text = mjcf(
         '<geom type="hfield" hfield="hills" name="ground"/>' + falling("ball", '<geom size="0.1"/>', "0.5 0.5 8"),
@@ -331,6 +374,27 @@ def test_the_report_names_what_is_not_followed(tmp_path):
     told(scene, "medium")
     told(scene, "tendon 't'", "stiffness")
     assert scene.started()
+
+
+def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
+    inner = '<body name="v" pos="0 0 1"><joint name="v" axis="0 1 0"/><geom size="0.1"/><site name="t"/></body>'
+    text = mjcf(
+        f'<body name="w"><joint name="w" axis="0 1 0"/><geom size="0.1"/><site name="s"/>{inner}</body>',
+        '<tendon><fixed name="sum" limited="true" range="-1 1"><joint joint="w" coef="1"/><joint joint="v" coef="1"/></fixed>'
+        '<spatial name="cord" limited="true" range="0.1 1"><site site="s"/><site site="t"/></spatial></tendon><actuator>'
+        '<general joint="w" name="filtered" dyntype="filter" dynprm="0.1"/><muscle joint="v" name="biceps" lengthrange="0 1"/>'
+        '<general joint="v" name="summed" dyntype="integrator"/><position joint="w" name="slow" kp="3" timeconst="0.2"/>'
+        '<motor tendon="sum" name="winch"/><damper joint="w" name="damper" kv="1" ctrlrange="0 1"/>'
+        '<adhesion body="v" name="sticky" ctrlrange="0 1"/></actuator>',
+    )
+    scene = load(text, tmp_path)
+    told(scene, "actuators are left out: filtered, biceps, summed, slow (with activation dynamics)")
+    told(scene, "winch", "tendons")
+    told(scene, "damper", "depends on the state")
+    told(scene, "sticky", "adhesion")
+    told(scene, "tendon 'sum'", "range is not followed")
+    told(scene, "tendon 'cord'", "least length 0.1 m")
+    assert not any(one.drive for joint in scene.spec.joint for one in (joint.coordinate or {}).values())
 
 
 def test_mocap_bodies_stand_still_and_hold(tmp_path):

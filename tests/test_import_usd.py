@@ -260,6 +260,73 @@ def test_instances_have_bodies_of_their_own(maker):
     assert sorted(body.position[0] for body in scene.spec.body) == [0.0, 1.0, 2.0]
 
 
+def test_instances_of_a_point_instancer_have_bodies_where_usd_puts_them(maker):
+    many = UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
+    Maker.place(many.GetPrim(), (0, 0, 2), (0, 0, 90))
+    parent = f"{WORLD}/many/prototypes"
+    UsdGeom.Xform.Define(maker.stage, parent)
+    brick = maker.shape("brick", at=(0.5, 0, 0), scale=(1, 0.5, 0.5), parent=parent, size=0.2)
+    UsdPhysics.MassAPI.Apply(brick).CreateMassAttr(3.0)
+    group = UsdGeom.Xform.Define(maker.stage, f"{parent}/group")
+    ball = maker.shape("ball", UsdGeom.Sphere, (0, 0, 0.3), parent=f"{parent}/group", radius=0.1)
+    maker.shape("post", UsdGeom.Cylinder, parent=f"{parent}/group", body=False, radius=0.05, height=0.4)
+    many.CreatePrototypesRel().SetTargets([brick.GetPath(), group.GetPath()])
+    many.CreateProtoIndicesAttr([0, 1, 0, 1, 0])
+    many.CreatePositionsAttr([(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0)])
+    half = float(np.sqrt(0.5))
+    turned = Gf.Quath(half, half, 0, 0)
+    many.CreateOrientationsAttr([Gf.Quath(1), turned, turned, Gf.Quath(1), Gf.Quath(1)])
+    many.CreateScalesAttr([(1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), (2, 2, 2)])
+    many.InvisId(3, Usd.TimeCode.Default())
+    joint = maker.joint("joint", UsdPhysics.FixedJoint, None, ball)
+    scene = maker.load()
+    names = [body.name for body in scene.spec.body]
+    assert sorted(names) == ["ball_1", "brick_0", "brick_2", "post_1"]
+    model = scene.compile()
+    assert model.bodies.mass[names.index("brick_0")] == pytest.approx(3.0)
+    now, Many = Usd.TimeCode.Default(), UsdGeom.PointInstancer
+    maps = many.ComputeInstanceTransformsAtTime(now, now, Many.IncludeProtoXform, Many.IgnoreMask)
+    to_world = UsdGeom.XformCache().GetLocalToWorldTransform(many.GetPrim())
+    cube = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
+    for number in (0, 2):
+        whole = np.array(maps[number] * to_world)
+        expected = cube @ whole[:3, :3] + whole[3, :3]
+        found = corners(scene, f"brick_{number}")
+        apart = np.linalg.norm(found[:, None] - expected[None], axis=2).min(axis=1)
+        assert apart.max() < 2e-3, "orientations have half precision"
+        np.testing.assert_allclose(np.sort(np.ptp(found, axis=0)), [0.1, 0.1, 0.2], atol=2e-3)
+    whole = np.array(Gf.Matrix4d().SetTranslate(Gf.Vec3d(0, 0, 0.3)) * maps[1] * to_world)
+    np.testing.assert_allclose(scene.spec.body[names.index("ball_1")].position, whole[3, :3], atol=1e-3)
+    assert scene.spec.body[names.index("post_1")].kind == "static"
+    notes = " | ".join(scene.notes)
+    for told in ("1 instances of /World/many are scaled", f"joint {joint.GetPath()} joins the prototype"):
+        assert told in notes
+
+
+@pytest.mark.parametrize("kind", ["Mesh", "Cube", "Sphere", "Capsule", "Cylinder", "Cone"])
+def test_mirrored_colliders_keep_their_outer_side_and_mass(maker, kind):
+    keys = {"Cube": {"size": 0.4}, "Sphere": {"radius": 0.2}}.get(kind, {"radius": 0.1, "height": 0.3, "axis": "Z"})
+    points = np.array([(0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.5)])
+    if kind == "Mesh":
+        faces = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]
+        keys = {"points": Vt.Vec3fArray([tuple(map(float, p)) for p in points]), "faceVertexCounts": [3] * 4,
+                "faceVertexIndices": faces}  # fmt: skip
+    for name, scale, at in (("plain", (1, 1, 1), 0.0), ("mirrored", (1, 1, -1), 3.0)):
+        maker.frame(name, (at, 0, 0))
+        maker.shape("part", getattr(UsdGeom, kind), (0.1, 0, 0), (0, 40, 0), scale, False, f"{WORLD}/{name}", **keys)
+    scene = maker.load()
+    model, mirror = scene.compile(), np.diag([1.0, 1.0, -1.0])
+    names = list(model.bodies.names)
+    masses = model.bodies.mass[[names.index("plain"), names.index("mirrored")]]
+    assert masses[0] > 0.0 and masses[1] == pytest.approx(masses[0], rel=1e-6)
+    turn = np.array(Gf.Matrix3d(Gf.Rotation(Gf.Vec3d(0, 1, 0), 40))).T
+    plain = (corners(scene, "plain") - [0.1, 0, 0]) @ turn
+    expected = plain @ mirror @ turn.T + [3.1, 0, 0]
+    found = corners(scene, "mirrored")
+    apart = np.linalg.norm(found[:, None] - expected[None], axis=2)
+    assert apart.min(axis=1).max() < 1e-6 and apart.min(axis=0).max() < 1e-6
+
+
 # joints -------------------------------------------------------------------------------------------------------------
 
 
@@ -433,6 +500,43 @@ def test_converted_scene_runs_to_the_same_bits(tmp_path):
     assert (ends[0] == ends[1]).all()
 
 
+def test_a_stage_of_every_joint_runs_to_the_same_bits_once_converted(maker):
+    boxes = [maker.shape(f"box{k}", at=(0.5 * k, 0, 1), size=0.2) for k in range(8)]
+    kinds = {
+        "turns": (UsdPhysics.RevoluteJoint, {"axis": "Y", "lowerLimit": -40.0, "upperLimit": 60.0}),
+        "slides": (UsdPhysics.PrismaticJoint, {"axis": "Z", "lowerLimit": -0.3, "upperLimit": 0.2}),
+        "swings": (UsdPhysics.SphericalJoint, {"axis": "X", "coneAngle0Limit": 50.0, "coneAngle1Limit": 50.0}),
+        "holds": (UsdPhysics.FixedJoint, {}),
+        "ties": (UsdPhysics.DistanceJoint, {"maxDistance": 0.2}),
+        "rod": (UsdPhysics.DistanceJoint, {"minDistance": 0.1, "maxDistance": 0.1}),
+        "six": (UsdPhysics.Joint, {}),
+    }
+    for k, (name, (kind, keys)) in enumerate(kinds.items()):
+        between = (0.2, 0, 0) if name in ("ties", "rod") else (0.25, 0, 0)
+        prim = maker.joint(name, kind, boxes[k], boxes[k + 1], between, tuple(-x for x in between), **keys)
+        if name == "six":
+            for axis in ("transX", "transY", "rotX", "rotY"):
+                UsdPhysics.LimitAPI.Apply(prim, axis).CreateLowAttr(1.0)
+                UsdPhysics.LimitAPI(prim, axis).CreateHighAttr(-1.0)
+            drive = UsdPhysics.DriveAPI.Apply(prim, "rotZ")
+            drive.CreateTargetPositionAttr(20.0)
+            drive.CreateStiffnessAttr(1.0)
+            drive.CreateDampingAttr(0.1)
+    maker.joint("wall", UsdPhysics.FixedJoint, None, boxes[0], (0, 0, 1), (0, 0, 0))
+    usd = maker.load()
+    types = {joint.name: joint.type for joint in usd.spec.joint}
+    assert set(types) == {*kinds, "wall"} and len(set(types.values())) >= 6
+    target = maker.path.with_suffix(".toml")
+    usd.save(target)
+    ends = []
+    for scene in (usd, abd.load(target)):
+        sim = abd.Simulation(scene, device="cpu")
+        for _ in range(10):
+            assert sim.step().converged
+        ends.append(sim.stepper.q.copy())
+    assert (ends[0] == ends[1]).all() and not np.array_equal(ends[0], usd.compile().bodies.q)
+
+
 @pytest.mark.parametrize("suffix", [".usd", ".usdc", ".usdz"])
 def test_every_kind_of_file(tmp_path, suffix):
     from pxr import UsdUtils
@@ -457,10 +561,12 @@ def test_what_is_not_supported_is_told_once(maker):
     UsdPhysics.CollisionAPI(off).CreateCollisionEnabledAttr(False)
     loose = maker.joint("loose", UsdPhysics.RevoluteJoint, None, prim, axis="Z")
     UsdPhysics.Joint(loose).CreateJointEnabledAttr(False)
-    UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
+    many = UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
+    many.CreatePrototypesRel().SetTargets([UsdGeom.Sphere.Define(maker.stage, f"{WORLD}/many/ball").GetPath()])
     notes = " | ".join(maker.load().notes)
     for told in ("schema PhysxRigidBodyAPI is left out", "starts asleep", "collider /World/ghost is switched off",
-                 "joint /World/loose is switched off", "point instancer", "IterationCount is left out"):  # fmt: skip
+                 "joint /World/loose is switched off", "instances of /World/many have no bodies",
+                 "IterationCount is left out"):  # fmt: skip
         assert told in notes
 
 

@@ -272,3 +272,43 @@ def test_both_backends_take_the_same_path():
     keys = {"lower": -0.3, "upper": 0.5, "friction": 0.05, "armature": 0.02, "drive": drive}
     runs = [Arms(device, torque=0.3, **keys).run(60) for device in ("numpy", NAME)]
     assert np.abs(runs[0] - runs[1]).max() < 1e-10
+
+
+@devices
+def test_friction_grows_with_the_load_of_its_joint(device):
+    """A block of 2 kg on a slider along x: mu m g hinders it, 5 N cannot move it and 12 N do."""
+    moved = []
+    for push in (5.0, 12.0):
+        scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
+        scene.add_body("block", box=(0.2, 0.2, 0.2), mass=2.0, force=(push, 0, 0))
+        rubbing = {"z": {"friction_load": 0.4}}
+        scene.add_slider("j", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate=rubbing)
+        simulation = abd.Simulation(scene, device=device)
+        for _ in range(12):
+            simulation.step()
+        first = simulation.joints["j"].rates[0]
+        for _ in range(10):
+            simulation.step()
+        moved.append((simulation.joints["j"].rates[0] - first) / 0.1)
+    assert abs(moved[0]) < 1e-2
+    assert moved[1] == pytest.approx((12.0 - 0.4 * 2.0 * 9.81) / 2.0, rel=1e-3)
+
+
+def test_a_bearing_rubs_by_its_radius_and_goes_on_from_a_checkpoint():
+    """Spinning down under gravity: torque mu r m g; bit for bit the same from a checkpoint."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("wheel", box=(0.2, 0.2, 0.2), mass=3.0, angular_velocity=(0, 10.0, 0))
+    scene.add_hinge("j", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate={"theta": {"friction_load": 2e-3}})
+    simulation = abd.Simulation(scene, device=NAME)
+    rates = []
+    for k in range(30):
+        simulation.step()
+        rates.append(simulation.joints["j"].rates[0])
+        if k == 19:
+            saved = simulation.checkpoint()
+    slowing = (rates[9] - rates[29]) / 0.2
+    assert slowing == pytest.approx(2e-3 * 3.0 * 9.81 / (3.0 * 0.04 / 6.0), rel=2e-2)
+    simulation.restore(saved)
+    for _ in range(10):
+        simulation.step()
+    assert simulation.joints["j"].rates[0] == rates[29]

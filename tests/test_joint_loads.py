@@ -26,7 +26,7 @@ pytestmark = pytest.mark.device
 MASS, SIDE, H = 8.0, 0.2, 0.01
 INERTIA = MASS * SIDE**2 / 6.0
 COMPLIANCE = (1e-6, 3e-6, 2e-6, 4e-6, 2e-6, 5e-6)
-FREE = ("free", "bushing", "bushing, six numbers", "spring", "rope", "unilateral plane", "spherical with limits")
+FREE = ("free", "damper", "bushing", "bushing, six numbers", "spring", "rope", "unilateral plane", "spherical with limits")
 HELD = [case for case in CASES if case not in FREE]
 """Cases that have constraints."""
 
@@ -158,3 +158,66 @@ def test_a_rope_holds_when_taut_and_only_then():
         assert taut.joints["j"].wrench()[0] == pytest.approx(-5.0 * out, rel=1e-3)
         slack = loaded.run(np.concatenate([-5.0 * out, np.zeros(3)]), 5)
         assert np.abs(slack.joints["j"].wrench()[0]).max() == 0.0
+
+
+@pytest.mark.parametrize("ends", ["world", "two free bodies"])
+@pytest.mark.parametrize("kind", ["linear", "rotary"])
+@pytest.mark.parametrize("zeta", [True, 0.3])
+def test_critical_damping_is_critical(ends, kind, zeta):
+    """An opening x0 at rest closes by ``x'' + 2 zeta w x' + w^2 x = 0``, so that ``zeta = w x0^2 / (4 int x'^2 dt)``."""
+    dt, compliance, opening = 2e-3, 1e-3 if kind == "linear" else 0.15, 0.01
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "tolerance": 1e-8, "integrator": "bdf2"})
+    scene.add_body("a", box=(SIDE, SIDE, SIDE), mass=2.0, kappa=1e11)
+    free = ends != "world"
+    if free:
+        scene.add_body("b", box=(SIDE, SIDE, SIDE), mass=3.0, kappa=1e11)
+    turned = {"axis_angle": {"axis": (0, 0, 1), "degrees": np.degrees(opening)}}
+    frame = {"position": (opening, 0, 0)} if kind == "linear" else turned
+    scene.add_fixed(
+        "j", "b" if free else abd.WORLD, "a", parent_frame=frame, child_frame={"position": (0, 0, 0)},
+        enforcement="compliant", compliance=compliance, critical_damping=zeta,
+    )  # fmt: skip
+    simulation = abd.Simulation(scene, device=NAME)
+    reduced = (1.2 if free else 2.0) * (1.0 if kind == "linear" else SIDE**2 / 6.0)
+    w, open_by = np.sqrt(1.0 / (compliance * reduced)), []
+    for _ in range(int((9.0 if zeta is True else 20.0) / (w * dt))):
+        T = simulation.joints["j"].T_CD
+        open_by.append(T[0, 3] if kind == "linear" else T[1, 0])
+        simulation.step()
+    measured = w * opening**2 / (4.0 * np.sum(np.diff(open_by) ** 2) / dt)
+    assert measured == pytest.approx(float(zeta), rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["linear", "rotary", "inertial"])
+def test_dampings_of_bodies_slow_them_exponentially(kind):
+    """Frame damping ``-d v``, ``-d w`` and inertial damping ``-d M v``; the world feels what the body loses."""
+    dt, box = 2e-3, (0.3, 0.2, 0.1)
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    motion = {"velocity": (1, 2, 0), "angular_velocity": (0, 0, 0.5)}
+    damping = {"linear": 3.0, "rotary": 0.05, "inertial": 1.5}[kind]
+    scene.add_body("a", box=box, mass=2.0, kappa=1e11, **{f"{kind}_damping": damping}, **motion)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(100):
+        simulation.step()
+    body, inertia = simulation.bodies["a"], 2.0 * (0.3**2 + 0.2**2) / 12.0
+    linear = {"linear": damping / 2.0, "rotary": 0.0, "inertial": damping}[kind]
+    rotary = {"linear": 0.0, "rotary": damping / inertia, "inertial": damping}[kind]
+    assert body.linear_velocity == pytest.approx(np.exp(-linear * 0.2) * np.array([1, 2, 0]), rel=2e-3, abs=1e-6)
+    assert body.angular_velocity[2] == pytest.approx(0.5 * np.exp(-rotary * 0.2), rel=3e-3)
+    if kind != "rotary":
+        force, _ = simulation.joints["damping of a"].wrench()
+        assert force == pytest.approx(-2.0 * linear * body.linear_velocity, rel=1e-2, abs=1e-6)
+
+
+def test_a_damper_between_bodies_acts_on_their_relative_motion():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 2e-3})
+    for k, speed in enumerate((1.0, -1.0)):
+        scene.add_body(f"a{k}", box=(0.1, 0.1, 0.1), mass=1.0, velocity=(speed + 0.5, 0, 0))
+    scene.add_joint("damper", "d", "a0", "a1", anchor=(0, 0, 0), rotary_damping=1.0)
+    scene.add_joint("damper", "e", "a0", "a1", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), linear_damping=2.0)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(50):
+        simulation.step()
+    speeds = [simulation.bodies[f"a{k}"].linear_velocity[0] for k in range(2)]
+    assert sum(speeds) == pytest.approx(1.0, abs=1e-9)
+    assert speeds[0] - speeds[1] == pytest.approx(2.0 * np.exp(-0.1 * 4.0), rel=5e-3)

@@ -32,6 +32,7 @@ PARAMETERS = {
     "segmented_planar_connector": {"segments": PROFILE},
     "bushing": {"stiffness": SYMMETRIC, "damping": 2.0},
     "spring": {"stiffness": 10.0, "rest_length": 0.2},
+    "damper": {"linear_damping": 2.0, "rotary_damping": 0.3},
 }
 VARIANTS = {
     "universal xy": ("universal", {"axes": "xy"}),

@@ -369,7 +369,7 @@ STRUCTS = {
     "step": (numpy_bodies.StepData, bodies.StepData, set(), set()),
     "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point", "mask"}, {"shift"}),
     "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
-    "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, set(), {"law", "p"}),
+    "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, {"relations"}, {"law", "p"}),
     "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
     "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"rate", "bend", "reach", "strain"}),
     "surfaces": (

@@ -95,6 +95,67 @@ def test_hinges_and_a_slider_converge_to_exudyn():
         assert np.abs(best - peer).max() < bound * scale
 
 
+def exudyn_masked_ball(steps: int, duration: float) -> list[np.ndarray]:
+    """Outputs of a spherical joint that holds x and z between two turning bodies: displacement, velocity of m0, force on it,
+    and its torque about the parent's centre."""
+    exudyn = pytest.importorskip("exudyn")
+    from exudyn import utilities as items
+
+    system = exudyn.SystemContainer().AddSystem()
+    markers, nodes = [], []
+    for mass, inertia, place, velocity, turning, end in MASKED:
+        rate = 0.5 * np.array([0.0, *turning])
+        node = system.AddNode(
+            items.NodeRigidBodyEP(
+                referenceCoordinates=[*place, *items.eulerParameters0], initialVelocities=[*velocity, *rate]
+            )
+        )
+        body = system.AddObject(items.ObjectRigidBody(physicsMass=mass, physicsInertia=[*inertia, 0, 0, 0], nodeNumber=node))
+        centre = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
+        system.AddLoad(items.Gravity(markerNumber=centre, loadVector=[0, 0, -cases.G]))
+        markers.append(system.AddMarker(items.MarkerBodyPosition(bodyNumber=body, localPosition=end)))
+        nodes.append(node)
+    joint = system.AddObject(items.SphericalJoint(markerNumbers=markers, constrainedAxes=[1, 0, 1]))
+    system.Assemble()
+    settings = settings_of(exudyn, steps, duration)
+    # its constraint forces ring with the first step unless high frequencies are damped
+    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.5
+    system.SolveDynamic(settings)
+    kind = exudyn.OutputVariableType
+    read = [system.GetObjectOutput(joint, one) for one in (kind.Displacement, kind.Velocity, kind.Force)]
+    arm = system.GetObjectOutput(joint, kind.Position) - system.GetNodeOutput(nodes[0], kind.Position)
+    return [*read, np.cross(arm, read[2])]
+
+
+MASKED = (
+    (2.0, (0.3, 0.4, 0.5), (0.0, 0.0, 0.0), (0.1, 0.2, 0.0), (0.1, -0.05, 0.15), (0.4, 0.0, 0.1)),
+    (1.0, (0.2, 0.1, 0.2), (0.7, 0.1, 0.1), (0.1, 0.1, -0.005), (0.05, 0.1, -0.05), (-0.3, -0.1, 0.0)),
+)
+"""Mass, inertia, place, velocity, angular velocity and the joint's point of two bodies; the points agree along x and z."""
+
+
+def our_masked_ball(h: float, duration: float) -> list[np.ndarray]:
+    """The same of ours."""
+    scene = abd.Scene(gravity=(0, 0, -cases.G), solver={"dt": h, "integrator": "bdf2", "tolerance": 1e-10})
+    for name, (mass, inertia, place, velocity, turning, _) in zip(("m0", "m1"), MASKED, strict=True):
+        scene.add_body(
+            name, proxy=True, mass=mass, inertia=inertia, position=place, velocity=velocity, angular_velocity=turning
+        )  # fmt: skip
+    ends = {key: one[5] for key, one in zip(("parent_anchor", "child_anchor"), MASKED, strict=True)}
+    scene.add_spherical("ball", "m0", "m1", constrainedAxes=[1, 0, 1], enforcement="exact", **ends)
+    simulation = abd.Simulation(scene, device="cpu")
+    for _ in range(round(duration / h)):
+        simulation.step()
+    ball = simulation.joints["ball"]
+    return [ball.displacement, ball.velocity, ball.exudyn_force()[0], ball.wrench(on="parent", point="center")[1]]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_ball_that_holds_two_axes_of_the_world_is_exudyn_s():
+    """Displacement, velocity, force and torque of its outputs, while both bodies turn, at h = 1 ms."""
+    for peer, ours in zip(exudyn_masked_ball(400, 0.1), our_masked_ball(1e-3, 0.1), strict=True):
+        assert np.abs(ours - peer).max() < 1e-6, (ours, peer)
+
 # MuJoCo -------------------------------------------------------------------------------------------------------------
 
 ARM = """

@@ -70,7 +70,7 @@ def test_the_python_lines_run(capsys, monkeypatch, tmp_path):
 
 
 def test_the_joints_run(capsys):
-    limits, drives, couplings, reading = blocks("python", JOINTS)
+    limits, drives, couplings, reading, *more = blocks("python", JOINTS)
     names = {}
     for text in (limits, drives, couplings):
         assert len([line for line in text.splitlines() if line]) <= 7
@@ -82,6 +82,9 @@ def test_the_joints_run(capsys):
     assert elbow == pytest.approx(-2.0 * shoulder, abs=1e-5)
     assert names["load"].values.shape == (41, 6)
     assert names["theta"].locked
+    assert len(more) == 1
+    exec(more[0], names)
+    assert not names["theta"].locked and np.isfinite(names["force"]).all()
     assert len(capsys.readouterr().out.splitlines()) >= 3
 
 

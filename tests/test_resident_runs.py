@@ -29,7 +29,7 @@ DIRECT, PCG = {"linear_solver": "direct"}, {"linear_solver": "pcg"}
         (lambda: links(3, "exact", {"max_newton": 1, "retries": 2}), 3, "not_converged"),
         (lambda: links(3, "penalty", {"max_newton": 2, "retries": 4, "integrator": "bdf1"}), 10, None),
         (lambda: links(3, "exact", {"max_newton": 2, "retries": 3, "integrator": "bdf1"}), 6, None),
-        (lambda: pile({"max_newton": 8, "retries": 6, **PCG}), 12, "not_converged"),
+        (lambda: pile({"max_newton": 3, "retries": 3, **PCG}), 12, "not_converged"),
         (lambda: pinched("fail"), 40, "blocked"),
         (lambda: pile({"friction_iterations": -1, "tolerance": 1e-7, "retries": 1, **PCG}, mu=3.0), 8, None),
     ],

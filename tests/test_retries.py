@@ -45,8 +45,10 @@ def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
 
 def flat(saved: dict) -> dict[str, np.ndarray]:
     """Arrays and numbers of a checkpoint."""
-    numbers = {name: np.asarray(value) for name, value in saved.items() if name not in ("extra", "joints", "loads")}
-    return numbers | saved["extra"] | {f"loads of {name}": value for name, value in saved["loads"].items()}
+    tables = {name: value for name, value in saved.items() if isinstance(value, dict) and name not in ("extra", "joints")}
+    numbers = {name: np.asarray(value) for name, value in saved.items() if not isinstance(value, dict)}
+    inner = {f"{table}, {name}": value for table, values in tables.items() for name, value in values.items()}
+    return numbers | saved["extra"] | inner
 
 
 def assert_same(one: abd.Simulation, other: abd.Simulation) -> None:

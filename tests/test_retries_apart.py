@@ -71,7 +71,7 @@ def refusing(sim: abd.Simulation, frames: tuple[int, ...]) -> abd.Simulation:
             return NotProven(np.array([0.6]), pair)
         return free_way(h)
 
-    sim.backend.free_way = refuse
+    sim.backend.free_way, sim.backend.whole = refuse, None  # whole steps do not ask it
     return sim
 
 
@@ -122,6 +122,40 @@ def test_what_sticks_keeps_its_anchors():
             )
             np.testing.assert_allclose(found, expected, atol=1e-4, err_msg=name)
     assert abs(both.stepper.qd[held, 0]) < 1e-3
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_friction_is_read_in_frames_in_which_some_retry(make):
+    """Of those who went through it whole as without the others, and of those who went in pieces: it balances what they do."""
+
+    def made(**parts) -> abd.Simulation:
+        scene = two_places(speed=3.0, **parts)
+        scene.add_material("default", mu=0.5)
+        return MAKES[make](scene)
+
+    both, apart, aside = refusing(made(), (9, 11)), made(thrown=False), made(thrown=False)
+    mine = [(aside.model.bodies.names.index("slider"), aside.model.bodies.names.index("ground"))]
+    free_way = aside.backend.free_way
+
+    def refuse(h: float) -> NotProven:
+        if aside.frame in (9, 11) and 0.9 * DT < h < 1.1 * DT and not aside.backend.absent[mine[0][0]]:
+            return NotProven(np.array([0.6]), np.array(mine))
+        return free_way(h)
+
+    aside.backend.free_way = refuse
+    retried = 0
+    for frame in range(12):
+        reports = both.step(), apart.step(), aside.step()
+        if frame < 9:
+            continue  # it settles
+        found, expected, alone = (sim.contacts("slider", "ground") for sim in (both, apart, aside))
+        assert found.friction[:, 0].sum() < -0.45 * 9.81 * both.bodies["slider"].mass
+        np.testing.assert_allclose(found.friction, expected.friction, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(found.slip, expected.slip, rtol=1e-4, atol=1e-4)
+        retried += reports[2].refused_ways
+        np.testing.assert_allclose(alone.friction.sum(axis=0), expected.friction.sum(axis=0), rtol=1e-3, atol=0.05)
+        np.testing.assert_allclose(alone.slip.mean(axis=0), expected.slip.mean(axis=0), rtol=0.05, atol=1e-3)
+    assert retried >= 2
 
 
 def test_the_report_of_a_frame_in_which_some_retry_adds_up():
@@ -247,6 +281,7 @@ def test_forced_retries_keep_the_order(monkeypatch):
 
     def run(dt: float, every: int = 0) -> np.ndarray:
         sim, solve = swinging(dt), stepping.solve_step
+        sim.backend.whole = None  # whole steps do not call it
 
         def refuse(backend, settings, h, *rest):
             lagged = solve(backend, settings, h, *rest)

@@ -133,7 +133,7 @@ def test_every_value_arrives_in_the_model(tmp_path):
     assert drive.target(0.5) == pytest.approx(np.radians(90 * np.sin(0.5))) and drive.rate(3.0) == 1.0
 
     np.testing.assert_allclose(second.compliance, [1e-6, 1e-6, 0, 0, 0])
-    np.testing.assert_allclose(second.damping, [np.sqrt(1000 / 1e-6)] * 2 + [0] * 3)
+    np.testing.assert_allclose(second.damping, [np.sqrt(500 / 1e-6)] * 2 + [0] * 3)
     (theta,) = second.coordinates
     assert (theta.limit, theta.limit_compliance, theta.limit_damping, theta.locked) == ("compliant", 1e-3, 4, True)
     np.testing.assert_allclose([theta.lock_value, theta.rest], np.radians([10, 5]))
@@ -221,7 +221,7 @@ def test_a_measured_start_counts_turns_and_refuses_contradictions():
 
 
 def test_uniform_compliance_brings_critical_damping_along():
-    """Half the sum of both ends: masses, and inertias about the joint's point averaged over all axes."""
+    """Of the reduced mass of both ends, and of the reduced inertia about the joint's point, averaged over all axes."""
     scene = box_scene()
     scene.add_body("light", box=(1, 1, 1), density=10, position=(0, 5, 0))
     place = {"anchor": (1, 0, 0), "axis": (0, 0, 1), "enforcement": "compliant"}
@@ -229,7 +229,7 @@ def test_uniform_compliance_brings_critical_damping_along():
     scene.add_hinge("w", "world", "light", rotary_compliance=1e-5, damping=(1, 2), **place)
     model = scene.compile()
     inertia = 1000 * (1 / 6 + 2 / 3)  # of a cube about a point 1 m from its centre, mean of three axes
-    linear, rotary = 2 * np.sqrt(1000 / 1e-6), 2 * np.sqrt(inertia / 1e-5)
+    linear, rotary = 2 * np.sqrt(500 / 1e-6), 2 * np.sqrt(inertia / 2 / 1e-5)
     np.testing.assert_allclose(model.joints[0].compliance, [1e-6] * 3 + [1e-5] * 2)
     np.testing.assert_allclose(model.joints[0].damping, [linear] * 3 + [rotary] * 2)
     np.testing.assert_allclose(model.joints[1].compliance, [0] * 3 + [1e-5] * 2)
@@ -366,7 +366,7 @@ WRONG = {
     ),
     "coupled in a ring": (
         f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k" }}]\n'
-        '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j" }]\n',
+        '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j", factor = 2 }]\n',
         *(21, "coupling.d.terms[0].coordinate", "k.theta -> j.theta -> k.theta", "drop"),
     ),
     "polynomial of a high order": (
@@ -535,3 +535,57 @@ def test_the_documentation_lists_types_coordinates_and_couplings():
     for words in (*TYPES, *ALIASES, "[[coupling]]", "limit_damping_", "joint_tolerance"):
         assert f"`{words.rstrip('_')}`" in text
     assert all(type_of(name) in TYPES for name in TRAITS)
+
+
+@pytest.mark.parametrize("type", ["hinge", "cylindrical", "slider", "planar", "screw"])
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
+    """Half a turn from closed every way round is as long as any other: no force would close the joint."""
+    points = {"parent_anchor": (0.5, 0, 0), "child_anchor": (-0.5, 0, 0)}
+    more = {"lead": 0.01} if type == "screw" else {}
+    for axis, refused in (((0, 0.05, -1), True), ((0, 1, -1), False)):
+        scene = box_scene()
+        scene.add_joint(
+            type, "j", "world", "a", parent_axis=(0, 0, 1), child_axis=axis, enforcement=enforcement, **points, **more
+        )
+        if refused:
+            with pytest.raises(SceneError, match=re.escape("half a turn open") + ".*opposite to.*child_axis or parent_axis"):
+                scene.compile()
+        else:
+            scene.compile()
+
+
+def test_rings_of_couplings_whose_factors_agree_are_taken():
+    """Three wheels, each geared to the others: the third relation says what the first two say already."""
+    scene = box_scene()
+    for k, name in enumerate("pqr"):
+        scene.add_body(f"wheel{k}", box=(1, 1, 1), position=(0, 0, 5 + 2 * k))
+        scene.add_hinge(name, "world", f"wheel{k}", anchor=(0, 0, 5 + 2 * k), axis=(0, 0, 1))
+    scene.add_gear("pq", "p", "q", ratio=2.0)
+    scene.add_gear("qr", "q", "r", ratio=-0.5)
+    scene.add_gear("rp", "r", "p", ratio=-1.0)
+    assert len(scene.compile().couplings) == 3
+    scene.coupling("rp").terms[0].factor = -1.1
+    with pytest.raises(SceneError, match=r"depends on itself.*or give them factors that agree"):
+        scene.compile()
+
+
+def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
+    scene = box_scene()
+    place = {"anchor": (0, 0, 0)}
+    scene.add_joint("spherical", "s", "world", "a", max_tilt=0.5, limit_compliance=1e-3, limit_damping=-2.0, **place)
+    own = {"range": (-1, 1), "limit": "compliant", "limit_compliance": 1e-3, "limit_damping": -1.0}
+    scene.add_hinge("h", "world", "b", anchor=(2, 0, 0), axis=(0, 0, 1), coordinate={"theta": own})
+    ball, hinge = scene.compile().joints
+    critical = 2 * np.sqrt(1000 / 6 / 1e-3)
+    assert ball.parameters["limit_damping"] == pytest.approx(2 * critical)
+    assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
+    for keys, words in (
+        ({"limit_compliance": 1e-3}, "no limit that could be soft"),
+        ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
+    ):
+        with pytest.raises(SceneError, match=words):
+            scene.add_joint("spherical", "t", "world", "a", **keys, **place)
+    hard = {"theta": {"range": (-1, 1), "limit_damping": -1.0}}
+    with pytest.raises(SceneError, match="a share of critical damping needs a compliance"):
+        scene.add_hinge("k", "world", "a", axis=(0, 0, 1), coordinate=hard, **place)

@@ -193,6 +193,56 @@ def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(s
     assert sim.loads._entries == [] and live._pull is None
 
 
+def test_contact_forces_are_arrows_once_they_are_asked_for(server, monkeypatch):
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ground", half_space={})
+    two = {"count": (2, 1, 1), "step": (1, 0, 0)}
+    scene.add_body("box", box=(0.4, 0.4, 0.4), density=1000, position=(0, 0, 0.2 + 1e-4), repeat=two)
+    watched = Watched(server, scene)
+    live, read = watched.live, []
+    contacts = watched.sim.contacts
+    monkeypatch.setattr(watched.sim, "contacts", lambda: (read.append(watched.sim.time), contacts())[1])
+    live.pause.value = True
+    watched.live._steps_left = 30
+    watched.step(30)
+    assert not read, "nothing is read while they are off"
+    assert "cones" not in live.stage._beside._handles
+    live.forces.value = True
+    live._show()
+    assert len(read) == 1
+    heads, room = live.stage._beside._handles["cones"]
+    size = np.asarray(heads.batched_scales)[:, 2]
+    found = contacts()
+    used = int((size > 0.0).sum())
+    assert used == (np.linalg.norm(found.force, axis=1) > 0.0).sum() <= room
+    weight = 2 * 0.4**3 * 1000 * 9.81
+    assert found.force[:, 2].sum() == pytest.approx(weight, rel=1e-4), "what the arrows show holds the boxes"
+    feet = np.asarray(live.stage._beside._handles["tubes"][0].batched_positions)[:used]
+    assert (np.abs(feet[:, :2] - found.point[:, :2]) < 1e-5).all(), "they stand on the points and point upwards"
+    live.forces.value = False
+    live._show()
+    assert (np.asarray(heads.batched_scales) == 0.0).all() and len(read) == 1
+
+
+def test_of_many_bodies_those_that_stand_can_be_clicked(server, folder, monkeypatch):
+    from abd.viewer import player as players
+
+    monkeypatch.setattr(players, "CLICKED", 3)
+    with Trajectory(folder) as trajectory:
+        player = players.Player(server, Recorded(trajectory), View())
+        try:
+            handle = next(iter(player.stage.batches.values()))[0]
+            assert handle._impl.click_cb
+            player.speed.value, player.play.value = "0.01", True
+            player._started_or_stopped()
+            assert not handle._impl.click_cb
+            player.play.value = False
+            player._started_or_stopped()
+            assert handle._impl.click_cb
+        finally:
+            player.close()
+
+
 def test_sliders_move_what_drives_aim_at(server):
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
     scene.add_body("arm", box=(0.6, 0.1, 0.1), position=(0.3, 0, 0))

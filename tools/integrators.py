@@ -161,7 +161,7 @@ def main() -> int:
         print(f"nothing has '{options.only}' in its name", file=sys.stderr)
         return 2
     if options.output:
-        write_results(options.output, options.device, rows, spectral_radius=0.7)
+        write_results(options.output, options.device, rows, spectral_radius=0.8)
     return 0
 
 

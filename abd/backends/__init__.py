@@ -19,6 +19,10 @@ from abd.errors import DeviceError, OutOfMemory
 
 _log = logging.getLogger(__name__)
 
+SMALL = 0
+"""Bodies up to which the processor records and replays its work as CUDA does. None: it would be several times as fast below
+some 64 bodies, but several such simulations in one process have ended in memory that was written over."""
+
 
 def create(model, device: str = "auto"):
     """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
@@ -44,7 +48,8 @@ def create(model, device: str = "auto"):
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
-            backend = WarpBackend(model, name)
+            recorded = {"resident": True} if SMALL and len(model.bodies) <= SMALL else {}
+            backend = WarpBackend(model, name, **recorded)
         if name.startswith("cuda") and (lost := graph_problem()):
             _log.info("%s", lost)
         return backend

@@ -82,6 +82,8 @@ class Candidates(ListRooms):
         slack: (1,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: (1,) 1
             while the path is the one that the list was renewed for, which uses up nothing; both on the device.
         reusable: whether a renewal may keep the candidates of pairs.
+        nobody: nothing is listed and nothing is frozen, in this step and in what is recorded of it: what sums over contacts
+            launches nothing then (`abd.backends.whole_step`).
         sorted_alone: partners of a body that one thread sorts.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
@@ -110,7 +112,7 @@ class Candidates(ListRooms):
         self.sorted_alone = SORTED_ALONE if device.resident else self.n
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
-        self.reusable = False
+        self.reusable = self.nobody = False
 
     def forget(self) -> None:
         """Search everything anew for the next path."""
@@ -123,12 +125,17 @@ class Candidates(ListRooms):
         self.count = self.pair_count = 0
         self.counts.zero_()
 
+    @property
+    def _extent(self) -> int:
+        """Pairs that a launch covers."""
+        return 0 if self.nobody else self.device.extent(self.pair_count, self.pair_room)
+
     # what the list covers ----------------------------------------------------------------------------------------
 
     def test_cover(self, path: Path, reach: wp.array, island, limit, covered: wp.array) -> None:
         """Set `covered` (1,) int32 to 1 if the list is complete for a path, up to the limits (islands,) of the bodies'
         islands (n,), along which no vertex moves further than `reach` (1,) [m], to 0 if not."""
-        launch, extent = self.device.launch, self.device.extent(self.pair_count, self.pair_room)
+        launch, extent = self.device.launch, self._extent
         launch(kept_pairs.test_slack, 1, reach, self.slack, covered, self.searched)
         launch(
             kept_pairs.test_margins,
@@ -137,7 +144,7 @@ class Candidates(ListRooms):
 
     def spend(self, path: Path, reach: wp.array, island, alpha) -> None:
         """Bodies went along the path last covered, up to alpha (islands,), no vertex further than `reach` (1,) [m]."""
-        extent = max(1, self.device.extent(self.pair_count, self.pair_room))
+        extent = max(1, self._extent)
         self.device.launch(
             kept_pairs.spend_margins,
             extent, self.counts, self.pairs, path, reach, island, alpha, self.searched, self.kept, self.slack, self.left,
@@ -187,14 +194,18 @@ class Candidates(ListRooms):
         self._set_aside()
         self.reusable, self.count, self.pair_count = False, 0, 0
         if self.may_touch:
-            grown = 0.5 * (slack + self.minimum) * 1.0001
+            grown = self.grown(slack)
             self._bound_bodies(path, grown)
             found = False
             while not found:
                 found = self._search(path, island, limit, slack, grown, lasting)
         self.peak = max(self.peak, self.count)
-        self.device.launch(kept_pairs.begin_slack, 1, slack, self.slack, self.searched)
+        self.begin_slack(slack)
         self.reusable = True
+
+    def begin_slack(self, slack: float) -> None:
+        """A path was searched with a margin [m]; launches only."""
+        self.device.launch(kept_pairs.begin_slack, 1, slack, self.slack, self.searched)
 
     def _set_aside(self) -> None:
         """Keep the list as the old one, nothing of it where it does not serve any more."""
@@ -212,9 +223,17 @@ class Candidates(ListRooms):
             # a count of 0 stands for all that there is room for
             wp.copy(old.items, self.items, count=old.count)
 
-    def _bound_bodies(self, path: Path, grown: float) -> None:
-        """Boxes of the bodies over the path, grown [m], and the tree over them."""
+    def grown(self, slack: float) -> float:
+        """How far [m] the boxes of bodies grow for a list with a margin [m]."""
+        return 0.5 * (slack + self.minimum) * 1.0001
+
+    def launch_boxes(self, path: Path, grown: float) -> None:
+        """Boxes of the bodies over the path, grown [m]."""
         self.device.launch(broad_phase.swept_boxes, self.n, self.surfaces, path, grown, self.lower, self.upper)
+
+    def _bound_bodies(self, path: Path, grown: float) -> None:
+        """The same, and the tree over them."""
+        self.launch_boxes(path, grown)
         if self.travel > self.extent:
             self.tree.rebuild()
             self.travel = 0.0

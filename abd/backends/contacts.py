@@ -10,6 +10,7 @@ from abd.backends.candidates import Candidates
 from abd.backends.device import Device, Pool
 from abd.backends.reduction import PairList, Reduction
 from abd.contact.candidates import Candidates as Listed
+from abd.contact.forces import Pressing
 from abd.contact.minima import counting
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import Pairs, pairs_of
@@ -22,6 +23,7 @@ from cuda_kernels.affine import Path, Pose
 from cuda_kernels.ccd import times_of_impact
 from cuda_kernels.contact_blocks import contact_blocks
 from cuda_kernels.contact_elements import contact_elements
+from cuda_kernels.vector12 import vec12
 from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
@@ -44,6 +46,7 @@ class Contacts:
         settings = model.settings
         self.device, self.pool = device, Pool(device)
         self.n = len(model.bodies)
+        self.scale = 1.0
         self.done = device.zeros(self.n, wp.int32) if done is None else done
         self.pair_law = PairLaw(model)
         self.candidates = Candidates(model, device, self.pair_law)
@@ -73,6 +76,7 @@ class Contacts:
 
     def set_scale(self, ch2: float) -> None:
         """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.scale = ch2
         self.device.write(self.law.kappa, np.array([ch2]))
 
     def set_own_laws(self, own: OwnLaws) -> None:
@@ -119,7 +123,11 @@ class Contacts:
         Slot "current" holds the gaps at the start of the path. `proven` says that the limits are safe for all pairs that
         the last renewal of the list has kept.
         """
-        c, (pairs, batches) = self.candidates, self._sizes()
+        c = self.candidates
+        if c.nobody:
+            out.fill_(1.0)
+            return
+        pairs, batches = self._sizes()
         toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
         wp.copy(self.first_found, limit, count=limit.shape[0])
         self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
@@ -160,6 +168,8 @@ class Contacts:
 
     def exchange(self) -> None:
         """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        if self.candidates.nobody:
+            return
         for name in ("energy", "gap"):
             a, b = f"{name}_current", f"{name}_trial"
             if self.device.resident:
@@ -171,7 +181,7 @@ class Contacts:
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
         c, launch = self.candidates, self.device.launch
-        if self.device.extent(c.count, c.room):
+        if not c.nobody and self.device.extent(c.count, c.room):
             energies = self.arrays("trial")[0], self.arrays("current")[0]
             launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
 
@@ -181,7 +191,10 @@ class Contacts:
         `along` = (island, alpha) says that it lies on the path of the last `times_of_impact`, which settles distant
         candidates by a bound, and those of bodies that are done by what slot "current" holds.
         """
-        c, reach, (_, batches) = self.candidates, self.anew if along is None else self.reach, self._sizes()
+        c = self.candidates
+        if c.nobody:
+            return
+        reach, (_, batches) = self.anew if along is None else self.reach, self._sizes()
         if along is not None:
             reach.island, reach.alpha = along
             reach.approach = self.pool.get("approach", 1, wp.float64)
@@ -209,6 +222,37 @@ class Contacts:
         if self.candidates.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
         return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
+
+    def pressing(self, pose: Pose) -> Pressing:
+        """Points at which bodies press on one another at the current pose, on the host. Its kernel is compiled for the first
+        one who asks."""
+        from cuda_kernels.pressing import Points, press
+
+        c, device, read = self.candidates, self.device, self.device.read
+        bits = read(self._find_parts(pose, self.arrays("current")[1]), c.count) if c.count else np.zeros(0, dtype=np.int32)
+        chosen = np.flatnonzero(bits).astype(np.int32)
+        counts = np.unpackbits(bits[chosen].astype(np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.int32)
+        total, offset = int(counts.sum()), np.cumsum(counts, dtype=np.int32) - counts
+        points = Points()
+        for name in ("normal", "place"):
+            setattr(points, name, device.zeros(total, wp.vec3d))
+        points.gap = device.zeros(total, wp.float64)
+        points.g_i, points.g_j = device.zeros(total, vec12), device.zeros(total, vec12)
+        if total:
+            asked = device.upload(chosen, wp.int32), self.pool.get("parts", 1, wp.int32), device.upload(offset, wp.int32)
+            query = self.surfaces, self.law, pose, c.pairs, c.items
+            device.launch(press, len(chosen), *query, *asked, points, grain=256)
+        of_pair = read(c.items, c.count).reshape(-1, 4)[chosen, 0] if total else chosen
+        on_i, on_j = (read(one, total).reshape(-1, 12) / -self.scale for one in (points.g_i, points.g_j))
+        return Pressing(
+            pair=c.pair_list().reshape(-1, 2).astype(np.int64)[np.repeat(of_pair, counts)],
+            point=read(points.place, total).reshape(-1, 3),
+            normal=read(points.normal, total).reshape(-1, 3),
+            gap=read(points.gap, total),
+            force=on_i[:, :3],
+            on_i=on_i,
+            on_j=on_j,
+        )
 
     def acting(self, model: Model) -> tuple[Pairs, Listed]:
         """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""
@@ -263,6 +307,8 @@ class Contacts:
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
         c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
+        if c.nobody:
+            return
         parts = self._find_parts(pose, gap) if r.elements else None
         r.prepare(self._listed(), self.done, gap, 1.0, parts)
         runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
@@ -299,4 +345,5 @@ class Contacts:
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        self.reduction.reduce(self.done, gradient, diagonal)
+        if not self.candidates.nobody:
+            self.reduction.reduce(self.done, gradient, diagonal)

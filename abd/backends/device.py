@@ -6,11 +6,13 @@ runs in a fixed order inside one item, and the one number that items share (`cud
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import sys
 import weakref
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from threading import Timer
@@ -21,6 +23,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.cuda_support import cuda_problem, cuda_remedy
+from abd.backends.packed_launch import packed
 from abd.backends.raw_kernels import raw_kernels
 from abd.errors import DeviceError
 from cuda_kernels.vector12 import vec12
@@ -110,6 +113,7 @@ class Device:
         self._recorded: dict[tuple, list] = {}
         self._variants: dict[tuple, deque[tuple]] = {}
         self._views: dict[int, wp.array] = {}
+        self._host_views: dict[int, np.ndarray] = {}
         self._landings: dict[tuple, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
@@ -119,16 +123,16 @@ class Device:
 
     def load(self, package: ModuleType) -> None:
         """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
-        are `LOADED_FOR` the other kind of device, where they wait until somebody launches them.
+        are `LOADED_FOR` another kind of device, where they wait until somebody launches them.
 
         All at once and side by side: compiling each at its first launch would stop the simulation again and again.
         A log record at level INFO says so if it takes a while.
         """
-        kind = "cuda" if self.wide else "cpu"
+        kinds = {None, "cuda" if self.wide else "cpu", "resident" if self.resident else None}
         wanted = [
             wp.get_module(name)
             for name, module in sys.modules.items()
-            if name.startswith(f"{package.__name__}.") and getattr(module, "LOADED_FOR", kind) == kind
+            if name.startswith(f"{package.__name__}.") and getattr(module, "LOADED_FOR", None) in kinds
         ]
         notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (10 to 30 s)",))
         notice.start()
@@ -155,17 +159,17 @@ class Device:
             return
         slices = 1 if self._pool is None else min(self.threads, int(self.share * count) // grain)
         if slices <= 1:
-            self._command(kernel, 0, begin, count, inputs).launch()
+            self._command(kernel, 0, begin, count, inputs)()
             return
         cuts = [begin + count * k // slices for k in range(slices + 1)]
         commands = [self._command(kernel, k, cuts[k], cuts[k + 1] - cuts[k], inputs) for k in range(slices)]
-        waiting = [self._pool.submit(command.launch) for command in commands[1:]]
-        commands[0].launch()
+        waiting = [self._pool.submit(command) for command in commands[1:]]
+        commands[0]()
         for job in waiting:
             job.result()
 
-    def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> wp.Launch:
-        """A launch recorded per kernel, lane and arguments: packing them anew costs more than a small kernel. Where there
+    def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> Callable[[], None]:
+        """Runs a launch recorded per kernel, lane and arguments: packing them anew costs more than a small kernel. Where there
         are many that differ in numbers only, the oldest of them takes the new numbers.
 
         Arguments count as the same by identity, numbers by value; a struct is read when the launch runs, so its members
@@ -181,7 +185,7 @@ class Device:
             alike = self._variants.setdefault(variant, deque())
             if len(alike) < VARIANTS:
                 command = wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.warp, record_cmd=True)
-                record = [command, first, count, inputs]
+                record = [command, first, count, inputs, None]
             else:
                 record = self._recorded.pop(alike.popleft())
                 self._renumber(record, inputs)
@@ -190,11 +194,15 @@ class Device:
         command = record[0]
         if record[1] != first:
             command.set_param_at_index(0, first)
-            record[1] = first
+            record[1], record[4] = first, None
         if record[2] != count:
             command.set_dim(count)
-            record[2] = count
-        return command
+            record[2], record[4] = count, None
+        if not self.is_cpu or self.warp.is_capturing:
+            return command.launch
+        if record[4] is None:
+            record[4] = packed(command)
+        return record[4]
 
     @staticmethod
     def _renumber(record: list, inputs: tuple) -> None:
@@ -202,7 +210,7 @@ class Device:
         for index, (now, before) in enumerate(zip(inputs, record[3], strict=True), 1):
             if now is not before and now != before:
                 record[0].set_param_at_index(index, now)
-        record[3] = inputs
+        record[3], record[4] = inputs, None
 
     def _allocate(self) -> None:
         """Something gets a new place: what was recorded is outdated."""
@@ -256,13 +264,28 @@ class Device:
         self._refuse("read")
         with self._seen("read", array, count):
             if not self.wide:
-                view = array.numpy()
+                view = self._seen_by_host(array)
                 return (view if count is None else view[:count]).copy()
             # Warp takes no slice of an empty array
             view = array if count is None or count >= len(array) else array[:count]
             if self.is_cpu:
                 return view.numpy().copy()
             return self._land(view) if 0 < view.size * view.strides[-1] <= LANDING else view.numpy()
+
+    def _seen_by_host(self, array: wp.array) -> np.ndarray:
+        """An array of the processor as numpy sees it, without a copy; made once, for that takes longer than to read a few
+        numbers."""
+        view = self._host_views.get(id(array))
+        if view is None:
+            like = array.numpy()
+            if not like.nbytes or not array.is_contiguous:
+                return like
+            # what Warp gives numpy holds the array, which would live as long as its view
+            memory = (ctypes.c_char * like.nbytes).from_address(array.ptr)
+            view = np.ndarray(like.shape, like.dtype, memory)
+            self._host_views[id(array)] = view
+            weakref.finalize(array, self._host_views.pop, id(array), None)
+        return view
 
     def _land(self, view: wp.array) -> np.ndarray:
         """Host copy of a small array through pinned memory, which waits for the device's stream alone."""
@@ -280,7 +303,7 @@ class Device:
         self._refuse("written")
         with self._seen("write", array, len(values)):
             if self.is_cpu:
-                array.numpy()[: len(values)] = values
+                self._seen_by_host(array)[: len(values)] = values
             elif len(values):
                 source = wp.array(np.ascontiguousarray(values), dtype=array.dtype, device="cpu", copy=False)
                 if source.shape[1:] != array.shape[1:]:

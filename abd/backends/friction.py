@@ -65,11 +65,15 @@ class Friction:
         self.defined = replace(self.defined, mu=np.array(mu))
         self.device.write(self.resists.mu, self.defined.mu)
         self.enabled = self.defined.any and self.lags
+        self.let_go()
+        self._index()
+
+    def let_go(self) -> None:
+        """Nothing is frozen any more."""
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.laggings += 1
         self.take(0)
         self.group.zero_()
-        self._index()
 
     def lag(self, pose: Pose, heading: wp.array) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
@@ -224,7 +228,7 @@ class Friction:
     @property
     def _extent(self) -> int:
         """Contacts that a launch covers."""
-        return self.device.extent(self.count, self.room)
+        return 0 if self.contacts.candidates.nobody else self.device.extent(self.count, self.room)
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) among which contacts were frozen."""
@@ -248,6 +252,8 @@ class Friction:
 
     def exchange(self) -> None:
         """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        if self.contacts.candidates.nobody:
+            return
         if self.device.resident:
             slots = self.energies("current"), self.energies("trial")
             self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
@@ -270,6 +276,8 @@ class Friction:
     def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
         """Sums over the lagged contacts."""
         r, contacts = self.reduction, self.contacts
+        if contacts.candidates.nobody:
+            return
         runs, items = self.device.extent(r.run_count, r.run_room), (r.runs, r.counts)
         slips, caution = (self.lagged, eps, pose, rest), contacts.law.caution
         if r.elements:
@@ -282,7 +290,8 @@ class Friction:
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        self.reduction.reduce(self.contacts.done, gradient, diagonal)
+        if not self.contacts.candidates.nobody:
+            self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""

@@ -29,11 +29,13 @@ class Graphs:
         recorded, replayed: how often, for reports.
         whole: whether loops and branches can be recorded (`abd.backends.cuda_support.graph_problem`); without, the host
             decides them each time, and nothing is recorded.
+        asks_host: whether functions of users have to be asked between the launches, so that nothing can be recorded.
     """
 
     def __init__(self, device: Device):
         self.device = device
         self.recorded = self.replayed = 0
+        self.asks_host = False
         self.whole = device.is_cpu or not graph_problem()
         self._generation = -1
         self._patience = 1 if device.wide else PATIENCE
@@ -43,7 +45,7 @@ class Graphs:
         """Run a body of launches; under the same key it has to make the same ones."""
         device = self.device
         observer = device.observer
-        if not self.whole or (observer is not None and observer.inside_graphs):
+        if not self.whole or self.asks_host or (observer is not None and observer.inside_graphs):
             body()
             return
         if device.generation != self._generation or len(self._kept) > MOST:

@@ -143,6 +143,7 @@ class Islands(Numbering):
             n, self._sorted, self._start, n, CHUNK, self.island_start, self.chunk_start, self.counts,
         )  # fmt: skip
         self._division, self._known = None, None
+        self.formed += 1
 
     # what takes part ---------------------------------------------------------------------------------------------
 
@@ -193,9 +194,10 @@ class Islands(Numbering):
             return out
         if self.device.resident:
             chunks = islands = self.room
+            whole = self.room <= CHUNK  # no island has more than one
         else:
             chunks, islands = self.chunks, self.count
-        whole = not self.device.resident and chunks == islands
+            whole = chunks == islands
         target = out if whole else self._partial[values.dtype]
         grain = 1 + GRAIN * chunks // self.n
         self._share(sums.chunk_reduce, chunks, (self.chunk_start, self.order, values, operation, target), grain)

@@ -57,6 +57,16 @@ class Status:
     linear: int
 
 
+def numbers(tolerance: float, h: float, tightest: float, loosest: float) -> np.ndarray:
+    """`cuda_kernels.control.Control.at` where a minimisation begins: Newton's tolerance [m/s], the step [s], tolerances of
+    the linear solves."""
+    out = np.zeros(control.NUMBERS)
+    out[control.TOLERANCE], out[control.H] = tolerance, h
+    out[control.TIGHTEST], out[control.FORCING] = tightest, loosest
+    out[control.CORRECTION] = min(tightest, CORRECTION)
+    return out
+
+
 class Iteration:
     """Recorded Newton iterations of one `WarpBackend`.
 
@@ -94,16 +104,8 @@ class Iteration:
             tolerance: Newton's [m/s]; h: step [s]; tightest, loosest: tolerances of the linear solves.
         """
         b, c, write = self.backend, self.control, self.device.write
-        numbers, flags = np.zeros(control.NUMBERS), np.zeros(control.FLAGS, dtype=np.int32)
-        for index, value in (
-            (control.TOLERANCE, tolerance),
-            (control.H, h),
-            (control.TIGHTEST, tightest),
-            (control.FORCING, loosest),
-            (control.CORRECTION, min(tightest, CORRECTION)),
-        ):
-            numbers[index] = value
-        write(c.at, numbers)
+        flags = np.zeros(control.FLAGS, dtype=np.int32)
+        write(c.at, numbers(tolerance, h, tightest, loosest))
         self.all.zero_()
         stale = True
         if b.sleeping.any():
@@ -132,6 +134,11 @@ class Iteration:
         status = self._replay("iteration", self._iterate)
         while status.failure == control.NO_ROOM and not status.covered:
             self._make_room()
+            self._raise(control.STALE)
+            status = self._replay("iteration", self._iterate)
+        if status.failure in (control.NOT_POSITIVE, control.NO_CURVATURE):
+            # the model is not convex: once more with all the caution there is
+            self.control.share.fill_(1.0)
             self._raise(control.STALE)
             status = self._replay("iteration", self._iterate)
         progress.newton += 1
@@ -251,7 +258,8 @@ class Iteration:
 
     # recorded -------------------------------------------------------------------------------------------------------
 
-    def _iterate(self) -> None:
+    def iterate(self) -> None:
+        """An iteration on the present list."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         b.settle_resident(c.converged)
@@ -259,6 +267,9 @@ class Iteration:
         self.graphs.when(self._flag["SOUND"], self._find_direction)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
         self.graphs.when(self._flag["COVERED"], self._search)
+
+    def _iterate(self) -> None:
+        self.iterate()
         self._gather()
 
     def _end_renewed(self) -> None:
@@ -375,7 +386,7 @@ class Iteration:
         launch(newton.end_iteration, n, c, self.scratch, int(exact))
         if exact:
             self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
-        if not b.fixed_stiffness:
+        if not (b.fixed_stiffness or b.contacts.candidates.nobody):
             b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
             launch(newton.fold_gaps, n, c, self.scratch)
 

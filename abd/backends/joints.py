@@ -8,6 +8,7 @@ import warp as wp
 from abd.backends.custom_measures import CustomMeasures
 from abd.backends.device import Device, Pool
 from abd.backends.joint_ends import Ends, ends_of, lists_of
+from abd.backends.relation_tangents import RelationTangents
 from abd.backends.upload import upload_measures
 from abd.joints.laws import SLOTS
 from abd.joints.rows import hessian
@@ -23,10 +24,12 @@ class Joints:
     Attributes:
         count: rows, linear and measured; pairs: joined body pairs.
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
+        caution: (n,) shares of the bodies' bounds of curvature (`abd.solver.caution`).
     """
 
-    def __init__(self, system: JointSystem, bodies: int, device: Device):
+    def __init__(self, system: JointSystem, bodies: int, device: Device, caution: wp.array | None = None):
         self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)
+        self.caution = device.upload(np.ones(bodies), wp.float64) if caution is None else caution
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
         self.count = self.linear_count + self.row_count
@@ -69,6 +72,7 @@ class Joints:
         self.rows.piece_starts = d.upload(host.piece_starts, wp.int32)
         self.rows.starts_at, self.rows.origin = d.upload(host.starts_at, wp.float64), d.upload(host.origin, wp.float64)
         self.rows.coefficients = d.upload(host.coefficients, wp.float64)
+        self.relations = RelationTangents(self.system, self.rows, d)
         self.rows.law = d.zeros(self.row_count, wp.int32)
         self.rows.p = d.zeros((self.row_count, SLOTS), wp.float64)
         self.ends = measured_rows.Ends()
@@ -171,8 +175,13 @@ class Joints:
     def _values_at(self, pose, x: wp.array, energies: wp.array, with_slopes: bool = False) -> None:
         launch = self.device.launch
         self.custom.supply(pose, with_slopes)
-        launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
+        self.measure(pose)
         launch(measured_rows.row_energies, self.row_count, self.rows, self.values, x, energies)
+
+    def measure(self, pose) -> None:
+        """Values of the measures at a pose, and what functions of several of them have there."""
+        self.device.launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
+        self.relations.set(self.values)
 
     # Newton -------------------------------------------------------------------------------------------------------
 
@@ -213,7 +222,7 @@ class Joints:
         )  # fmt: skip
         launch(
             measured_rows.row_slopes,
-            self.row_count, self.rows, self.values, self.x, self.slope, self.curvature, self.weight,
+            self.row_count, self.rows, self.ends, self.values, self.caution, self.x, self.slope, self.curvature, self.weight,
         )  # fmt: skip
         launch(
             measured_rows.end_gradients,
@@ -316,7 +325,7 @@ class Joints:
         self._predict(direction)
         self.device.launch(
             measured_rows.effort_changes,
-            self.row_count, self.rows, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
+            self.row_count, self.rows, self.x, self.x_ahead, SETTLED, self.per_row,
         )  # fmt: skip
         self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 

@@ -83,9 +83,10 @@ class NewtonSystem:
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Blocks off the diagonal of joints, contacts and friction, with the numbers of their pairs, or the rooms for them
         where launches are recorded."""
-        extent, reductions = self.device.extent, (self.contacts.reduction, self.friction.reduction)
+        reductions = self.contacts.reduction, self.friction.reduction
         joints = self.joints.coupling, self.joints.pairs
-        return [joints, *((r.coupling, extent(r.pairs, r.pair_room)) for r in reductions)]
+        nobody, extent = self.contacts.candidates.nobody, self.device.extent
+        return [joints, *((r.coupling, 0 if nobody else extent(r.pairs, r.pair_room)) for r in reductions)]
 
     def tighten(self) -> tuple[np.ndarray, int]:
         """The same with the last solve brought to the tolerance of the settings."""

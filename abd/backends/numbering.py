@@ -39,6 +39,7 @@ class Numbering:
         self.n = bodies
         self.ties = np.zeros((0, 2), dtype=int)
         self._known: tuple | None = None
+        self.formed = 0
         self._assign(Division.of(np.zeros(bodies, dtype=np.int32), np.zeros(0, dtype=int)))
 
     @property
@@ -79,6 +80,7 @@ class Numbering:
     def join(self, ties: np.ndarray) -> None:
         """Pairs of bodies (k, 2) that are always in one island, first the one that counts the energy between them."""
         self.ties, self._known = ties, None
+        self.formed += 1
 
     def renumber(self, mobile: np.ndarray, pairs: np.ndarray) -> bool:
         """Form the islands anew.
@@ -94,6 +96,7 @@ class Numbering:
         ):
             return False
         self._known = mobile.copy(), pairs.copy()
+        self.formed += 1
         edges = np.concatenate([self.ties, pairs])
         labels = connected_labels(self.n, edges[mobile[edges[:, 1]]])
         # what neither moves nor counts for others joins the first island, where it adds nothing

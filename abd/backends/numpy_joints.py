@@ -19,6 +19,7 @@ class NumpyJoints:
     Attributes:
         owners: (l + R,) body that the energy of every row belongs to: linear rows, then measured ones.
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
+        caution: (n,) shares of the bodies' bounds of curvature (`abd.solver.caution`).
     """
 
     def __init__(self, system: JointSystem, bodies: int):
@@ -29,6 +30,7 @@ class NumpyJoints:
         count = len(system.rows)
         self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, SLOTS))
         self.reference, self.shift = np.zeros(len(system.table)), np.zeros((len(system.linear), 3))
+        self.caution = np.ones(bodies)
 
     def begin(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
         """Laws and parameters of one (sub)step."""
@@ -36,7 +38,9 @@ class NumpyJoints:
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(l + R,) energies of the rows in the state q."""
-        energies, _, _ = laws.evaluate(self.law, self.p, self._values(q))
+        x = self._values(q)
+        self._give(x)
+        energies, _, _ = laws.evaluate(self.law, self.p, x)
         return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
 
     def limits_at_work(self, q: np.ndarray) -> np.ndarray:
@@ -55,12 +59,27 @@ class NumpyJoints:
         blocks[pairs[:, 1], pairs[:, 0]] += coupled.transpose(0, 2, 1)
         if len(s.rows):
             J, x = self._jacobian(q)
-            _, slope, curvature = laws.evaluate(self.law, self.p, x)
+            self._give(x)
+            _, slope, curvature = laws.evaluate(self.law, self.p, x, self._cautions())
             gradient += (slope @ J).reshape(n, 12)
             H = J.T @ (curvature[:, None] * J)
             blocks += H.reshape(n, 12, n, 12).transpose(0, 2, 1, 3)
             self._stiffen_sides(q, slope, blocks)
         return gradient, blocks
+
+    def give(self, q: np.ndarray) -> None:
+        """Set the laws that users' functions give to the state q."""
+        if self.system.given:
+            self._give(self._values(q))
+
+    def _give(self, x: np.ndarray) -> None:
+        for row, force in self.system.given.items():
+            force.set(self.p[row], x[row], *self.p[row, [4, 5, 7]])
+
+    def _cautions(self) -> np.ndarray:
+        """(R,) the larger share of the bodies of every row."""
+        shares = np.append(self.caution, 0.0)  # the last one stands for the world
+        return shares[np.stack(self.system.row_bodies)].max(axis=0)
 
     def _stiffen_sides(self, q: np.ndarray, slope: np.ndarray, blocks: np.ndarray) -> None:
         """A length under tension t resists motions across its line: add ``t/|d| (1 - n n^T)`` to blocks (n, n, 12, 12)."""
@@ -177,11 +196,10 @@ class NumpyJoints:
         """(l + R,) change of the force of friction and of drives with an effort limit along a direction (n, 12) from q,
         over `SETTLED` of the largest; 0 for all other rows."""
         J, x = self._jacobian(q)
-        _, _, curvature = laws.evaluate(self.law, self.p, x)
+        slope, ahead = (laws.evaluate(self.law, self.p, at)[1] for at in (x, x + J @ direction.ravel()))
         friction, limited = self.law == Law.FRICTION, self.law == Law.SATURATED
         largest = np.where(friction, self.p[:, 0], np.where(limited, self.p[:, 3], 0.0))
-        change = curvature * np.abs(J @ direction.ravel())
-        share = np.divide(change, SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
+        share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 
     def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool, aside: np.ndarray) -> None:

@@ -12,7 +12,7 @@ from abd.backends.numpy_bodies import maps, positions, state, turning
 from abd.contact.path import axial, rotations
 from abd.model import Kind
 from abd.potentials import free_motion
-from abd.solver.integrators import Scheme
+from abd.solver.integrators import LASTING, Mode, Scheme
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Target:
     Attributes:
         q: (n, 12) inertial targets; scale: (n,) weights s_b of the inertia; rest: (n, 12) friction's reference.
         dp, w: (n, 3) displacement [m] and turn [rad] to where Newton starts; load: (n,) [s^2] what external forces per mass
-            add to dp where nothing is in the way.
+            add to dp where nothing is in the way; push, twist: (n, 3) what bodies in contact add to dp [m] and w [rad].
     """
 
     q: np.ndarray
@@ -31,6 +31,8 @@ class Target:
     dp: np.ndarray
     w: np.ndarray
     load: np.ndarray
+    push: np.ndarray
+    twist: np.ndarray
 
 
 class Motion:
@@ -71,6 +73,9 @@ class Motion:
         extra = self.spins(stands, k[:, [11]] * torque + k[:, [12]] * mean_torque)
         Q = rotations(kicked) @ Q
         lead = free_motion.nearest_turn(rotations(extra) @ Q, h * w)
+        pushed = (self.dynamic & (mode == Mode.DISSIPATIVE))[:, None]
+        push = h * h * self.inverse_mass * lasting(force, mean_force)
+        twist = h * h * self.spins(stands, lasting(torque, mean_torque))
         moves = self.dynamic[:, None]
         return Target(
             q=np.where(moves, state(positions(q) + dp, Q @ A), q),
@@ -79,6 +84,8 @@ class Motion:
             dp=np.where(moves, ahead, 0.0),
             w=np.where(moves, lead, 0.0),
             load=np.where(self.dynamic, k[:, 13], 0.0),
+            push=np.where(pushed, push, 0.0),
+            twist=np.where(pushed, twist, 0.0),
         )
 
     def keep(
@@ -114,7 +121,15 @@ class Motion:
             dp=positions(target) - positions(q),
             w=rule.h * self.turnings(q, velocity),
             load=np.full(len(q), rule.c * rule.h**2),
+            push=np.zeros((len(q), 3)),
+            twist=np.zeros((len(q), 3)),
         )
+
+
+def lasting(force: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Forces (n, 3) that did not grow beyond `LASTING` times what they were in the step before; zero for those that did."""
+    size, old = (np.linalg.norm(one, axis=1, keepdims=True) for one in (force, before))
+    return np.where(size > LASTING * old, 0.0, force)
 
 
 def difference(rule: Scheme, q: np.ndarray, now: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 from abd.backends.turns import Turns
 from abd.joints.forces import Applied
 from abd.joints.system import JointMemory
-from abd.joints.table import MeasureTable
+from abd.joints.table import MeasureTable, values
 from abd.solver.integrators import row_weights
 
 
@@ -36,8 +36,12 @@ class NumpyRowMemory:
     def end_joints(self) -> None:
         """Remember what the rows did in the step."""
         joints, ch2 = self.joints, self.step.ch2
+        joints.give(self.q)
         self.applied = Applied.of_step(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
         self.memory = self.system.remember(self.memory, self.q, self.row_weights, joints.p, joints.shift, ch2)
+
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed, where the laws look for them anyway."""
 
     def limited(self) -> np.ndarray:
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
@@ -45,6 +49,15 @@ class NumpyRowMemory:
         pushing = self.joints.limits_at_work(self.q)
         for bodies in self.system.row_bodies:
             flags[bodies[pushing]] = True
+        return flags[:-1]
+
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+        flags, table = np.zeros(self.n + 1, dtype=bool), self.system.table  # the last one stands for the world
+        if self.system.counts_turns:
+            reference = self.memory.reference
+            far = table.counts_turns & (np.abs(values(table, self.q, reference) - reference) > limit)
+            flags[table.child[far]] = flags[table.parent[far]] = True
         return flags[:-1]
 
     def joint_memory(self) -> JointMemory:

@@ -6,7 +6,7 @@ are what it is for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -19,9 +19,9 @@ from abd.backends.numpy_joints import NumpyJoints
 from abd.backends.numpy_motion import Motion, difference
 from abd.backends.numpy_read_outs import ReadOuts
 from abd.backends.numpy_row_memory import NumpyRowMemory
-from abd.contact.candidates import Candidates
+from abd.contact.forces import Pressing, pressing
 from abd.contact.pair_law import OwnLaws, PairLaw
-from abd.contact.pairs import Pairs
+from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
 from abd.errors import StepFailure
 from abd.joints.build import build_system
@@ -31,6 +31,7 @@ from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
 from abd.solver.integrators import Scheme
 from abd.solver.lagging import PairLoads
+from abd.solver.sweeps import swept
 from abd.solver.ways import NotProven
 
 STRAIN = 0.5
@@ -55,7 +56,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def __init__(self, model: Model):
         self.model, self.device = model, Host()
-        self.iteration = self.start = None
+        self.iteration = self.start = self.whole = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
         self.constants = BodyData.of(model)
@@ -196,9 +197,10 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.now, self.before = self.q.copy(), self.now
         self.end_joints()
 
-    def acting_contacts(self) -> tuple[Pairs, Candidates]:
-        """Pairs of bodies and their candidates that may act at the current iterate."""
-        return self.contacts.pairs, self.contacts.found
+    def pressing(self) -> Pressing:
+        """Points at which bodies press on one another at the current iterate."""
+        return pressing(self.model, self.contacts.surfaces, self.contacts.topology, self.pair_law, self.contacts.pairs,
+                        self.contacts.found, self.q)  # fmt: skip
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
@@ -209,6 +211,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
         pairs, *gradients = self.contacts.pair_gradients(self.q)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    sweep = staticmethod(swept)
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""
@@ -279,14 +283,16 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Set the path from q_n to where the motion leads (`numpy_motion.Target`); returns the largest alpha per island.
 
         Prescribed bodies go exactly to their goals, with a strain where contact strained them. `moving` (n,): 0 stays, 1
-        moves, 2 moves without the force term.
+        moves, 2 is in contact: it moves without the force term, and on as the forces of the last step push it.
         """
         data, step, p, A = self.constants, self.step, positions(self.q), maps(self.q)
         inverse = np.linalg.inv(A)
         pushed = ((data.mass > 0.0) & (moving == 1))[:, None]
         push = self.target.load[:, None] * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
-        fall = data.translation * (self.target.dp + np.where(pushed, push, 0.0))
-        turn = self.target.w
+        touching = (moving == 2)[:, None]
+        push = np.where(pushed, push, np.where(touching, self.target.push, 0.0))
+        fall = data.translation * (self.target.dp + push)
+        turn = self.target.w + np.where(touching, self.target.twist, 0.0)
         dynamic = (data.kind == Kind.DYNAMIC)[:, None]
         dp = np.where(dynamic, fall, step.pk - p)
         to_goal = step.Ak @ inverse
@@ -352,6 +358,12 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
         self.absent = absent.copy()
         self.contacts.party = -absent.astype(int)
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Bodies (k, 2), and no others, that do not collide from now on."""
+        self.contacts.pairs = body_pairs(replace(self.model, apart=pairs))
+        self.contacts.search(standing(self.q))
+        self.friction.forget()
 
     def touching_pairs(self) -> np.ndarray:
         """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""

@@ -22,9 +22,11 @@ from abd.backends.path_steps import PathSteps
 from abd.backends.read_outs import ReadOuts
 from abd.backends.resident_start import ResidentStart
 from abd.backends.row_memory import RowMemory
+from abd.backends.sweeps import swept
 from abd.backends.turns import CountedTurns, Turns
 from abd.backends.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.ways import Ways
+from abd.backends.whole_step import WholeStep
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.joint_list import JointList
 from abd.joints.build import build_system
@@ -50,6 +52,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.body = upload_bodies(self.constants, d)
         self.contacts = Contacts(model, d, self.islands.done)
         self.friction = Friction(model, d, self.contacts)
+        self.iteration = None
         self.set_joints(build_system(model))
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
@@ -95,12 +98,14 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps = 0.0
+        self.eps, self.said = 0.0, None
         self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self) if d.resident else None
+        self._follow_functions()
         self.start = ResidentStart(self) if d.resident else None
+        self.whole = WholeStep(self) if d.resident else None
 
     # joints ------------------------------------------------------------------------------------------------------
 
@@ -110,7 +115,17 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)
+        self._follow_functions()
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
+
+    @property
+    def asks_host(self) -> bool:
+        """Whether joints have functions of users, which the host evaluates between the launches."""
+        return bool(self.system.table.custom or self.joints.relations.given or len(self.joints.relations.chosen))
+
+    def _follow_functions(self) -> None:
+        if self.iteration is not None:
+            self.iteration.graphs.asks_host = self.asks_host
 
     def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
         """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
@@ -124,12 +139,24 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             (self.weights, self.mode), ch2, time, speed, self.now, lambda: self.read_state()[0]
         )
 
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed."""
+        self.row_memory.take_efforts()
+
     def limited(self) -> np.ndarray:
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
         if not self.row_memory.has_limits:
             return np.zeros(self.n, dtype=bool)
         self.marks.zero_()
         self.row_memory.mark_limited(self.pose, self.marks)
+        return self.device.read(self.marks) != 0
+
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+        if not self.system.counts_turns:
+            return np.zeros(self.n, dtype=bool)
+        self.marks.zero_()
+        self.row_memory.mark_turned(self.pose, limit, self.marks)
         return self.device.read(self.marks) != 0
 
     def joint_memory(self) -> JointMemory:
@@ -247,18 +274,19 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.device.write(self.prescribed_q, goals)
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
-        self.step.ch2, self.eps = rule.c * rule.h**2, float(eps)
+        self.step.ch2, self.eps, self.said = rule.c * rule.h**2, float(eps), None
         self.step.pull.fill_(rule.pull)
         if self.iteration is None:
-            self._launch_begin()
+            self.launch_begin()
         else:
-            self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self._launch_begin)
+            self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self.launch_begin)
         self.contacts.set_scale(self.step.ch2)
         self.forget_contacts()
         self.linear.begin()
         self.contacts.candidates.forget()
 
-    def _launch_begin(self) -> None:
+    def launch_begin(self) -> None:
+        """Targets of the step, by launches only."""
         launch, n = self.device.launch, self.n
         out = self.target, self.step.scale, self.lead, self.rest
         if self.rule.chord:
@@ -274,7 +302,6 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
-        launch, n = self.device.launch, self.n
         self.totals.launch(
             "friction",
             figures.value_figures,
@@ -282,6 +309,12 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.friction.works(self.pose, self.rest, self.now, self.eps),
         )
         self.friction.keep_anchors(self.pose, self.rest, self.now, self.eps)
+        self.launch_finish()
+        self.row_memory.settle()
+
+    def launch_finish(self) -> None:
+        """The same without friction, where the device is resident by launches only; `RowMemory.settle` has to follow."""
+        launch, n = self.device.launch, self.n
         if self.device.resident:
             # what is recorded holds the arrays
             wp.copy(self.earlier, self.velocity)
@@ -298,7 +331,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         else:
             self.now, self.before = self.before, self.now
         launch(integrators.copy_pose, n, self.pose, self.now)
-        self.row_memory.finish((self.weights, self.mode), self.pose, self.totals)
+        self.row_memory.launch_finish((self.weights, self.mode), self.pose, self.totals)
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
@@ -306,6 +339,8 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self._unsettle()
         pairs, *gradients = self.contacts.pair_gradients(self.pose)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
+
+    sweep = staticmethod(swept)
 
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Other velocities (n, 12) at the end of the step."""

@@ -153,6 +153,10 @@ class PathSteps:
         self.contacts_known, self.touched = False, None
         self._unsettle()
 
+    def launch_energies(self) -> None:
+        """Energies of all but contacts at the current iterate, by launches only."""
+        self._evaluate(self.pose, "current")
+
     def _unsettle(self) -> None:
         self.islands.unsettle()
 

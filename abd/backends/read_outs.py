@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.totals import Section, Totals
-from abd.contact.candidates import Candidates
-from abd.contact.pairs import Pairs
+from abd.contact.forces import Pressing
 from abd.energies import Figures
 from cuda_kernels import figures, row_memory, sums
 
@@ -67,10 +66,10 @@ class ReadOuts:
         """Largest number of candidates so far, and bytes that contact and friction take on the device."""
         return {"peak_candidates": self.contacts.candidates.peak, "bytes": self.contacts.bytes + self.friction.bytes}
 
-    def acting_contacts(self) -> tuple[Pairs, Candidates]:
-        """Pairs of bodies and their candidates that act at the current iterate, on the host."""
+    def pressing(self) -> Pressing:
+        """Points at which bodies press on one another at the current iterate."""
         self.know_contacts()
-        return self.contacts.acting(self.model)
+        return self.contacts.pressing(self.pose)
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
@@ -106,16 +105,24 @@ class ReadOuts:
     def figures(self) -> Figures:
         """Of the state that the last step led to; joints and friction left theirs in `finish`."""
         self.know_contacts()
-        ch2, count = self.step.ch2, self.contacts.candidates.count
-        launch = self.totals.launch
-        launch(
+        c, between = self.contacts.candidates, self.contacts.surfaces.between
+        self.launch_figures()
+        self._mark_touching()
+        self.totals.launch(
+            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current"), c.pairs, c.items, between
+        )
+        return self.read_figures()
+
+    def launch_figures(self) -> None:
+        """Those of the bodies."""
+        self.totals.launch(
             "bodies", figures.body_figures, self.n,
             self.body, self.step.gravity, self.pose, self.before, self.velocity, self.gradient,
         )  # fmt: skip
-        self._mark_touching()
-        c = self.contacts.candidates
-        between = self.contacts.surfaces.between
-        launch("contact", figures.contact_figures, count, *self.contacts.arrays("current"), c.pairs, c.items, between)
+
+    def read_figures(self) -> Figures:
+        """What was launched for `figures`."""
+        ch2 = self.step.ch2
         found = {name: values.tolist() for name, values in self.totals.read().items()}
         self.touched = self.totals.flagged
         body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))

@@ -64,6 +64,8 @@ class ResidentSearch:
 
     def check_room(self) -> None:
         """Fail where the last linearisation found no room for its sums."""
+        if self.backend.contacts.candidates.nobody:
+            return
         for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
             room = reduction.pair_room, reduction.run_room
             self.device.launch(control.check_room, 1, self.control, reduction.needed, *room)

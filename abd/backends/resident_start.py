@@ -56,7 +56,7 @@ class ResidentStart:
         b = self.backend
         key = touching, b.step.ch2, b.eps
         self.device.write(b.moving, moving.astype(np.int32))
-        self.graphs.run(("start path", *key), lambda: self._leave())
+        self.graphs.run(("start path", *key), self.leave)
         self._renew()
         b.sleep(ripe)
         # what is recorded evaluates them
@@ -104,7 +104,7 @@ class ResidentStart:
 
     # recorded -------------------------------------------------------------------------------------------------------
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """The first path, and how far it leads."""
         self._set_path()
         self.path.measure()
@@ -114,6 +114,14 @@ class ResidentStart:
         b = self.backend
         self.device.launch(paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.lead, b.moving, b.path)
         self.control.limit.fill_(1.0)
+
+    def go_alone(self) -> None:
+        """Along the first path where nothing is listed or frozen."""
+        self.control.limit.fill_(1.0)
+        self.path.stop_at_contacts()
+        self._keep_limits()
+        self.backend.launch_energies()
+        self.graphs.when(self._sound, lambda: self._try_paths(False))
 
     def _go(self, touching: bool) -> None:
         """Along the first path, whose list is there, and where that does not do along the second."""

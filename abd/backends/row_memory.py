@@ -19,7 +19,7 @@ from abd.joints.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.laws import SLOTS, Law
 from abd.joints.readings import HOLDING
 from abd.joints.system import JointMemory, JointSystem, Role
-from cuda_kernels import figures, measures, row_memory
+from cuda_kernels import figures, row_memory
 
 _COLUMNS = (
     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
@@ -110,20 +110,33 @@ class RowMemory:
         Returns:
             the first barrier row whose gap is closed, None without.
         """
-        launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
-        self.ch2_now = float(ch2)
-        if self.has_exact_linear:
-            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
-        if not rows:
-            return None
-        self._place_targets(time)
-        if self.system.followers:
+        joints, rows = self.joints, self.joints.row_count
+        self.aim(ch2, time)
+        if rows and self.system.followers:
             self.system.face(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)
             self._measure(pose)
-            launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
+            self.device.launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
+        self.launch_laws(scheme, speed)
+        return self._closed_gap() if rows and self.system.has_barriers else None
+
+    def aim(self, ch2: float, time: float) -> None:
+        """What the host has to say of a (sub)step that ends at `time` [s]."""
+        self.ch2_now = float(ch2)
+        if self.joints.row_count:
+            self._place_targets(time)
+            self.joints.relations.begin(self.ch2_now, time, self.joints.measures.reference)
+
+    def launch_laws(self, scheme: tuple[wp.array, wp.array], speed: float) -> None:
+        """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
+        launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
+        if self.has_exact_linear:
+            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
         launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
-        return self._closed_gap() if self.system.has_barriers else None
+
+    def take_efforts(self) -> None:
+        """The efforts of the rows as the host has them."""
+        self.device.write(self.acting.effort, self.system.acting.effort)
 
     def _place_targets(self, time: float) -> None:
         """Targets and rates of the present time."""
@@ -153,16 +166,19 @@ class RowMemory:
     def _measure(self, pose) -> None:
         """Values of the measures at a pose."""
         self.joints.custom.supply(pose, False)
-        self.device.launch(
-            measures.measure_values, self.joints.measure_count, self.joints.measures, pose, self.joints.values
-        )
+        self.joints.measure(pose)
 
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count
-        self.closed.fill_(rows)
-        self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
+        self.launch_closed()
         found = int(self.device.read(self.closed)[0])
         return found if found < rows else None
+
+    def launch_closed(self) -> None:
+        """Put the first barrier row whose gap is closed into `closed`, the number of rows without."""
+        rows = self.joints.row_count
+        self.closed.fill_(rows)
+        self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
 
     def mark_limited(self, pose, flags: wp.array) -> None:
         """Set 1 for the bodies (n,) of rows whose limits push at a pose."""
@@ -173,19 +189,32 @@ class RowMemory:
                 row_memory.mark_limited, joints.row_count, self.acting, joints.rows, joints.values, flags, grain=512
             )
 
-    def finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
-        """Remember what the rows did in the step that ended at a pose; its figures go to "linear" and "measured"."""
-        joints, self.ch2 = self.joints, self.ch2_now
+    def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
+        """Set 1 for the bodies (n,) of angles that are more than `limit` [rad] from where the step began, at a pose."""
+        self._measure(pose)
+        joints = self.joints
+        self.device.launch(
+            row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
+        )
+
+    def settle(self) -> None:
+        """The step that was begun is the last one now."""
+        self.ch2 = self.ch2_now
+
+    def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
+        """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured"; by launches
+        only, `settle` has to follow."""
+        joints, ch2 = self.joints, self.ch2_now
         if self.has_exact_linear:
             launch = self.device.launch
-            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, self.ch2, self.linear)
+            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, ch2, self.linear)
         totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
         if joints.row_count:
             self._measure(pose)
             wp.copy(joints.measures.reference, joints.values)
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
-            self.acting, joints.rows, joints.values, *scheme, self.ch2, self.memory,
+            self.acting, joints.rows, joints.values, *scheme, ch2, self.memory,
         )  # fmt: skip
 
 
@@ -209,6 +238,7 @@ def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
         (k.METRES, counts & ~a.rotary),
         (k.RADIANS, counts & a.rotary),
         (k.GAP, a.role == Role.GAP),
+        (k.TURNING, system.turning),
     )
     return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
 

@@ -73,6 +73,10 @@ class Totals:
             if ends:
                 return
 
+    def leave_empty(self, *names: str) -> None:
+        """These sections have no items."""
+        self._empty.update(names)
+
     def _partial(self, name: str, chunks: int, level: int) -> wp.array:
         """Array (quantities, at least chunks) of a section."""
         array = self._partials.get((name, level))

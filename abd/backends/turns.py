@@ -20,10 +20,12 @@ class Turns:
         """Count from coordinates (c,) of the present state."""
         self._near = near.copy()
 
-    def count(self) -> None:
-        """Follow the state to the present one; no angle turned by more than half a turn since the last call."""
+    def count(self, ahead: np.ndarray | None = None) -> None:
+        """Follow the state to the present one; no angle turned by more than half a turn since the last call, or by more than
+        that beside `ahead` (c,)."""
         if self.table.counts_turns.any():
-            self._near = values(self.table, self.backend.read_state()[0], self._near, rigid=True)
+            near = self._near if ahead is None else self._near + ahead
+            self._near = values(self.table, self.backend.read_state()[0], near)
 
     def near(self) -> np.ndarray:
         """(c,) values near which the angles of the present state are counted."""
@@ -31,10 +33,7 @@ class Turns:
 
 
 class CountedTurns(Turns):
-    """Counts on the device; measures that users' functions supply are counted on the host.
-
-    The kernels' angles are those of the affine bodies, which is near enough to know the turn.
-    """
+    """Counts on the device; measures that users' functions supply are counted on the host."""
 
     def __init__(self, table: MeasureTable, backend):
         super().__init__(table, backend)
@@ -49,10 +48,12 @@ class CountedTurns(Turns):
         if not self.by_host:
             self.backend.device.write(self.measures.reference, near[self.chosen])
 
-    def count(self) -> None:
+    def count(self, ahead: np.ndarray | None = None) -> None:
         if self.by_host:
-            super().count()
+            super().count(ahead)
             return
+        if ahead is not None:
+            self.set(self.near() + ahead)
         reference = self.measures.reference
         self.backend.device.launch(
             measures.measure_values, len(self.chosen), self.measures, self.backend.pose, reference, grain=512

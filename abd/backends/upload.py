@@ -37,7 +37,8 @@ def new_pose(device: Device, n: int) -> Pose:
 def new_lead(device: Device, n: int) -> Lead:
     """Uninitialised starts of n bodies."""
     lead = Lead()
-    lead.dp, lead.w, lead.load = device.zeros(n, wp.vec3d), device.zeros(n, wp.vec3d), device.zeros(n, wp.float64)
+    lead.dp, lead.w, lead.push, lead.twist = (device.zeros(n, wp.vec3d) for _ in range(4))
+    lead.load = device.zeros(n, wp.float64)
     return lead
 
 
@@ -172,8 +173,6 @@ def upload_filters(model: Model, device: Device) -> Filters:
     """Which bodies may collide."""
     bodies = model.bodies
     n = len(bodies)
-    joined = apart(model)
-    keys = np.unique(joined.min(axis=1) * n + joined.max(axis=1))
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     filters = Filters()
     filters.kind = device.upload(bodies.kind, wp.int32)
@@ -182,9 +181,16 @@ def upload_filters(model: Model, device: Device) -> Filters:
     filters.party = device.zeros(max(n, 1), wp.int32)
     filters.material = device.upload(bodies.material, wp.int32)
     filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
-    filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
+    exclude(filters, apart(model), n, device)
     filters.planes = device.upload(planes if len(planes) else np.zeros(1), wp.int32)
     filters.plane_count = len(planes)
-    filters.excluded_count = len(keys)
     filters.bodies = n
     return filters
+
+
+def exclude(filters: Filters, pairs: np.ndarray, n: int, device: Device) -> None:
+    """Keep pairs (k, 2) of n bodies, and no others, from colliding."""
+    pairs = pairs.astype(np.int64)
+    keys = np.unique(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
+    filters.excluded = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
+    filters.excluded_count = len(keys)

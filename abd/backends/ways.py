@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.candidates import LAST
+from abd.backends.upload import exclude
 from abd.contact.path import skew
 from abd.solver.ways import STRAINED, NotProven
 from cuda_kernels import integrators, sums, ways
@@ -72,6 +73,12 @@ class Ways:
         self.has_constraints = self.has_fixed or bool(absent.any())
         self._set_party(-absent.astype(np.int32))
         self.hold(self.immobile)
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Bodies (k, 2), and no others, that do not collide from now on; what was recorded knows others."""
+        exclude(self.contacts.candidates.filters, pairs, self.n, self.device)
+        self.device.generation += 1
+        self._forget_candidates()
 
     def _set_party(self, party: np.ndarray) -> None:
         """Who meets whom (`cuda_kernels.broad_phase.Filters`)."""

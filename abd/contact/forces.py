@@ -64,47 +64,42 @@ class Rubbing:
     on_j: np.ndarray
 
 
-class ContactForces:
-    """The definitions for one scene; what belongs to its surfaces is made once."""
-
-    def __init__(self, model: Model):
-        self.model, self.surfaces = model, Surfaces.of(model)
-        self.topology = None if model.settings.contact_set == "ipc" else Topology.of(model, self.surfaces)
-
-    def pressing(self, law: PairLaw, pairs: Pairs, found: Candidates, q: np.ndarray) -> Pressing:
-        """The contacts of candidates that act in the state q (n, 12)."""
-        listed = contacts(self.model, self.surfaces, pairs, found)
-        parts = listed
-        if self.topology is not None:
-            minima = find_minima(self.surfaces, self.topology, pairs, found, listed)
-            parts = minima.contacts
-        i, j = parts.first.astype(np.int64), parts.second.astype(np.int64)
-        activation = law.activation(i, j)
-        rule = ContactParameters(law.stiffness(i, j, activation, parts.xi), activation, law.barrier)
-        weights = None if self.topology is None else minima.weights(q, rule)
-        x = parts.positions(q)
-        elements = contact_elements(x, parts, rule, weights=weights)
-        source, place = np.unique(elements.source, return_inverse=True)
-        on_i, on_j = np.zeros((2, len(source), 12))
-        for total, f, Y in ((on_i, elements.f_i, elements.Y_i), (on_j, elements.f_j, elements.Y_j)):
-            np.add.at(total, place, -body_gradient(f, Y))
-        parts, near = parts[source], closest(x[source], parts[source])
-        distance = np.sqrt(near.D)
-        toward_first = near.r / distance[:, None]
-        side = np.where(parts.flipped, -1.0, 1.0)[:, None]
-        at_first = np.einsum("mk,mki->mi", FIRST[parts.stencil] * near.w, x[source])
-        gap, radius = distance - parts.xi, self.model.bodies.radius
-        inner = radius[parts.first.astype(np.int64)] + 0.5 * (gap + self.model.settings.minimum_separation)
-        pair = np.stack([parts.first, parts.second], axis=1).astype(np.int64)
-        return Pressing(
-            pair=np.where(parts.flipped[:, None], pair[:, ::-1], pair),
-            point=at_first - inner[:, None] * toward_first,
-            normal=side * toward_first,
-            gap=gap,
-            force=on_i[:, :3],
-            on_i=on_i,
-            on_j=on_j,
-        )
+def pressing(
+    model: Model, surfaces: Surfaces, topology: Topology | None, law: PairLaw, pairs: Pairs, found: Candidates, q: np.ndarray
+) -> Pressing:
+    """The contacts of candidates that act in the state q (n, 12); `topology` of the surfaces, None for the contact set "ipc"."""
+    listed = contacts(model, surfaces, pairs, found)
+    parts = listed
+    if topology is not None:
+        minima = find_minima(surfaces, topology, pairs, found, listed)
+        parts = minima.contacts
+    i, j = parts.first.astype(np.int64), parts.second.astype(np.int64)
+    activation = law.activation(i, j)
+    rule = ContactParameters(law.stiffness(i, j, activation, parts.xi), activation, law.barrier)
+    weights = None if topology is None else minima.weights(q, rule)
+    x = parts.positions(q)
+    elements = contact_elements(x, parts, rule, weights=weights)
+    source, place = np.unique(elements.source, return_inverse=True)
+    on_i, on_j = np.zeros((2, len(source), 12))
+    for total, f, Y in ((on_i, elements.f_i, elements.Y_i), (on_j, elements.f_j, elements.Y_j)):
+        np.add.at(total, place, -body_gradient(f, Y))
+    parts, near = parts[source], closest(x[source], parts[source])
+    distance = np.sqrt(near.D)
+    toward_first = near.r / distance[:, None]
+    side = np.where(parts.flipped, -1.0, 1.0)[:, None]
+    at_first = np.einsum("mk,mki->mi", FIRST[parts.stencil] * near.w, x[source])
+    gap, radius = distance - parts.xi, model.bodies.radius
+    inner = radius[parts.first.astype(np.int64)] + 0.5 * (gap + model.settings.minimum_separation)
+    pair = np.stack([parts.first, parts.second], axis=1).astype(np.int64)
+    return Pressing(
+        pair=np.where(parts.flipped[:, None], pair[:, ::-1], pair),
+        point=at_first - inner[:, None] * toward_first,
+        normal=side * toward_first,
+        gap=gap,
+        force=on_i[:, :3],
+        on_i=on_i,
+        on_j=on_j,
+    )
 
 
 def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float) -> Rubbing:
@@ -124,6 +119,17 @@ def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: floa
     rubs = (kind == RUB)[:, None]
     # arms resist turning: they push nothing, and are nowhere
     return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * u, on_i, on_j)
+
+
+def joined(parts: list[Rubbing]) -> Rubbing:
+    """The points of several steps side by side; none without any."""
+    if not parts:
+        empty = [np.zeros((0, 3))] * 3
+        return Rubbing(
+            np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32), empty[0], np.zeros(0), *empty[1:],
+            *(np.zeros((0, 12)),) * 2,
+        )  # fmt: skip
+    return Rubbing(**{name: np.concatenate([getattr(one, name) for one in parts]) for name in vars(parts[0])})
 
 
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:

@@ -7,10 +7,16 @@ decimals as it takes for a ten-millionth of the scene's size. The time of each f
 from __future__ import annotations
 
 import shutil
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import warp as wp
 
+from abd.backends.cuda_support import start_warp
+from abd.backends.device import threads_available
+from abd.export import obj_kernels as kernels
 from abd.export.formats import ExportError
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
@@ -30,13 +36,19 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     (part / MATERIALS).write_text(_materials(mesh), encoding="utf-8")
     places = decimals(scenery.extent)
     width = max(5, len(str(max(len(scenery.time) - 1, 0))))
-    for frames, poses in scenery.by_frames():
-        for frame, pose in zip(frames, poses):
-            heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
-            with open(part / f"frame_{frame:0{width}d}.obj", "wb") as out:
-                out.write(heading.encode())
-                out.write(vertex_lines(mesh.vertices(pose), places))
-                out.write(faces)
+
+    def write_frame(frame: int, pose: np.ndarray) -> None:
+        heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
+        with open(part / f"frame_{frame:0{width}d}.obj", "wb") as out:
+            out.write(heading.encode())
+            out.write(vertex_lines(mesh.mapped(pose), places))
+            out.write(faces)
+
+    start_warp()
+    with ThreadPoolExecutor(threads_available(), "abd-obj") as pool:
+        for frames, poses in scenery.by_frames():
+            # one portion at a time: no more of them are in memory
+            deque(pool.map(write_frame, frames, poses), maxlen=0)
     shutil.rmtree(path, ignore_errors=True)
     part.replace(path)
     return [f"{len(scenery.time)} files of {len(mesh)} vertices and {len(mesh.triangles)} triangles"]
@@ -48,37 +60,18 @@ def decimals(extent: float) -> int:
 
 
 def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
-    """Lines ``v x y z`` of vertices (v, 3), in columns. Digits are made for all numbers at once: one at a time takes
-    minutes where there are a hundred million."""
+    """Lines ``v x y z`` of vertices (v, 3), in columns."""
     if len(vertices) == 0:
         return b""
-    scaled = np.rint(np.abs(vertices) * 10.0**places)
-    if not (scaled < 2.0**62).all():
+    largest = np.rint(np.abs(vertices).max() * 10.0**places)
+    if not largest < 2.0**62:
         raise ExportError("a vertex is not finite, or farther away than its digits can say")
-    rest, digits = scaled.astype(np.int64), len(str(int(scaled.max())))
-    whole = max(digits - places, 1)
-    point = 1 if places else 0
-    width = 2 + whole + point + places  # a space, a sign, digits, the point
-    text = np.full((*vertices.shape, width), ord(" "), dtype=np.uint8)
-    column = width - 1
-    for k in range(places + whole):
-        if k == places and point:
-            text[..., column] = ord(".")
-            column -= 1
-        following = rest // 10
-        digit = (rest - 10 * following).astype(np.uint8) + ord("0")
-        # zeros ahead of the number are left blank, but for the one before the point
-        text[..., column] = digit if k <= places else np.where(rest > 0, digit, ord(" "))
-        rest = following
-        column -= 1
-    negative = (vertices < 0.0) & (scaled > 0.0)
-    first = (text != ord(" ")).argmax(axis=2)
-    row, axis = np.nonzero(negative)
-    text[row, axis, first[row, axis] - 1] = ord("-")
-    lines = np.empty((len(vertices), 2 + 3 * width), dtype=np.uint8)
-    lines[:, 0], lines[:, -1] = ord("v"), ord("\n")
-    lines[:, 1:-1] = text.reshape(len(vertices), -1)
-    return lines.tobytes()
+    whole = max(len(str(int(largest))) - places, 1)
+    width = 2 + whole + places + (places > 0)  # a space, a sign, digits, the point
+    text = np.empty((len(vertices), 2 + 3 * width), dtype=np.uint8)
+    inputs = [np.ascontiguousarray(vertices), 10.0**places, places, width, text]
+    wp.launch(kernels.write_vertices, dim=len(vertices), inputs=inputs, device="cpu")
+    return text.tobytes()
 
 
 def _faces(mesh: WholeMesh) -> bytes:

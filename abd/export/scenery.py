@@ -21,8 +21,10 @@ from abd.model import WORLD
 from abd.pictures.cast import JointGroup, Recorded
 from abd.pictures.colors import JOINT, ROPE, SPRING
 
-PORTION = 1 << 26
-"""Bytes of poses that are in memory at a time."""
+PORTION = 1 << 23
+"""Bytes of poses that are in memory at a time: they stay in the cache, and their memory is used again."""
+READ = 1 << 27
+"""Bytes of poses that are read at a time where they are wanted body by body."""
 STRUTS = ("distance", "rope", "spring")
 """Joints that are drawn from one body to the other."""
 SAMPLED = 16
@@ -117,9 +119,14 @@ class Scenery:
     def by_things(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
         """All things in portions: their numbers, and poses (T, g, 4, 4) in all frames."""
         count = max(1, most // (128 * max(len(self.time), 1)))
-        for first in range(0, self.bodies, count):
-            last = min(first + count, self.bodies)
-            yield range(first, last), self.trajectory.transforms(slice(None), slice(first, last))
+        # every frame is a piece of the file of its own: few large pieces are read faster than many small ones
+        several = count * max(1, READ // most)
+        for start in range(0, self.bodies, several):
+            stop = min(start + several, self.bodies)
+            block = self.trajectory.transforms(slice(None), slice(start, stop))
+            for first in range(start, stop, count):
+                last = min(first + count, stop)
+                yield range(first, last), block[:, first - start : last - start]
         for first in range(0, len(self._ends.radius), count):
             last = min(first + count, len(self._ends.radius))
             poses = np.empty((len(self.time), last - first, 4, 4))
@@ -132,6 +139,8 @@ class Scenery:
     def velocities(self, frames: range) -> np.ndarray:
         """(k, m, 4, 4) time derivatives of the poses; those of struts are not known and zero."""
         bodies = self.trajectory.rows("bodies/velocity", frames.start, frames.stop)
+        if len(self) == self.bodies:
+            return bodies
         return np.concatenate([bodies, np.zeros((len(bodies), len(self) - self.bodies, 4, 4))], axis=1)
 
     def _strut_poses(self, bodies: np.ndarray, which: slice) -> np.ndarray:

@@ -21,6 +21,9 @@ from abd.export.symbols import Figure
 from abd.optional import required
 from abd.pictures.colors import to_linear
 
+SAVED = 1 << 25
+"""Bytes of poses after which the layer is saved: with more, equal values are looked for beyond the cache; saving more often
+writes the list of all that is in the file more often."""
 ROOT, BODIES, JOINTS, SHAPES = "/World", "/World/Bodies", "/World/Joints", "/Shapes"
 
 
@@ -95,6 +98,7 @@ class _Writer:
         for marker in scenery.markers:
             markers.setdefault(marker.body, []).append(marker)
         colors = np.concatenate([to_linear(scenery.colors[:, :3]), scenery.colors[:, 3:]], axis=1)
+        waiting = 0
         for things, poses in scenery.by_things():
             with Sdf.ChangeBlock():
                 for k, thing in enumerate(things):
@@ -102,7 +106,10 @@ class _Writer:
                     path = self._thing(parent, thing, colors[thing], poses[:, k])
                     for marker in markers.get(thing, ()):
                         self._marker(path, marker)
-            self.layer.Save()
+            waiting += poses.nbytes
+            if waiting >= SAVED:
+                self.layer.Save()
+                waiting = 0
         self.layer.Save()
 
     def _heading(self) -> None:

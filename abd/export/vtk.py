@@ -38,8 +38,8 @@ def write(scenery: Scenery, path: Path) -> list[str]:
                 rates = scenery.velocities(frames)
                 for frame, pose, rate in zip(frames, poses, rates):
                     rows = slice(count * frame, count * (frame + 1))
-                    points[rows] = mesh.vertices(pose).astype(np.float32)
-                    velocity[rows] = mesh.velocities(rate).astype(np.float32)
+                    points[rows] = mesh.mapped(pose).astype(np.float32)
+                    velocity[rows] = mesh.mapped(rate).astype(np.float32)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

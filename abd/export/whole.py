@@ -41,20 +41,16 @@ class WholeMesh:
     def __len__(self) -> int:
         return int(self.vertex_starts[-1])
 
-    def vertices(self, poses: np.ndarray) -> np.ndarray:
-        """(v, 3) world positions [m] at the poses (m, 4, 4) of one frame."""
-        return self._mapped(poses, True)
-
-    def velocities(self, rates: np.ndarray) -> np.ndarray:
-        """(v, 3) velocities [m/s] for time derivatives (m, 4, 4) of the poses."""
-        return self._mapped(rates, True)
-
-    def _mapped(self, maps: np.ndarray, moved: bool) -> np.ndarray:
+    def mapped(self, maps: np.ndarray) -> np.ndarray:
+        """(v, 3) world positions [m] at the poses (m, 4, 4) of one frame; of their time derivatives, velocities [m/s]."""
         out = np.empty((len(self), 3))
         for figure, carriers, places in self._groups:
-            at = maps[carriers]
-            # one product for all of a figure, (parts, 3, 3) by (3, v)
-            out[places] = np.matmul(at[:, :3, :3], figure.vertices.T).transpose(0, 2, 1) + at[:, None, :3, 3]
+            at, parts = maps[carriers], np.empty((len(carriers), len(figure.vertices), 3))
+            local = np.column_stack([figure.vertices, np.ones(len(figure.vertices))]).T
+            for axis in range(3):
+                # one product for all of a figure, (parts, 4) by (4, v)
+                parts[:, :, axis] = at[:, axis] @ local
+            out[places] = parts
         return out
 
     def _grouped(self) -> list[tuple[Figure, np.ndarray, np.ndarray]]:

@@ -102,11 +102,12 @@ class Interruption:
 
 
 class Messages(logging.Handler):
-    """Passes on what the package logs while a run lasts, such as that kernels are being compiled, as notes."""
+    """Passes on what the package logs while a run lasts, such as that kernels are being compiled, as notes; each once."""
 
     def __init__(self, observers: list[Observer]):
         super().__init__()
         self.observers, self.log = observers, logging.getLogger("abd")
+        self.told: set[str] = set()
 
     def __enter__(self) -> Messages:
         self.level_before = self.log.level
@@ -119,8 +120,12 @@ class Messages(logging.Handler):
         self.log.setLevel(self.level_before)
 
     def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message in self.told:
+            return  # a device is chosen for every scene that is timed
+        self.told.add(message)
         for observer in self.observers:
-            observer.note(record.getMessage())
+            observer.note(message)
 
 
 class Recorder:

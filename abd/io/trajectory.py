@@ -255,7 +255,13 @@ class Trajectory:
 
     def transforms(self, frames: slice, bodies: slice = slice(None)) -> np.ndarray:
         """(k, b, 4, 4) poses of the mesh frames [m] of some bodies in some frames, without reading the others."""
-        return self._file["bodies/transform"][slice(*frames.indices(self._frames)), bodies]
+        dataset = self._file["bodies/transform"]
+        if bodies != slice(None):
+            # HDF5 would read whole blocks, all bodies of a frame, into its cache for some of them
+            access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+            access.set_chunk_cache(1, 0, 1.0)
+            dataset = h5py.Dataset(h5py.h5d.open(self._file.id, b"bodies/transform", access))
+        return dataset[slice(*frames.indices(self._frames)), bodies]
 
     @property
     def gravity(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abd.joints import (
     bushing,
     cylindrical,
+    damper,
     distance,
     ellipsoid,
     ellipsoid3,
@@ -63,6 +64,7 @@ TYPES: dict[str, JointType] = {
     "general": general,
     "bushing": bushing,
     "spring": spring,
+    "damper": damper,
     "legacy_revolute": legacy_revolute,
     "roll_pitch": roll_pitch,
     "spherical_rpy": spherical_rpy,

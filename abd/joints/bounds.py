@@ -40,22 +40,39 @@ class Bounds:
 
 
 def position_bounds(joint: Joint) -> dict[str, Bounds]:
-    """Ranges of a joint's coordinates [m or rad], by name in their order; the solver's limits enforce them."""
+    """Ranges of a joint's coordinates [m or rad], by name in their order; the solver's limits enforce them.
+
+    A ball has no coordinates: its positions are those of its quaternion, w, x, y and z, which nothing bounds.
+    """
+    if _is_ball(joint):
+        return {name: Bounds() for name in ("w", "x", "y", "z")}
     return {name: Bounds(c.lower, c.upper) for name, c in _settings(joint).items()}
 
 
 def velocity_bounds(joint: Joint) -> dict[str, Bounds]:
-    """Ranges of the coordinates' rates [m/s or rad/s]; a run reports where they are exceeded."""
+    """Ranges of the coordinates' rates [m/s or rad/s]; a run reports where they are exceeded. Of a ball those of its
+    angular velocity in axes of C."""
+    if _is_ball(joint):
+        return {name: Bounds() for name in ("wx", "wy", "wz")}
     return {name: Bounds(-c.velocity_limit, c.velocity_limit) for name, c in _settings(joint).items()}
 
 
 def effort_bounds(joint: Joint) -> dict[str, Bounds]:
-    """Ranges of what drives may exert [N or N m]: the smaller of the coordinate's limit and the drive's own."""
+    """Ranges of what drives may exert [N or N m]: the smaller of the coordinate's limit and the drive's own. Of a ball
+    those of torques about the axes of C."""
+    if _is_ball(joint):
+        return {name: Bounds() for name in ("tx", "ty", "tz")}
     result = {}
     for name, c in _settings(joint).items():
         effort = min(c.effort_limit, c.drive.effort if c.drive else np.inf)
         result[name] = Bounds(-effort, effort)
     return result
+
+
+def _is_ball(joint: Joint) -> bool:
+    from abd.joints.configurations import BALLS, forms
+
+    return joint.type in BALLS and bool(forms(joint))
 
 
 def _settings(joint: Joint) -> dict[str, CoordinateSettings]:

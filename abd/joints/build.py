@@ -12,8 +12,9 @@ from abd.joint_list import JointList
 from abd.joints import TYPES
 from abd.joints.laws import Law
 from abd.joints.link_graph import joined_components
-from abd.joints.measured_rows import Piece, collect, factor, of_term
+from abd.joints.measured_rows import Term, collect, factor, terms_of
 from abd.joints.measures import Measure
+from abd.joints.relations import ForceLaw
 from abd.joints.rows import EXACT_RATIO, compile_rows
 from abd.joints.sizes import LINEAR_SHARE, MEASURED_SHARE, residual_scales
 from abd.joints.stacks import stacks
@@ -21,10 +22,9 @@ from abd.joints.system import Acting, JointSystem, Role
 from abd.joints.table import tabulate
 from abd.model import CoordinateSettings, Coupling, Drive, Joint, Kind, Model
 
-LIMIT_ANGLE = 0.01
-"""Default distance from the end of a range at which its barrier begins to act [rad]; d_hat where it is a length."""
 RANGE_SHARE = 0.05
-"""The same as a share of the range, where that is less."""
+"""Default distance from the end of a range at which its barrier begins to act, as a share of the range, where that is less
+than what the settings say."""
 SHORT = 10
 """Bodies connected through joints up to which exact rows need no more stiffness than one joint does."""
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
@@ -69,8 +69,10 @@ class _Builder:
         self.initial: list[float] = []
         self.known: dict[tuple[int, str], int] = {}
         self.followers: dict[int, Callable[[np.ndarray], list[Measure]]] = {}
-        self.rows: list[list[tuple[int, list[Piece]]]] = []
+        self.rows: list[list[Term]] = []
         self.acting: list[dict] = []
+        self.loads: dict[int, tuple[float, float]] = {}
+        self.given: dict[int, ForceLaw] = {}
 
     # rows of a joint ---------------------------------------------------------------------------------------------
 
@@ -117,15 +119,22 @@ class _Builder:
             self._stiff(k, joint, terms, role, name, rotary, law=law)
 
     def _gap(self, k: int, joint: Joint, index: int, measure: Measure) -> None:
-        """Limits of rotations are barriers, as ranges are; ropes and planes hold one-sidedly, as stiffly as the joint."""
+        """Limits of rotations are barriers, as ranges are, or give way by a compliance; ropes, planes and what may close hold
+        one-sidedly, as stiffly as the joint."""
         terms = [(index, factor(1.0))]
-        if measure.rotary:
+        compliance, damping = (joint.parameters.get(f"limit_{key}", 0.0) for key in ("compliance", "damping"))
+        if measure.rotary and compliance:
+            self._add(
+                terms, Role.GAP, Law.ONE_SIDED, k, measure.name, True, stiffness=1.0 / compliance, damping=damping,
+            )  # fmt: skip
+            return
+        if measure.rotary and not measure.may_close:
             self._add(
                 terms, Role.GAP, Law.BARRIER, k, measure.name, True, mass_stiffness=self._inertia(joint, True),
                 sign=1.0, distance=self._distance(True, np.inf, None),
             )  # fmt: skip
         else:
-            self._stiff(k, joint, terms, Role.GAP, measure.name, False, law=Law.ONE_SIDED)
+            self._stiff(k, joint, terms, Role.GAP, measure.name, measure.rotary, law=Law.ONE_SIDED)
 
     # what acts on a coordinate -----------------------------------------------------------------------------------
 
@@ -133,7 +142,9 @@ class _Builder:
         """Limits, lock, spring, friction, armature and drive of one coordinate."""
         index, rotary = self._coordinate(k, s.name)
         terms = [(index, factor(1.0))]
-        for role, bound, sign in ((Role.LOWER, s.lower, 1.0), (Role.UPPER, s.upper, -1.0)):
+        lower = s.lower if s.lower_end is None else s.lower_end
+        upper = s.upper if s.upper_end is None else s.upper_end
+        for role, bound, sign in ((Role.LOWER, lower, 1.0), (Role.UPPER, upper, -1.0)):
             if np.isfinite(bound):
                 self._limit(k, joint, terms, s, role, bound, sign, rotary)
         if s.locked:
@@ -144,17 +155,23 @@ class _Builder:
                 terms, Role.SPRING, Law.QUADRATIC, k, s.name, rotary,
                 stiffness=s.stiffness, damping=s.damping, target=s.rest,
             )  # fmt: skip
-        if s.friction > 0.0:
+        if s.friction > 0.0 or s.friction_load > 0.0:
+            if s.friction_load > 0.0:
+                self.loads[len(self.acting)] = (s.friction, s.friction_load)
             self._add(terms, Role.FRICTION, Law.FRICTION, k, s.name, rotary, effort=s.friction)
         if s.armature > 0.0:
             self._add(terms, Role.ARMATURE, Law.QUADRATIC, k, s.name, rotary, mass_stiffness=s.armature)
         if s.drive is not None:
             self._drive(k, joint, terms, s, s.drive, rotary)
+        if s.law is not None:
+            self.given[len(self.acting)] = ForceLaw(s.law)
+            self._add(terms, Role.FORCE, Law.GIVEN, k, s.name, rotary)
         if s.force is not None:
             self._add(terms, Role.APPLIED, Law.LINEAR, k, s.name, rotary, target=s.force)
 
     def _limit(self, k, joint, terms, s: CoordinateSettings, role, bound, sign, rotary) -> None:
-        common = {"bound": bound, "sign": sign, "damping": s.limit_damping}
+        on_the_way = (s.lower_end if role == Role.LOWER else s.upper_end) is not None
+        common = {"bound": bound, "sign": sign, "damping": s.limit_damping, "follows": on_the_way}
         width = s.upper - s.lower
         if s.limit == "compliant":
             self._add(terms, role, Law.ONE_SIDED, k, s.name, rotary, stiffness=1.0 / s.limit_compliance, **common)
@@ -204,12 +221,10 @@ class _Builder:
     # couplings ---------------------------------------------------------------------------------------------------
 
     def couple(self, k: int, coupling: Coupling) -> None:
-        """The row ``q0 - scale (f_1 + f_2 + ...)``."""
+        """The row ``q0 - scale (f_1 + f_2 + ...)``, or ``q0 - scale f(q_1, q_2, ...)``."""
         index, rotary = self._coordinate(coupling.joint, coupling.coordinate)
         terms = [(index, factor(1.0))]
-        for term in coupling.terms:
-            measure, _ = self._coordinate(term.joint, term.coordinate)
-            terms.append((measure, of_term(term, -coupling.scale)))
+        terms += terms_of(coupling, [self._coordinate(term.joint, term.coordinate)[0] for term in coupling.terms])
         joint = self.joints[coupling.joint]
         ruled = replace(joint, enforcement=coupling.enforcement, strength_ratio=coupling.strength_ratio)
         if coupling.enforcement == "compliant" and coupling.compliance > 0.0:
@@ -253,9 +268,7 @@ class _Builder:
         return joint.stiffness_mass * (joint.length**2 if rotary else 1.0)
 
     def _distance(self, rotary: bool, width: float, wanted: float | None) -> float:
-        if wanted is not None:
-            return wanted
-        return min(LIMIT_ANGLE if rotary else self.model.settings.limit_reach, RANGE_SHARE * width)
+        return default_distance(self.model, rotary, width) if wanted is None else wanted
 
     def _stiff(self, k, joint, terms, role, name, rotary, law=Law.QUADRATIC, **keys) -> None:
         """A row that holds by a penalty K = gamma (m_i + m_j), or exactly; compliant joints hold other rows exactly."""
@@ -315,7 +328,14 @@ class _Builder:
             acting=acting,
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
+            loads=self.loads,
+            given=self.given,
         )
+
+
+def default_distance(model: Model, rotary: bool, width: float) -> float:
+    """Distance [m or rad] from the ends of a range of this width at which barriers begin to act."""
+    return min(model.settings.limit_angle if rotary else model.settings.limit_reach, RANGE_SHARE * width)
 
 
 def _with_measured_rows(joints: JointList) -> list[int]:

@@ -19,6 +19,10 @@ from abd.joints.system import JointMemory, JointSystem
 from abd.joints.table import MeasureTable
 from abd.model import CoordinateSettings, Drive, Joint
 
+CHANGEABLE = ("active", "enforcement", "compliance", "damping", "parent_frame", "child_frame", "coordinates")
+"""Fields of a joint that can be changed while running."""
+NUMBERS = ("compliance", "damping", "parent_frame", "child_frame")
+
 
 class JointChangeError(AbdError):
     """A change of a joint that cannot be made, or that a checkpoint cannot hold."""
@@ -147,9 +151,21 @@ def described(start: JointList, now: JointList) -> dict:
     out = {}
     for k in now.changed_since(start):
         first, joint = start[k], now[k]
-        if (joint.active, joint.coordinates) != (first.active, first.coordinates):
-            given = {one.name: _plain(first, joint, one) for one in joint.coordinates}
-            out[joint.name] = {"active": joint.active, "coordinates": given}
+        given = changes_of(first, joint)
+        if given:
+            given["coordinates"] = {one.name: _plain(first, joint, one) for one in joint.coordinates}
+            out[joint.name] = given
+    return out
+
+
+def changes_of(first: Joint, joint: Joint) -> dict:
+    """What of a joint differs from another one, among all that can be changed while running; numbers as arrays."""
+    out = {}
+    for name in CHANGEABLE:
+        one, other = getattr(first, name), getattr(joint, name)
+        numbers = name in NUMBERS
+        if not np.array_equal(one, other) if numbers else one != other:
+            out[name] = np.array(other, dtype=float) if numbers else other
     return out
 
 
@@ -163,7 +179,7 @@ def changed(start: JointList, changes: dict) -> JointList:
 
 
 def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
-    values = {entry.name: getattr(settings, entry.name) for entry in fields(settings) if entry.name != "drive"}
+    values = {entry.name: getattr(settings, entry.name) for entry in fields(settings) if entry.name not in ("drive", "law")}
     drive, original = settings.drive, settings_of(first, settings.name).drive
     if drive is None:
         return values
@@ -184,13 +200,16 @@ def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
 
 def _changed(joint: Joint, change: dict) -> Joint:
     given = []
+    others = {name: value for name, value in change.items() if name != "coordinates"}
+    for name in others.keys() & {"compliance", "damping"}:
+        others[name] = tuple(others[name].tolist())
     for name, values in change["coordinates"].items():
         drive = values.get("drive")
         if drive is not None:
             original = settings_of(joint, name).drive
             drive = Drive(**{key: _function(key, value, original) for key, value in drive.items()})
-        given.append(CoordinateSettings(**{**values, "drive": drive}))
-    return replace(joint, active=change["active"], coordinates=tuple(given))
+        given.append(CoordinateSettings(**{**values, "drive": drive, "law": settings_of(joint, name).law}))
+    return replace(joint, coordinates=tuple(given), **others)
 
 
 def _function(key: str, value, original: Drive | None):

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.masks import held_axes
 from abd.joints.rotations import (
     exp,
     inverse,
@@ -167,7 +168,7 @@ def forms(joint: Joint) -> tuple[str, ...]:
     from abd.joints import TYPES
 
     module = TYPES[joint.type]
-    if joint.type in BALLS and len(module.constraints(joint)) < 3:
+    if joint.type in BALLS and "constrained" in joint.parameters and len(held_axes(joint)) < 3:
         return ()  # a ball whose point may move is none
     if joint.type in FORMS:
         return FORMS[joint.type]

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.measures import Measure, MeasureKind, along, measure, surface_triad
+from abd.joints.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
 from abd.joints.motions import Motion, X, Z, product, rotation
 from abd.joints.parameters import wrong
+from abd.joints.rotations import least_turn
 from abd.joints.rows import Row
 from abd.model import Joint
 
@@ -63,6 +64,48 @@ def transform(joint: Joint, values: np.ndarray) -> np.ndarray:
         [rotation("theta", Z), rotation("phi", X), rotation("alpha", Z)], (values[2] + alpha, values[3], -alpha)
     )
     return on_surface(joint, values[0], values[1]) @ turn
+
+
+def project(joint: Joint, T: np.ndarray) -> np.ndarray:
+    """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation that lays the tilt's axis at right angles to
+    the normal there."""
+    alpha = _alpha(joint)
+    G = T.copy()
+    G[:3, 3] = nearest_point(_radii(joint), T[:3, 3])
+    normal = surface_normal(surface_numbers(joint)[None], G[None, :3, 3])[0]
+    axis = T[:3, :3] @ np.array([np.cos(alpha), np.sin(alpha), 0.0])
+    flat = axis - (axis @ normal) * normal
+    G[:3, :3] = least_turn(axis, flat / np.linalg.norm(flat)) @ T[:3, :3]
+    return G
+
+
+def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(3,) the point p of the ellipsoid nearest to x (3,).
+
+    ``p_i = a_i^2 x_i / (a_i^2 + t)``, t the largest root of ``sum_i (a_i x_i / (a_i^2 + t))^2 = 1``, by bisection
+    (Eberly 2011, "Distance from a point to an ellipsoid"). Where it lies at the end -min a^2, x is on a plane of
+    symmetry so deep inside that two points are nearest; the one with the larger coordinate is taken.
+    """
+    square, product = radii**2, radii * x
+    least = int(np.argmin(radii))
+    low, high = -square[least] + radii[least] * abs(x[least]), -square[least] + float(np.linalg.norm(product))
+    others = np.delete(np.arange(3), least)
+    if x[least] == 0.0:
+        room = square[others] - square[least]
+        outside = np.where(product[others] != 0.0, np.inf, 0.0)
+        reach = np.divide(product[others], room, out=outside, where=room > 0.0)
+        if np.sum(reach**2) < 1.0:
+            p = np.zeros(3)
+            p[others] = np.divide(square[others] * x[others], room, out=np.zeros(2), where=room > 0.0)
+            p[least] = radii[least] * np.sqrt(max(0.0, 1.0 - np.sum((p[others] / radii[others]) ** 2)))
+            return p
+    for _ in range(200):
+        t = 0.5 * (low + high)
+        if t in (low, high):
+            break
+        inside = np.sum((product / (square + t)) ** 2) < 1.0
+        low, high = (low, t) if inside else (t, high)
+    return square * x / (square + t)
 
 
 def on_surface(joint: Joint, longitude: float, latitude: float) -> np.ndarray:

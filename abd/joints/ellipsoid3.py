@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.ellipsoid import normal_dot, on_surface, place, surface, surface_numbers
-from abd.joints.measures import Measure, MeasureKind, measure
+from abd.joints.ellipsoid import nearest_point, normal_dot, on_surface, place, surface, surface_numbers
+from abd.joints.measures import Measure, MeasureKind, measure, surface_normal
 from abd.joints.motions import Motion, Z, product, rotation
+from abd.joints.rotations import least_turn
 from abd.joints.rows import Row
 from abd.model import Joint
 
@@ -48,6 +49,15 @@ def coordinates(joint: Joint) -> list[Measure]:
 def motions(joint: Joint) -> list[Motion] | None:
     """None: not a product of elementary motions."""
     return None
+
+
+def project(joint: Joint, T: np.ndarray) -> np.ndarray:
+    """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation of z onto the normal there."""
+    numbers = surface_numbers(joint)
+    G = T.copy()
+    G[:3, 3] = nearest_point(numbers[:3], T[:3, 3])
+    G[:3, :3] = least_turn(T[:3, 2], surface_normal(numbers[None], G[None, :3, 3])[0]) @ T[:3, :3]
+    return G
 
 
 def transform(joint: Joint, values: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps
     LINEAR     -T x                                         p = T
     SINE       K/2 sin(x - a)^2                             p = K, a, target
+    GIVEN      a user's force at x = v: psi, its slope and curvature there      p = v, psi, slope, curvature, c h^2, t, -, x_n
 
 An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
 ``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D
@@ -43,16 +44,20 @@ class Law(IntEnum):
     FRICTION = 6
     LINEAR = 7
     SINE = 8
+    GIVEN = 9
 
 
-def evaluate(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def evaluate(
+    law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: np.ndarray | float = 1.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """psi, its slope, and a curvature that is never negative.
 
-    Where psi bends less than a parabola (friction, a saturated drive) the curvature is that of the parabola through the
-    same point and slope about the row's centre: Newton does not overshoot then.
+    Friction and saturated drives bend less than the parabola through the same point and slope about the row's centre, whose
+    curvature bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.solver.caution`).
 
     Args:
         law: (R,); p: (R, 8); x: (R,) values of the rows.
+        caution: share, or (R,) shares, of what the bound has more than the true curvature.
 
     Returns:
         three arrays (R,).
@@ -62,6 +67,11 @@ def evaluate(law: np.ndarray, p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray,
         k = law == kind
         if k.any():
             energy[k], slope[k], curvature[k] = function(p[k].T, x[k])
+    for kind, function in _TRUE_CURVATURES.items():
+        k = law == kind
+        if k.any():
+            true = function(p[k].T, x[k])
+            curvature[k] = true + np.broadcast_to(caution, len(x))[k] * (curvature[k] - true)
     return energy, slope, curvature
 
 
@@ -138,6 +148,14 @@ def _friction(p, x):
     return p[0] * f0, p[0] * weight * u, p[0] * weight
 
 
+def _saturated_bend(p, x):
+    return np.where(p[0] * np.abs(x - p[1]) <= p[3], p[0], 0.0)
+
+
+def _friction_bend(p, x):
+    return 2.0 * p[0] * np.maximum(0.0, 1.0 - np.abs(x - p[1]) / p[3]) / p[3]
+
+
 def _linear(p, x):
     return -p[0] * x, -p[0], np.zeros_like(x)
 
@@ -145,6 +163,11 @@ def _linear(p, x):
 def _sine(p, x):
     e = x - p[1]
     return 0.5 * p[0] * np.sin(e) ** 2, 0.5 * p[0] * np.sin(2.0 * e), p[0] * np.maximum(0.0, np.cos(2.0 * e))
+
+
+def _given(p, x):
+    e = x - p[0]
+    return p[1] + p[2] * e + 0.5 * p[3] * e * e, p[2] + p[3] * e, p[3]
 
 
 _FUNCTIONS = {
@@ -156,4 +179,6 @@ _FUNCTIONS = {
     Law.FRICTION: _friction,
     Law.LINEAR: _linear,
     Law.SINE: _sine,
+    Law.GIVEN: _given,
 }
+_TRUE_CURVATURES = {Law.SATURATED: _saturated_bend, Law.FRICTION: _friction_bend}

@@ -15,13 +15,13 @@ AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 
 def held_axes(joint: Joint) -> tuple[str, ...]:
-    """Names of the axes that parameter ``constrained`` holds: it has the names, or a bool for each axis.
+    """Names of the axes that parameter ``constrained`` holds: it has the names, or true or false (1 or 0) for each axis.
 
     Raises:
         SceneError: it has neither.
     """
     given = tuple(joint.parameters["constrained"])
-    if all(isinstance(entry, (bool, np.bool_)) for entry in given) and len(given) in (3, 6):
+    if len(given) in (3, 6) and all(not isinstance(entry, str) and entry in (0, 1) for entry in given):
         return tuple(name for name, is_held in zip(AXES, given) if is_held)
     if not set(given) <= set(AXES):
         raise wrong(joint, "constrained", f"has names other than {', '.join(AXES)}")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.model import CouplingTerm
+from abd.joints.relations import PlacedRelation, Relation, Share, set_tangents
+from abd.model import Coupling, CouplingTerm
 
 COEFFICIENTS = 6
 EVERYWHERE = -1e300
@@ -26,6 +27,7 @@ class MeasuredRows:
         piece_starts: (T + 1,) first piece of every term.
         starts_at: (P,) value from which on a piece holds; origin: (P,) value about which its polynomial is written.
         coefficients: (P, 6), lowest order first.
+        relations: terms that functions of several measures give; they have one piece each.
     """
 
     starts: np.ndarray
@@ -34,6 +36,7 @@ class MeasuredRows:
     starts_at: np.ndarray
     origin: np.ndarray
     coefficients: np.ndarray
+    relations: tuple[PlacedRelation, ...] = ()
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -46,6 +49,8 @@ class MeasuredRows:
 
 Piece = tuple[float, float, np.ndarray]
 """(starts_at, origin, coefficients) of one piece."""
+Term = tuple[int, list[Piece] | Share]
+"""A measure, and the pieces of its function or its share in a function of several."""
 
 
 def factor(weight: float) -> list[Piece]:
@@ -80,9 +85,20 @@ def of_term(term: CouplingTerm, weight: float) -> list[Piece]:
     return power_series([weight * c for c in term.polynomial])
 
 
-def collect(rows: list[list[tuple[int, list[Piece]]]]) -> MeasuredRows:
-    """Rows given as lists of (measure, pieces)."""
-    terms = [term for row in rows for term in row]
+def terms_of(coupling: Coupling, measures: list[int]) -> list[Term]:
+    """What a coupling has beside its q0, given the measures of its other coordinates."""
+    if coupling.function is not None:
+        relation = Relation(coupling.function, -coupling.scale, len(measures))
+        return [(measure, Share(relation, k)) for k, measure in enumerate(measures)]
+    return [(measure, of_term(term, -coupling.scale)) for measure, term in zip(measures, coupling.terms, strict=True)]
+
+
+def collect(rows: list[list[Term]]) -> MeasuredRows:
+    """Rows given as lists of terms."""
+    given = [term for row in rows for term in row]
+    shares = [(place, one) for place, (_, one) in enumerate(given) if isinstance(one, Share)]
+    relations = tuple(PlacedRelation(one.relation, place) for place, one in shares if one.index == 0)
+    terms = [(measure, factor(0.0) if isinstance(one, Share) else one) for measure, one in given]
     pieces = [piece for _, one in terms for piece in one]
     return MeasuredRows(
         starts=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32),
@@ -91,6 +107,7 @@ def collect(rows: list[list[tuple[int, list[Piece]]]]) -> MeasuredRows:
         starts_at=np.array([start for start, _, _ in pieces], dtype=float),
         origin=np.array([origin for _, origin, _ in pieces], dtype=float),
         coefficients=np.array([c for _, _, c in pieces], dtype=float).reshape(-1, COEFFICIENTS),
+        relations=relations,
     )
 
 
@@ -103,6 +120,7 @@ def evaluate(rows: MeasuredRows, measured: np.ndarray) -> tuple[np.ndarray, np.n
     for k in reversed(range(COEFFICIENTS)):
         slope = slope * u + height
         height = height * u + c[:, k]
+    set_tangents(rows.relations, v, height, slope)
     x = np.zeros(len(rows))
     np.add.at(x, rows.term_row, height)
     return x, slope

@@ -64,6 +64,7 @@ class Measure:
         numbers: (48,); three functionals of 16, or the parameters of a surface or rotation kind.
         scale, offset: value = scale f + offset.
         unilateral: the value is a gap that must not become negative, rather than a residual.
+        may_close: a gap that may be 0 where nothing pushes; it is held one-sidedly, whatever it measures.
         function: what gives the value of a CUSTOM kind; its numbers are those of `abd.joints.custom_rows`.
     """
 
@@ -75,6 +76,7 @@ class Measure:
     offset: float = 0.0
     unilateral: bool = False
     function: RowFunction | None = None
+    may_close: bool = False
 
 
 def functional(M=None, r=None, s=None, constant: float = 0.0) -> np.ndarray:

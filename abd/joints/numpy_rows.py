@@ -75,7 +75,7 @@ class NumpyRows:
     def _by_differences(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> np.ndarray:
         steps = np.where(np.arange(12)[:, None] < 9, STEP, STEP * length)
         total = sum(weight * self._moved(M, r, p, place * steps) for place, weight in STENCIL)
-        return np.moveaxis(total / steps[:, :, None], 0, 2)
+        return np.moveaxis(total.real / steps[:, :, None], 0, 2)
 
     def _moved(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """(12, k, rows) with one feature at a time moved by steps (12, k), in one call of the function."""

@@ -1,8 +1,9 @@
 """Read-outs of all joints of a scene at once, in whole arrays.
 
-Forces, residuals, energies and rates belong to what the solver has, strained states and the velocities of affine bodies;
-coordinates and frames are those of the closest rigid bodies. (The velocity of a body's step contains the chord of its
-rotation: taken for rigid, it would move points by h w^2 / 2 of their distance towards the axis.)
+All belongs to what the solver has, strained states and the velocities of affine bodies. A coordinate is the number that
+its limits, locks and drives act on, so that an end which is never passed is not passed in what is read either. (The
+velocity of a body's step contains the chord of its rotation: taken for rigid, it would move points by h w^2 / 2 of their
+distance towards the axis.)
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from abd.joints.measured_rows import evaluate as row_values
 from abd.joints.rows import residual
 from abd.joints.system import JointMemory, JointSystem, Role
 from abd.joints.table import PORTION, MeasureTable, linearize, values
-from abd.model import Model
+from abd.model import WORLD, Model
 from abd.potentials.arap import polar
 
 HOLDING = (Role.CONSTRAINT, Role.GAP)
 """Roles of a type's own rows."""
+BILATERAL = (Role.CONSTRAINT, Role.LOCK)
+UNILATERAL = (Role.GAP, Role.LOWER, Role.UPPER)
+ACTING = tuple(role for role in Role if role not in BILATERAL + UNILATERAL)
+"""Roles of what holds both ways, of what holds one way, and of all else."""
 
 
 class JointReader:
@@ -45,7 +50,7 @@ class JointReader:
 
     def coordinates(self, q: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
         """(c,) coordinates of a state q (n, 12), angles nearest to `last` (c,), or to the initial values."""
-        return values(self.table, q, self.initial if last is None else last, rigid=True)
+        return values(self.table, q, self.initial if last is None else last)
 
     def rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
         """(c,) rates of the coordinates, which are `near` (c,)."""
@@ -138,30 +143,62 @@ class Readings:
         np.maximum.at(worst, a.rotary[coupled].astype(int), self._deviations[1][coupled])
         return worst
 
+    def wrenches(self, on: str = "child", roles: tuple[Role, ...] | None = None) -> np.ndarray:
+        """(j, 6) force [N] and torque [N m] on the "child" or on the "parent" at the joint's point, world axes.
+
+        The joint's point is the origin of C as the child's affine map carries it (`points`). Rows between two frames do
+        not change when both bodies move as one, so that the parent's share is the negative of the child's. Rows along
+        axes of the world do: their forces act at each body's own point.
+
+        Args:
+            roles: of the rows that count; all by default.
+        """
+        out = np.zeros((len(self.reader.joints), 6))
+        if roles is None or Role.CONSTRAINT in roles:
+            np.add.at(out, self.system.linear.joint, self._linear_wrenches(on))
+        if len(self.system.rows):
+            joint, each = self._measured_wrenches
+            role = self.system.acting.role[self.system.rows.term_row]
+            mine = slice(None) if roles is None else np.isin(role, roles)
+            np.add.at(out, joint[mine], each[mine] if on == "child" else -each[mine])
+        return out
+
     @cached_property
-    def _wrenches(self) -> tuple[np.ndarray, np.ndarray]:
-        """(j, 6) wrenches of everything that a joint does, and of its constraint rows and gaps alone."""
-        reader, system, q = self.reader, self.system, self.q
-        count = len(reader.joints)
-        everything, held = np.zeros((count, 6)), np.zeros((count, 6))
-        linear = system.linear
-        f = forces.linear_forces(self.applied, self._linear_residual)
-        affine = f[:, :, None] * linear.Yc[:, None, 1:]
-        push = np.concatenate([f * linear.Yc[:, :1], affine.reshape(-1, 9)], axis=1)
-        each = self.at_joint(q, linear.joint, push)
-        for out in (everything, held):
-            np.add.at(out, linear.joint, each)
-        if len(system.rows):
-            measured, child, _ = linearize(system.table, q, self.memory.reference)
-            _, slope = row_values(system.rows, measured)
-            row, m = system.rows.term_row, system.rows.term_measure
-            push = (self.row_force[row] * slope)[:, None] * child[m]
-            joint = system.table.joint[m]
-            each = self.at_joint(q, joint, push)
-            mine = np.isin(system.acting.role, HOLDING)[row]
-            np.add.at(everything, joint, each)
-            np.add.at(held, joint[mine], each[mine])
-        return everything, held
+    def _of_linear(self) -> dict[str, np.ndarray]:
+        """Wrenches (l, 6) of the linear rows that were asked for, by side."""
+        return {}
+
+    def _linear_wrenches(self, on: str) -> np.ndarray:
+        """(l, 6) wrenches of the linear rows on the "child" or on the "parent", at the joints' points."""
+        if on not in self._of_linear:
+            linear, q = self.system.linear, self.q
+            f = forces.linear_forces(self.applied, self._linear_residual)
+            sides = {"child": (linear.child, linear.Yc, f), "parent": (linear.parent, linear.Yp, -f)}
+            body, Y, push = sides[on]
+            inner = (body != WORLD)[:, None]
+            A = np.where(inner[:, :, None], q[body, 3:].reshape(-1, 3, 3), np.eye(3))
+            lever = np.einsum("lij,lj->li", A, Y[:, 1:])
+            # directions are turned where they are; points are pulled where they stand
+            lever += Y[:, :1] * (np.where(inner, q[body, :3], 0.0) - self.points[linear.joint])
+            self._of_linear[on] = np.concatenate([push * Y[:, :1], np.cross(lever, push)], axis=1)
+        return self._of_linear[on]
+
+    @cached_property
+    def _measured_wrenches(self) -> tuple[np.ndarray, np.ndarray]:
+        """Joints (T,) and wrenches (T, 6) on their children of the terms of the measured rows."""
+        system = self.system
+        measured, child, _ = linearize(system.table, self.q, self.memory.reference)
+        _, slope = row_values(system.rows, measured)
+        m = system.rows.term_measure
+        push = (self.row_force[system.rows.term_row] * slope)[:, None] * child[m]
+        joint = system.table.joint[m]
+        return joint, self.at_joint(self.q, joint, push)
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """(j, 3) points of the joints, where their wrenches are told: the origins of C on the strained children."""
+        body = self.reader.child
+        return self.q[body, :3] + np.einsum("kij,kj->ki", self.q[body, 3:].reshape(-1, 3, 3), self.reader.anchor)
 
     def at_joint(self, q: np.ndarray, joint: np.ndarray, push: np.ndarray) -> np.ndarray:
         """(k, 6) wrenches at the points of joints (k,) of generalised forces (k, 12) on their children in q (n, 12)."""
@@ -171,16 +208,16 @@ class Readings:
         arm = np.einsum("kij,kj->ki", A, self.reader.anchor[joint])
         return np.concatenate([force, couple - np.cross(arm, force)], axis=1)
 
-    @property
+    @cached_property
     def wrench(self) -> np.ndarray:
         """(j, 6) force [N] and torque [N m] on the child at its anchor, world axes: constraint rows, limits, drives,
         springs, friction, rotors and couplings together."""
-        return self._wrenches[0]
+        return self.wrenches()
 
-    @property
+    @cached_property
     def constraint_wrench(self) -> np.ndarray:
         """(j, 6) the same of the rows of the type alone."""
-        return self._wrenches[1]
+        return self.wrenches(roles=HOLDING)
 
     @cached_property
     def energy(self) -> np.ndarray:

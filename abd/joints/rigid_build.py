@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.joints import TYPES
-from abd.joints.measured_rows import Piece, collect, factor, of_term
+from abd.joints.measured_rows import Term, collect, factor, terms_of
 from abd.joints.measures import Measure
 from abd.joints.placement import present_transform
 from abd.joints.rigid_rows import Components, Part, RigidRows
@@ -42,7 +42,7 @@ class _Builder:
         self.entries: list[tuple[int, Measure]] = []
         self.initial: list[float] = []
         self.known: dict[tuple, int] = {}
-        self.terms: list[list[tuple[int, list[Piece]]]] = []
+        self.terms: list[list[Term]] = []
         self.facts: list[tuple] = []
         self.components: list[tuple[Joint, Row, int]] = []
         self.component_facts: list[tuple] = []
@@ -76,10 +76,10 @@ class _Builder:
             self._add([(index, factor(1.0))], Part.COORDINATE, k, one.name, one.rotary, target=start)
 
     def couple(self, k: int, coupling) -> None:
-        """The row ``q0 - scale (f_1 + f_2 + ...)``."""
+        """The row ``q0 - scale (f_1 + f_2 + ...)``, or ``q0 - scale f(q_1, q_2, ...)``."""
         first, rotary = self.coordinate[coupling.joint, coupling.coordinate]
         pieces = [(first, factor(1.0))]
-        pieces += [(self.coordinate[t.joint, t.coordinate][0], of_term(t, -coupling.scale)) for t in coupling.terms]
+        pieces += terms_of(coupling, [self.coordinate[t.joint, t.coordinate][0] for t in coupling.terms])
         soft = coupling.enforcement == "compliant" and coupling.compliance > 0.0
         self._add(pieces, Part.COUPLING, coupling.joint, coupling.name, rotary, soft, coupling=k)
 

@@ -101,6 +101,17 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
     return Rotation.from_matrix(R).as_rotvec()
 
 
+def least_turn(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(3, 3) least rotation that takes a unit vector u (3,) to another one, v."""
+    axis, cosine = np.cross(u, v), float(u @ v)
+    if cosine < -1.0 + 1e-12:
+        other = np.cross(u, np.eye(3)[np.argmin(np.abs(u))])
+        other /= np.linalg.norm(other)
+        return 2.0 * np.outer(other, other) - np.eye(3)
+    K = skew(axis)
+    return np.eye(3) + K + K @ K / (1.0 + cosine)
+
+
 def quaternion(R: np.ndarray) -> np.ndarray:
     """(4,) unit quaternion with w >= 0."""
     from scipy.spatial.transform import Rotation

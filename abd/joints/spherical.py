@@ -5,7 +5,8 @@
 
 Parameters, all optional: ``max_tilt`` [rad], largest angle between z_C and z_D; ``max_rotation`` (3,) [rad], which keeps
 the rotation by theta about u within ``theta <= |max_rotation o u|``, o by elements; ``constrained``, which of x, y, z are
-held (Exudyn's constrainedAxes), and ``frame``, whose axes these are, "world" (default) or "parent".
+held (Exudyn's constrainedAxes), and ``frame``, whose axes these are, "world" (default) or "parent"; ``limit_compliance``
+[rad/(N m)] and ``limit_damping`` [N m s/rad] of both limits, which are barriers without.
 """
 
 from __future__ import annotations

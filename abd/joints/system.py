@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from abd.joints.laws import SLOTS, Law, push
 from abd.joints.measured_rows import MeasuredRows
 from abd.joints.measured_rows import evaluate as row_values
 from abd.joints.measures import Measure
+from abd.joints.relations import ForceLaw
 from abd.joints.rows import Rows
 from abd.joints.table import MeasureTable, carry, linearize, values
 
@@ -31,6 +33,11 @@ CLOSED = 0.3
 """Residual at which it does, over the tolerance."""
 
 
+REACH = 2.0
+"""Largest way of an angle in a step that a drive without a gain asks for [rad]: a target many turns away is reached in
+several steps."""
+TURN = 2.5
+"""Turn of an angle in a step [rad] from which on the step is too long: beyond half a turn nobody could tell the way round."""
 SETTLED = 1e-2
 """Share of friction's or a drive's largest force by which a last Newton step may change it."""
 
@@ -68,7 +75,7 @@ class Acting:
         target_of, rate_of: row -> function of t [s] that gives them.
         revision: rises when targets or rates, or their functions, are changed.
         follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
-            `rate` (velocity drives).
+            `rate` (velocity drives). Of a barrier: it is on its way to its range, and lets what leaves it go.
         tolerance: residual to which an exact row is held.
     """
 
@@ -126,6 +133,8 @@ class JointSystem:
         table: measures; rows: measured rows over them; acting: what acts in those.
         initial: (m,) values near which the angles of the initial state are counted.
         followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
+        given: row -> force that acts along it, by a function of its value and time.
+        loads: row of friction -> its effort without load, and what is added per newton that its joint carried in the last step.
     """
 
     linear: Rows
@@ -134,6 +143,13 @@ class JointSystem:
     acting: Acting
     initial: np.ndarray
     followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
+    loads: dict[int, tuple[float, float]] = field(default_factory=dict)
+    given: dict[int, ForceLaw] = field(default_factory=dict)
+
+    def load(self, force: np.ndarray) -> None:
+        """Set the efforts of friction that grows with the forces (j,) [N] that the joints carry."""
+        for row, (alone, share) in self.loads.items():
+            self.acting.effort[row] = alone + share * force[self.acting.joint[row]]
 
     @property
     def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
@@ -141,21 +157,55 @@ class JointSystem:
         measure = self.rows.term_measure[self.rows.starts[:-1]]
         return self.table.parent[measure], self.table.child[measure]
 
-    @property
+    @cached_property
     def has_exact(self) -> bool:
         """Whether any row is held exactly."""
         return bool(self.linear.exact.any() or self.acting.exact.any())
 
-    @property
+    @cached_property
     def has_barriers(self) -> bool:
         """Whether any row has a gap that must stay open."""
         return bool((self.acting.law == Law.BARRIER).any())
 
-    @property
+    @cached_property
     def has_friction(self) -> bool:
         """Whether a row is stiff at small speeds alone: friction, or a drive with an effort limit."""
         a = self.acting
         return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
+
+    @property
+    def turning(self) -> np.ndarray:
+        """(R,) bool, angles that a drive without a gain sets, to a target of its own."""
+        a = self.acting
+        stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
+        return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
+
+    @property
+    def counts_turns(self) -> bool:
+        """Whether any measure is an angle that counts turns."""
+        return bool(self.table.counts_turns.any())
+
+    def asked_turns(self, time: float, h: float) -> np.ndarray:
+        """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time`: the speed of a velocity
+        drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
+        a = self.acting
+        out = np.zeros(len(self.rows))
+        for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
+            rate = a.rate_of.get(int(row))
+            out[row] = h * (a.rate[row] if rate is None else rate(time + h))
+        for row in np.flatnonzero(a.active & self.turning):
+            target = a.target_of.get(int(row))
+            if target is not None:
+                way, half = target(time + h) - target(time), target(time + 0.5 * h) - target(time)
+                out[row] = way if 0.1 * abs(way) < abs(half) < 0.9 * abs(way) else 0.0
+        return out
+
+    def turn_rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """(m,) speeds [rad/s] of the measures that count turns in a state q, qd (n, 12) with values `near` (m,); 0 for others."""
+        t = self.table
+        _, child, parent = linearize(t, q, near)
+        speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
+        return np.where(t.counts_turns, speeds, 0.0)
 
     def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
         """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""
@@ -222,6 +272,7 @@ class JointSystem:
         target, speed_of_target = self._targets(time, now)
         moving = a.follows & (a.role == Role.DRIVE)
         target = np.where(moving, last + speed_of_target / per_step, target)
+        target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
 
         damped = ch2 * a.damping * per_step
         K = a.mass_stiffness + ch2 * a.stiffness + damped
@@ -252,8 +303,12 @@ class JointSystem:
         p[turning, 0] *= (ch2 * per_step**2)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
+        for row, force in self.given.items():
+            p[row], p[row, 4], p[row, 5], p[row, 7] = 0.0, ch2, time, now[row]
+            force.set(p[row], now[row], ch2, time, now[row])
         wall = a.law == Law.BARRIER
-        p[wall, 6], p[wall, 7] = push(*p[wall][:, [0, 3, 5]].T), speed / w[7, wall]
+        p[wall, 6] = np.where(a.follows[wall], 0.0, push(*p[wall][:, [0, 3, 5]].T))
+        p[wall, 7] = speed / w[7, wall]
         return law, p
 
     def remember(

@@ -99,7 +99,7 @@ def carry(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> Frames:
     return _carried(table, q, A)
 
 
-def _maps(q: np.ndarray, rigid: bool) -> np.ndarray:
+def _maps(q: np.ndarray, rigid: bool = False) -> np.ndarray:
     """(n, 3, 3) maps of the bodies, or their polar factors."""
     A = q[:, 3:].reshape(-1, 3, 3)
     return polar(A) if rigid and len(A) else A
@@ -118,11 +118,10 @@ def values(
     table: MeasureTable,
     q: np.ndarray,
     reference: np.ndarray | None = None,
-    rigid: bool = False,
     supplied: np.ndarray | None = None,
 ) -> np.ndarray:
     """(m,) values at states q (n, 12); angles nearest to `reference` (m,) where given."""
-    A = _maps(q, rigid)
+    A = _maps(q)
     if supplied is not None or table.custom or len(table) <= PORTION:
         f = _functions(table, q, A, supplied)
     else:

@@ -27,9 +27,10 @@ def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
 
 
 def project(joint: Joint, T: np.ndarray) -> np.ndarray:
-    """T_GD (4, 4): an admissible pose near T_CD (4, 4), whose rotation may be strained.
+    """T_GD (4, 4): the admissible pose nearest to T_CD (4, 4), whose rotation may be strained.
 
-    Where coordinates describe the pose it has the same coordinates. Elsewhere it is reached by the shortest motions
+    The nearest place comes first, then the least rotation. A type says so itself in its function ``project``, or has
+    coordinates that are those of the nearest pose. Elsewhere it is reached by the shortest motions
     that close the linearised constraints (turning about the origin of C), so that what is free stays: a spherical joint
     keeps its rotation, a rod its direction. Gaps are not closed.
     """

@@ -20,6 +20,7 @@ from abd.joints.blocks import point
 from abd.joints.measures import Measure, MeasureKind, functional, measure
 from abd.joints.motions import Motion, X, Z, rotation
 from abd.joints.parameters import wrong
+from abd.joints.rotations import least_turn
 from abd.joints.rows import Row
 from abd.model import Joint
 
@@ -59,6 +60,16 @@ def motions(joint: Joint) -> list[Motion]:
     """Roll about z or x, then pitch."""
     axis, _, order = _pitch_axis(joint)
     return [rotation("roll", Z if order == "zy" else X), rotation("pitch", axis)]
+
+
+def project(joint: Joint, T: np.ndarray) -> np.ndarray:
+    """T_GD (4, 4): the anchors coincide, and the least rotation brings the pitch axis to its angle with the roll axis."""
+    axis, skew, order = _pitch_axis(joint)
+    roll, pitch = Z if order == "zy" else X, T[:3, :3] @ axis
+    across = pitch - (pitch @ roll) * roll
+    G = np.eye(4)
+    G[:3, :3] = least_turn(pitch, np.sin(skew) * roll + np.cos(skew) * across / np.linalg.norm(across)) @ T[:3, :3]
+    return G
 
 
 def _entry(i: int, j: int, weight: float, skew: float | None = None) -> np.ndarray:

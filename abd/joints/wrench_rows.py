@@ -10,7 +10,7 @@ closed. All of this is differentiable in complex numbers if the projection is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from abd.joints.numpy_rows import Residual
 
 Projection = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """T_GD (k, 4, 4) from T_CD (k, 4, 4) and parameters p (k, np)."""
+Wrench = np.ndarray | Projection
+"""(6,) force and moment in axes of C, or a function of T_GD (k, 4, 4) and p (k, np) that gives (k, 6)."""
 ITERATIONS = 10
 """Newton and Schulz' iteration doubles its digits in each."""
 SMALL = 1e-3
@@ -33,6 +35,30 @@ def wrench_residual(wrenches: np.ndarray | Projection, project: Projection) -> R
         G = project(T, p)
         W = wrenches(G, p) if callable(wrenches) else np.asarray(wrenches, dtype=float)
         return np.einsum("...ri,...i->...r", W, logarithms(inverses(G) @ T))
+
+    return residual
+
+
+def stacked(wrenches: Mapping[str, Wrench]) -> Projection:
+    """The wrenches of some rows (k, rows, 6) as one function of T_GD (k, 4, 4) and p, in their order."""
+
+    def function(G: np.ndarray, p: np.ndarray) -> np.ndarray:
+        each = [one(G, p) if callable(one) else np.asarray(one, dtype=float) for one in wrenches.values()]
+        return np.stack([np.broadcast_to(one, (len(G), 6)) for one in each], axis=1)
+
+    return function
+
+
+def mixed_residual(
+    names: Sequence[str], function: Residual, wrenches: Mapping[str, Wrench], project: Projection
+) -> Residual:
+    """Rows by name: those of the wrenches, and, in their order, those that a function gives (k, others)."""
+    by_wrench = wrench_residual(stacked(wrenches), project)
+    order = [name for name in names if name not in wrenches] + list(wrenches)
+    place = [order.index(name) for name in names]
+
+    def residual(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return np.concatenate([function(M, r, p), by_wrench(M, r, p)], axis=1)[:, place]
 
     return residual
 

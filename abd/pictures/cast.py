@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -87,12 +88,33 @@ class Cast:
 
     def middles(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Middles (n, 3) and radii (n,) of balls about the bodies [m]; the radius of those without a surface is 0."""
+        center, extent = self._balls
+        return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], extent.copy()
+
+    @cached_property
+    def _balls(self) -> tuple[np.ndarray, np.ndarray]:
         center, extent = np.zeros((len(self), 3)), np.zeros(len(self))
         has = self.shape >= 0
         if has.any():
             center[has] = np.array([one.center for one in self.shapes])[self.shape[has]]
             extent[has] = np.array([one.extent for one in self.shapes])[self.shape[has]]
-        return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], extent
+        return center, extent
+
+    @cached_property
+    def usual(self) -> float:
+        """Median diameter of the bodies that have a surface [m]; 0 where none has."""
+        extent = self._balls[1][self.shape >= 0]
+        return 2.0 * float(np.median(extent)) if len(extent) else 0.0
+
+    @cached_property
+    def boxes(self) -> np.ndarray:
+        """(n + 1, 2, 3) corners of boxes about the bodies in their mesh frames [m]; NaN for those without a surface and, in the
+        last row, for the world."""
+        out = np.full((len(self) + 1, 2, 3), np.nan)
+        has = np.flatnonzero(self.shape >= 0)
+        if len(has):
+            out[has] = np.array([one.box for one in self.shapes])[self.shape[has]]
+        return out
 
     @property
     def is_plane(self) -> np.ndarray:

@@ -15,9 +15,13 @@ import warp as wp
 
 from abd.backends.cuda_support import start_warp
 from abd.pictures import colors
-from abd.pictures import raster_kernels as kernels
 from abd.pictures.camera import Camera, Lens, axes_of
 from abd.pictures.cast import Cast, Moment
+from abd.pictures.kernels import corners as corner_kernels
+from abd.pictures.kernels import cover, occlusion, shade
+from abd.pictures.kernels.eye import Eye
+from abd.pictures.kernels.look import Things
+from abd.pictures.kernels.sun import Light
 from abd.pictures.symbols import symbols
 
 SAMPLES = 2
@@ -31,6 +35,8 @@ SHADOW_BLUR = 2.2
 TAPS = 12
 """Places of the shadow map that are asked for one place in the picture."""
 SUN = np.array([-0.42, -0.50, 0.92]) / np.linalg.norm([-0.42, -0.50, 0.92])
+TONES = 1 << 16
+"""Entries of the table from light to sRGB."""
 NEAREST = 1e-4
 """Depth of the nearest thing that is drawn, in depths of the middle of the scene."""
 
@@ -73,6 +79,7 @@ class Rasterizer:
         self._step = 2 * SAMPLES if max(camera.size) > 400 else SAMPLES
         coarse = (-(-height // self._step), -(-width // self._step))
         self._share, self._smooth = (wp.zeros(coarse, dtype=float, device="cpu") for _ in range(2))
+        self._tone = wp.array(tones(), dtype=wp.uint8, device="cpu")
         self._pixels = wp.zeros((camera.size[1], camera.size[0], 3), dtype=wp.uint8, device="cpu")
 
     def picture(self, moment: Moment, progress: float = 0.0) -> np.ndarray:
@@ -88,22 +95,17 @@ class Rasterizer:
         light, place = _light(middle, size)
         self._draw(light.eye, _seen_from(things, place - lens.eye), 0.0, self._shadow, self._caster)
         light.origin = wp.vec3(*(place - lens.eye))
-        inputs = [eye, things.look, self._near, self._item, self._step, 0.8 * self._usual, self._share]
+        inputs = [eye, things.look, self._near, self._item, self._step, 0.4 * (self.cast.usual or 0.2), self._share]
         rows = self._share.shape[0]
-        wp.launch(kernels.occlude, dim=rows, inputs=inputs, device="cpu")
-        wp.launch(kernels.smooth, dim=rows, inputs=[self._near, self._step, self._share, self._smooth], device="cpu")
-        inputs = [eye, light, things.look, self._shadow, self._near, self._item, SAMPLES, self._step, self._smooth]
-        wp.launch(kernels.shade, dim=lens.height, inputs=[*inputs, self._pixels], device="cpu")
+        wp.launch(occlusion.occlude, dim=rows, inputs=inputs, device="cpu")
+        wp.launch(occlusion.smooth, dim=rows, inputs=[self._near, self._step, self._share, self._smooth], device="cpu")
+        inputs = [eye, light, things.look, self._shadow, self._near, self._item, SAMPLES, self._step, self._smooth, self._tone]
+        wp.launch(shade.shade, dim=lens.height, inputs=[*inputs, self._pixels], device="cpu")
         return self._pixels.numpy().copy()
 
     def item_count(self) -> int:
         """How many samples of the last picture show a body, a joint or an arrow."""
         return int((self._item.numpy() >= 0).sum())
-
-    @property
-    def _usual(self) -> float:
-        sizes = [self.cast.shapes[k].extent for k in self.cast.shape if k >= 0]
-        return float(np.median(sizes)) if sizes else 0.1
 
     def _things(self, lens: Lens, moment: Moment, size: float) -> _Things:
         """All that is to be drawn, with places relative to a lens."""
@@ -128,7 +130,7 @@ class Rasterizer:
             tint.append(np.repeat(members, len(rods)))
         palette, tint = np.concatenate(palette), np.concatenate(tint)
 
-        look = kernels.Things()
+        look = Things()
         look.local = _vectors(np.concatenate([self._corners, more.reshape(-1, 3)]))
         look.normals = _vectors(np.concatenate([self._normals, more_normals.reshape(-1, 3)]))
         look.face = _whole(np.concatenate([self._face, len(self._corners) // 3 + np.arange(len(more))]))
@@ -147,7 +149,7 @@ class Rasterizer:
             opacity=wp.array(palette[tint, 3].astype(np.float32), dtype=float, device="cpu"),
         )
 
-    def _set_planes(self, look: kernels.Things, lens: Lens, size: float) -> None:
+    def _set_planes(self, look: Things, lens: Lens, size: float) -> None:
         """Half-spaces with their grids, whose cells are a power of ten [m]."""
         planes = self.cast.planes
         heights = planes[:, :3] @ lens.eye - planes[:, 3]
@@ -164,37 +166,37 @@ class Rasterizer:
         look.fade = 3.0 * max(size, float(np.linalg.norm(middle - lens.eye)))
         look.sky_high, look.sky_low = (wp.vec3(*colors.to_linear(one)) for one in (colors.SKY_HIGH, colors.SKY_LOW))
 
-    def _draw(self, eye: kernels.Eye, things: _Things, nearest: float, near: wp.array, item: wp.array) -> None:
+    def _draw(self, eye: Eye, things: _Things, nearest: float, near: wp.array, item: wp.array) -> None:
         """The nearest item of every sample."""
         look = things.look
-        wp.launch(kernels.clear, dim=eye.height, inputs=[eye, look.planes, near, item], device="cpu")
+        wp.launch(cover.clear, dim=eye.height, inputs=[eye, look.planes, near, item], device="cpu")
         count = look.triangles
         corners = wp.zeros(3 * count, dtype=wp.vec3, device="cpu")
         boxes = wp.zeros(count, dtype=wp.vec4i, device="cpu")
         cut = wp.zeros(count, dtype=int, device="cpu")
         inputs = [eye, look, things.two_sided, nearest, corners, boxes, cut]
-        wp.launch(kernels.project, dim=count, inputs=inputs, device="cpu")
+        wp.launch(corner_kernels.project, dim=count, inputs=inputs, device="cpu")
         owner, parts = _cut(look, np.flatnonzero(cut.numpy()), np.array(eye.forward), nearest)
         if len(owner):
             corners, boxes = (
                 _longer(one, len(more)) for one, more in ((corners, parts.reshape(-1, 3)), (boxes, owner))
             )
             inputs = [eye, count, _vectors(parts.reshape(-1, 3)), corners, boxes]
-            wp.launch(kernels.project_points, dim=len(owner), inputs=inputs, device="cpu")
+            wp.launch(corner_kernels.project_points, dim=len(owner), inputs=inputs, device="cpu")
         of_rods = _rod_boxes(eye, look.rods.numpy().reshape(-1, 2, 3), things.radii.numpy(), nearest)
         boxes = np.concatenate([boxes.numpy(), of_rods])
         owner = np.concatenate([np.arange(count), owner, count + np.arange(len(of_rods))])
         starts, order = _bands(boxes, eye.height)
         inputs = [eye, BAND, _whole(starts), _whole(order), corners, look.rods, things.radii]
         inputs += [wp.array(boxes.astype(np.int32), dtype=wp.vec4i, device="cpu"), _whole(owner), things.opacity]
-        wp.launch(kernels.fill, dim=len(starts) - 1, inputs=[*inputs, near, item], device="cpu")
+        wp.launch(cover.fill, dim=len(starts) - 1, inputs=[*inputs, near, item], device="cpu")
 
 
 @dataclass(frozen=True)
 class _Things:
     """What there is to draw, for the kernels: looks, which triangles show both sides, radii of rods, opacities of items."""
 
-    look: kernels.Things
+    look: Things
     two_sided: wp.array
     radii: wp.array
     opacity: wp.array
@@ -202,7 +204,7 @@ class _Things:
 
 def _seen_from(things: _Things, offset: np.ndarray) -> _Things:
     """The same with places relative to a point `offset` [m] from the first one, without planes."""
-    look, old = kernels.Things(), things.look
+    look, old = Things(), things.look
     for name in ("local", "normals", "face", "body", "tint", "turn", "turn_normals", "colors", "triangles"):
         setattr(look, name, getattr(old, name))
     shift, local, rods = old.shift.numpy() - offset, old.local, old.rods.numpy() - offset
@@ -211,8 +213,16 @@ def _seen_from(things: _Things, offset: np.ndarray) -> _Things:
     return replace(things, look=look)
 
 
-def _eye(lens: Lens, samples: int) -> kernels.Eye:
-    eye = kernels.Eye()
+def tones() -> np.ndarray:
+    """(TONES,) sRGB, 0 to 255, of linear light from 0 to `shade.BRIGHTEST`; what is brighter than white is bent down softly."""
+    light = np.linspace(0.0, float(shade.BRIGHTEST), TONES)
+    bent = np.where(light > 0.8, 0.8 + 0.2 * (1.0 - np.exp(-(np.maximum(light, 0.8) - 0.8) / 0.2)), light)
+    coded = np.where(bent > 0.0031308, 1.055 * bent ** (1.0 / 2.4) - 0.055, 12.92 * bent)
+    return np.clip(255.0 * coded + 0.5, 0.0, 255.0).astype(np.uint8)
+
+
+def _eye(lens: Lens, samples: int) -> Eye:
+    eye = Eye()
     eye.right, eye.up, eye.forward = (wp.vec3(*row) for row in lens.axes)
     eye.width, eye.height = samples * lens.width, samples * lens.height
     eye.scale, eye.column, eye.row = samples * lens.scale, 0.5 * eye.width, 0.5 * eye.height
@@ -220,12 +230,12 @@ def _eye(lens: Lens, samples: int) -> kernels.Eye:
     return eye
 
 
-def _light(middle: np.ndarray, size: float) -> tuple[kernels.Light, np.ndarray]:
+def _light(middle: np.ndarray, size: float) -> tuple[Light, np.ndarray]:
     """The sun, which looks at a ball of diameter 1.1 `size` [m] about a point, and where its lens stands."""
     radius = 0.55 * size
     place = middle + SUN * radius
     scale = 0.5 * SHADOW_SIZE / radius
-    light = kernels.Light()
+    light = Light()
     light.sun = wp.vec3(*SUN)
     light.eye = _eye(Lens(place, axes_of(-SUN), scale, SHADOW_SIZE, SHADOW_SIZE, parallel=True), 1)
     light.texel, light.blur = 1.0 / scale, SHADOW_BLUR
@@ -237,7 +247,7 @@ def _light(middle: np.ndarray, size: float) -> tuple[kernels.Light, np.ndarray]:
 
 
 def _cut(
-    look: kernels.Things, crossing: np.ndarray, forward: np.ndarray, nearest: float
+    look: Things, crossing: np.ndarray, forward: np.ndarray, nearest: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """What of triangles lies beyond the depth `nearest`: items (k,) and triangles (k, 3, 3), one or two for each."""
     face, body = look.face.numpy()[crossing], look.body.numpy()[crossing]
@@ -258,7 +268,7 @@ def _cut(
     return np.array(owner, dtype=int), np.array(parts).reshape(-1, 3, 3)
 
 
-def _rod_boxes(eye: kernels.Eye, rods: np.ndarray, radii: np.ndarray, nearest: float) -> np.ndarray:
+def _rod_boxes(eye: Eye, rods: np.ndarray, radii: np.ndarray, nearest: float) -> np.ndarray:
     """(r, 4) columns and rows, first and last + 1, that rods (r, 2, 3) may cover."""
     axes = np.array([eye.right, eye.up, eye.forward])
     x, y, z = np.moveaxis(rods @ axes.T, -1, 0).astype(float)

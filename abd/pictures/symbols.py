@@ -108,19 +108,14 @@ def force_scale(cast: Cast, forces: list[np.ndarray]) -> float | None:
 
 def _usual(cast: Cast) -> float:
     """Median diameter of bodies [m]."""
-    sizes = [cast.shapes[k].extent for k in cast.shape if k >= 0]
-    return 2.0 * float(np.median(sizes)) if sizes else 1.0
+    return cast.usual or 1.0
 
 
 class _Sizes:
     """Boxes of bodies, for symbols of a fitting size."""
 
     def __init__(self, cast: Cast):
-        self.usual = _usual(cast)
-        self.boxes = np.full((len(cast) + 1, 2, 3), np.nan)
-        for body, shape in enumerate(cast.shape):
-            if shape >= 0:
-                self.boxes[body] = cast.shapes[shape].box
+        self.usual, self.boxes = _usual(cast), cast.boxes
 
     def thinnest(self, body: np.ndarray) -> np.ndarray:
         """(k,) smallest extent [m], NaN for the world and bodies without a surface."""
@@ -356,10 +351,14 @@ def _forces(contacts: Contacts, scale: float, usual: float) -> Symbols:
 def _points(cast: Cast, moment: Moment) -> Symbols:
     """Bodies without a surface as balls, coloured like bodies."""
     chosen = (cast.shape < 0) & ~cast.is_plane
+    if not chosen.any():
+        return Symbols.none()
     at = moment.transform[chosen, :3, 3]
     has = cast.shape >= 0
-    spread = np.ptp(moment.transform[~cast.is_plane, :3, 3], axis=0).max(initial=0.0)
-    radius = 0.15 * _usual(cast) if has.any() else (0.04 * spread or 0.1)
+    if has.any():
+        radius = 0.15 * _usual(cast)
+    else:
+        radius = 0.04 * np.ptp(moment.transform[~cast.is_plane, :3, 3], axis=0).max(initial=0.0) or 0.1
     balls = _rods(np.stack([at, at], axis=1), radius, np.ones(4))
     balls.rod_colors[:] = cast.colors[chosen]
     return balls

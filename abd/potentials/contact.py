@@ -234,7 +234,8 @@ def contact_elements(
         x: (m, 4, 3) positions [m]; contacts: m candidates of which the active ones are taken.
         inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa that stands for kappa_c c h^2; inf
             leaves the curvature of the distance out.
-        caution: (m,) share of the bound of that curvature that is added (`abd.solver.caution`).
+        caution: (m,) share of the bound of that curvature that is added, and of negative stiffnesses that is left out
+            (`abd.solver.caution`).
         weights: of the contacts in a combination of barriers; those of weight 0 are not active.
 
     Returns:
@@ -259,6 +260,8 @@ def contact_elements(
     n = near.r / np.where(active, d, 1.0)[:, None]
     by_distance = 2.0 * kappa * weights.force * m * d * b1
     stiffness = weights.stiffness * np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
+    # what takes away from others does it at other points than theirs: with caution, not at all
+    stiffness = np.where(stiffness < 0.0, (1.0 - caution) * stiffness, stiffness)
     by_angle = kappa * np.where(active, weights.value, 0.0) * m1
     force = np.where(active & (c >= eps_x), np.maximum(-by_distance, 0.0), 0.0)
 

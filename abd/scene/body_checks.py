@@ -40,7 +40,10 @@ WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
 """Keys that are errors beside a surface, lest a wish go unheard."""
 
 DEFAULTS = {key: info.default for key, info in BodySpec.model_fields.items()}
-ONLY_DYNAMIC = ("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "fix")
+ONLY_DYNAMIC = (
+    "velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "linear_damping", "rotary_damping",
+    "inertial_damping", "fix",
+)  # fmt: skip
 
 
 def check_body(body: BodySpec) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from abd.scene.joint_parameters import joint_coordinates
 from abd.scene.joint_schema import WORLD_NAME
 from abd.scene.parameter_checks import check_parameters, check_type
 from abd.scene.schema import SceneSpec
+from abd.scene.sensor_schema import check_sensor
 from abd.scene.suggestions import did_you_mean
 from abd.scene.taken_names import TakenNames
 
@@ -43,7 +44,10 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
         findings += _placed(check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
         findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
-    return findings + _check_couplings(spec, unreadable.get("joint", []))
+    findings += _check_couplings(spec, unreadable.get("joint", []))
+    for index, one in enumerate(spec.sensor):
+        findings += _placed(check_sensor(one), "sensor", index)
+    return findings
 
 
 def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
@@ -53,7 +57,8 @@ def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
     for joint in spec.joint:
         sound = not list(check_parameters(joint)) and not list(check_type(joint))
         coordinates = [measure.name for measure in joint_coordinates(joint)] if sound else None
-        joints.update(dict.fromkeys(copy_names(joint.name, joint.repeat), coordinates))
+        for name in copy_names(joint.name, joint.repeat):
+            joints.setdefault(name, coordinates)  # of equal names the first one counts
     findings: list[Finding] = []
     for index, coupling in enumerate(spec.coupling):
         findings += _placed(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
@@ -83,6 +88,7 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
         ("joint", spec.joint),
         ("coupling", spec.coupling),
         ("material", spec.material),
+        ("sensor", spec.sensor),
     ):
         taken = TakenNames()
         for index, item in enumerate(items):

@@ -12,7 +12,8 @@ from abd.errors import Problem, SceneError
 from abd.joint_list import JointCopies, JointList
 from abd.joints import TYPES
 from abd.joints.redundancy import CLOSED, check_closure, open_by
-from abd.model import Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, steps_in
+from abd.joints.start_rates import fitting_velocities
+from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, affine_matrices, steps_in
 from abd.scene.bodies import BodyRecord, compile_body, surface_size
 from abd.scene.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.contact_filters import filtered_pairs
@@ -25,7 +26,7 @@ from abd.scene.matter import MatterSource
 from abd.scene.reader import with_absolute_paths
 from abd.scene.records import RecordCopies, Records
 from abd.scene.scales import default_kappa, default_tolerance
-from abd.scene.schema import BodySpec, SceneSpec
+from abd.scene.schema import BodySpec, SceneSpec, SolverSpec
 from abd.scene.suggestions import did_you_mean
 from abd.scene.surfaces import Piece, SurfaceSource
 
@@ -82,7 +83,8 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         },
     )
     model, moved = _closed(_scaled(_rigid(model), spec))
-    return replace(model, notes=list(dict.fromkeys([*notes, *moved, *start_notes(model)])))
+    model, fitted = fitting_velocities(model)
+    return replace(model, notes=list(dict.fromkeys([*notes, *moved, *fitted, *start_notes(model)])))
 
 
 def _closed(model: Model) -> tuple[Model, list[str]]:
@@ -278,7 +280,7 @@ def _scaled(model: Model, spec: SceneSpec) -> Model:
 def _materials(spec: SceneSpec) -> Materials:
     """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
     given = ("mu", "restitution", "rolling", "spinning")
-    own = {DEFAULT_MATERIAL: (0.0, None, 0.0, 0.0)} | {
+    own = {DEFAULT_MATERIAL: (0.0, 0.0, 0.0, 0.0)} | {
         one.name: tuple(getattr(one, name) for name in given) for one in spec.material
     }
     names = list(own)
@@ -316,7 +318,32 @@ def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> Joint
             for problem in error.problems:
                 located = _located(problem, f"joint.{joint.name}")
                 problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
-    return JointList(parts)
+    return JointList(parts + _body_dampers(records))
+
+
+def _body_dampers(records: Records) -> list[Joint]:
+    """Dampers between the world and the bodies that have any damping, at their centres of mass."""
+    found = []
+    for start, count, first in zip(records.starts, records.counts, records.firsts, strict=False):
+        spec = first.spec
+        if first.kind is not Kind.DYNAMIC or not (spec.linear_damping or spec.rotary_damping or spec.inertial_damping):
+            continue
+        for k in range(start, start + count):
+            record = records[k]
+            pose = affine_matrices(record.q[None])[0]
+            parameters = {
+                "linear_damping": spec.linear_damping + spec.inertial_damping * record.mass,
+                "rotary_damping": spec.rotary_damping,
+                "direction_damping": tuple((spec.inertial_damping * record.moment).tolist()),
+            }
+            found.append(
+                Joint(
+                    name=f"damping of {records.names[k]}", type="damper", uid=TYPES["damper"].UID, parent=WORLD, child=k,
+                    parent_frame=pose, child_frame=np.eye(4), stiffness_mass=record.mass, parameters=parameters,
+                    collide=True,
+                )
+            )  # fmt: skip
+    return found
 
 
 def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:
@@ -368,7 +395,8 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         spectral_radius=solver.spectral_radius,
         gravity=np.array(spec.gravity),
         d_hat=solver.d_hat,
-        limit_reach=min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat,
+        limit_reach=_limit_reach(solver, diagonal, body_size),
+        limit_angle=solver.limit_angle,
         minimum_separation=solver.minimum_separation,
         barrier=solver.barrier,
         contact_set=solver.contact_set,
@@ -389,3 +417,10 @@ def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
         frames=frames,
         diagonal=diagonal,
     )
+
+
+def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:
+    """Distance [m] at which barriers of lengths begin to act."""
+    if solver.limit_distance is not None:
+        return solver.limit_distance
+    return min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 
 from abd.joints.measures import Measure
+from abd.joints.relations import FUNCTIONS
 from abd.scene.angles import DEGREES, in_radians, twin_keys
 from abd.scene.fields import Spec
 from abd.scene.findings import Finding, shown
+from abd.scene.formula import FormulaError, parse_formula
 from abd.scene.joint_coordinates import coordinate_tables, given_shorthands
 from abd.scene.joint_parameters import joint_coordinates
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
@@ -89,6 +91,17 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
         for key in ("rest", "rest_deg"):
             if getattr(table, key) is not None:
                 yield Finding((key,), "has no effect without stiffness", getattr(table, key), "drop it")
+    if table.force_formula is not None:
+        if table.force_function is not None:
+            yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
+        try:
+            parse_formula(table.force_formula, ("q", "t"))
+        except FormulaError as error:
+            place = f" (column {error.column})" if error.column else ""
+            yield Finding(("force_formula",), f"cannot be read: {error}{place}", table.force_formula, error.remedy)
+    elif table.force_function is not None and table.force_function not in FUNCTIONS:
+        remedy = did_you_mean(table.force_function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
+        yield Finding(("force_function",), f"there is no function '{table.force_function}'", table.force_function, remedy)
     if table.drive is not None:
         for finding in _check_drive(measure, table.drive):
             finding.path = ("drive", *finding.path)
@@ -123,6 +136,9 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     if table.limit == "compliant" and not table.limit_compliance:
         message = "compliant ends have no compliance"
         yield Finding(("limit",), message, table.limit, "give limit_compliance", is_absence=True)
+    if table.limit_damping < 0.0 and table.limit != "compliant":
+        message = "a share of critical damping needs a compliance"
+        yield Finding(("limit_damping",), message, table.limit_damping, 'use limit = "compliant", or a positive number')
     if table.limit == "cubic" and not math.isfinite(upper - lower):
         yield Finding((key,), "a cubic limit needs both ends", getattr(table, key), "give two numbers")
     if table.limit == "barrier":

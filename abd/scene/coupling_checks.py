@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
 from abd.joints.measured_rows import COEFFICIENTS
+from abd.joints.relations import FUNCTIONS
 from abd.scene.couplings import split_reference
 from abd.scene.findings import Finding
+from abd.scene.formula import WORDS, FormulaError, parse_formula
 from abd.scene.joint_schema import CouplingSpec, CouplingTermSpec
 from abd.scene.suggestions import did_you_mean, enumerated
 
+AGREEING = 1e-9
+"""Largest entry of what a relation says beside the others, over its largest entry."""
 FORMS = ("factor", "polynomial", "table")
 Coordinates = dict[str, list[str] | None]
 """Names of the coordinates of every joint; None where the joint's own table is wrong."""
@@ -18,6 +24,7 @@ Coordinates = dict[str, list[str] | None]
 
 def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
     """Findings that need no other table, with paths relative to the coupling."""
+    yield from _check_function(coupling)
     for position, term in enumerate(coupling.terms):
         for finding in _check_term(term):
             finding.path = ("terms", position, *finding.path)
@@ -35,25 +42,62 @@ def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Findi
     """Findings about the coordinates that a coupling names, with paths relative to it."""
     places = [(("coordinate",), coupling.coordinate)]
     places += [(("terms", k, "coordinate"), term.coordinate) for k, term in enumerate(coupling.terms)]
+    places += [(("variables", name), text) for name, text in coupling.variables.items()]
     for path, text in places:
         yield from _check_reference(path, text, joints)
 
 
 def check_cycles(couplings: list[CouplingSpec], joints: Coordinates) -> Iterator[Finding]:
-    """A coordinate that depends on itself, with paths relative to the scene."""
+    """A coordinate that depends on itself in another way than the rest of the couplings say already, with paths relative to
+    the scene."""
     known = {name: names or [] for name, names in joints.items()}
     depends: dict[tuple, list[tuple]] = {}
     for index, coupling in enumerate(couplings):
         target = split_reference(coupling.coordinate, known)
-        sources = [split_reference(term.coordinate, known) for term in coupling.terms]
+        places = [("terms", k, "coordinate") for k in range(len(coupling.terms))]
+        places += [("variables", name) for name in coupling.variables]
+        given = [*(term.coordinate for term in coupling.terms), *coupling.variables.values()]
+        sources = [split_reference(text, known) for text in given]
         for position, source in enumerate(sources):
             chain = _way(source, target, depends)
-            if chain:
+            if chain and not _follows(couplings[: index + 1], known):
                 words = " -> ".join(_shown(one) for one in [target, *chain])
                 message = f"'{_shown(target)}' depends on itself: {words}"
-                path = ("coupling", index, "terms", position, "coordinate")
-                yield Finding(path, message, coupling.terms[position].coordinate, "drop one of these relations")
+                path = ("coupling", index, *places[position])
+                remedy = "drop one of these relations, or give them factors that agree"
+                yield Finding(path, message, given[position], remedy)
         depends.setdefault(target, []).extend(sources)
+
+
+def _follows(couplings: list[CouplingSpec], known: dict[str, list[str]]) -> bool:
+    """Whether the last one of some couplings follows from the others: a ring of gears whose ratios agree. Told of straight
+    lines alone."""
+    rows, places = [], {}
+    for coupling in couplings:
+        row = {split_reference(coupling.coordinate, known): 1.0} if coupling.terms else None
+        constant = 0.0
+        for term in coupling.terms:
+            polynomial = term.polynomial or (0.0, 1.0 if term.factor is None else term.factor)
+            if term.table is not None or any(polynomial[2:]):
+                row = None
+                break
+            source = split_reference(term.coordinate, known)
+            constant += coupling.scale * polynomial[0]
+            row[source] = row.get(source, 0.0) - coupling.scale * polynomial[1] if len(polynomial) > 1 else 0.0
+        if row is not None:
+            rows.append((row, constant))
+        elif coupling is couplings[-1]:
+            return False
+    for row, _ in rows:
+        for source in row:
+            places.setdefault(source, len(places))
+    matrix = np.zeros((len(rows), len(places) + 1))
+    for k, (row, constant) in enumerate(rows):
+        for source, weight in row.items():
+            matrix[k, places[source]] += weight
+        matrix[k, -1] = constant
+    others = np.linalg.lstsq(matrix[:-1].T, matrix[-1], rcond=None)[0]
+    return bool(np.abs(matrix[-1] - others @ matrix[:-1]).max() < AGREEING * np.abs(matrix[-1]).max())
 
 
 def _way(start: tuple, end: tuple, depends: dict[tuple, list[tuple]]) -> list[tuple]:
@@ -73,6 +117,32 @@ def _way(start: tuple, end: tuple, depends: dict[tuple, list[tuple]]) -> list[tu
                 before[source] = one
                 waiting.append(source)
     return []
+
+
+def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
+    """f has one form: terms, or a formula or function of variables."""
+    given = [key for key in ("terms", "formula", "function") if getattr(coupling, key)]
+    if not given:
+        yield Finding((), "has no terms", remedy="give terms, or a formula or function of variables", is_absence=True)
+    elif len(given) > 1:
+        message = f"{enumerated(given, 'and')} are given, but f has one form"
+        yield Finding((given[1],), message, getattr(coupling, given[1]), "keep one of them")
+    elif given == ["terms"] and coupling.variables:
+        yield Finding(("variables",), "say nothing beside terms", coupling.variables, "drop them, or give a formula")
+    elif given != ["terms"] and not coupling.variables:
+        yield Finding((given[0],), "has no variables", getattr(coupling, given[0]), "give variables = { a = 'joint.theta' }")
+    elif coupling.formula is not None:
+        for name in coupling.variables:
+            if not name.isidentifier() or name in WORDS:
+                yield Finding(("variables", name), "is no name for a variable", name, "use letters, such as a or q1")
+        try:
+            parse_formula(coupling.formula, list(coupling.variables))
+        except FormulaError as error:
+            place = f" (column {error.column})" if error.column else ""
+            yield Finding(("formula",), f"cannot be read: {error}{place}", coupling.formula, error.remedy)
+    elif coupling.function is not None and coupling.function not in FUNCTIONS:
+        remedy = did_you_mean(coupling.function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
+        yield Finding(("function",), f"there is no function '{coupling.function}'", coupling.function, remedy)
 
 
 def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from abd.joints.build import build_system
 from abd.joints.measured_rows import evaluate
+from abd.joints.relations import FUNCTIONS
 from abd.joints.table import values
 from abd.model import Coupling, CouplingTerm, Model
 from abd.scene.joint_schema import CouplingSpec, CouplingTermSpec
+from abd.scene.named_formula import NamedFormula
 
 CLOSED = 1e-6
 """Residual [m or rad] up to which a coupling counts as one that holds."""
@@ -40,7 +44,8 @@ def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: di
         name=spec.name,
         joint=index[joint],
         coordinate=coordinate,
-        terms=tuple(_term(term, joints, index) for term in spec.terms),
+        terms=tuple(_term(term, joints, index) for term in _terms(spec)),
+        function=_function(spec),
         scale=spec.scale,
         enforcement=spec.enforcement,
         strength_ratio=spec.strength_ratio,
@@ -64,6 +69,16 @@ def start_notes(model: Model) -> list[str]:
             unit = "rad" if system.acting.rotary[row] else "m"
             notes.append(f"coupling '{coupling.name}' does not hold at the start: it is {residual[row]:.4g} {unit} off")
     return notes
+
+
+def _function(spec: CouplingSpec) -> Callable[[Sequence[float]], float] | None:
+    if spec.formula is not None:
+        return NamedFormula(spec.formula, tuple(spec.variables))
+    return None if spec.function is None else FUNCTIONS[spec.function]
+
+
+def _terms(spec: CouplingSpec) -> list[CouplingTermSpec]:
+    return spec.terms or [CouplingTermSpec(coordinate=text) for text in spec.variables.values()]
 
 
 def _term(spec: CouplingTermSpec, joints: dict[str, list[str]], index: dict[str, int]) -> CouplingTerm:

@@ -14,7 +14,7 @@ from abd.scene.key_lines import Path
 from abd.scene.suggestions import did_you_mean, enumerated
 
 LONGEST_VALUE = 60
-NAMED_LISTS = ("body", "joint", "coupling", "material")
+NAMED_LISTS = ("body", "joint", "coupling", "material", "sensor")
 MOST_HINTS = 3
 
 

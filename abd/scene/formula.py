@@ -1,22 +1,22 @@
-"""Formulas of t: a small arithmetic grammar, read by recursive descent; no code of the user's is ever evaluated.
+"""Formulas of t, or of other variables: a small arithmetic grammar, read by recursive descent; no code is ever evaluated.
 
 sum      = product (("+" | "-") product)*
 product  = sign (("*" | "/") sign)*
 sign     = ("+" | "-") sign | power
 power    = atom ("**" sign)?                      right-associative: 2**3**2 = 2**9, -t**2 = -(t**2)
-atom     = number | "t" | "pi" | name "(" sum ("," sum)* ")" | "(" sum ")"
+atom     = number | variable | "pi" | name "(" sum ("," sum)* ")" | "(" sum ")"
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from abd.errors import AbdError
 from abd.scene.suggestions import did_you_mean
 
-Function = Callable[[float], float]
+Function = Callable[..., float]
 
 MAX_DEPTH = 64
 """Nesting of parentheses, signs and powers that a formula may have."""
@@ -66,22 +66,23 @@ FUNCTIONS: dict[str, tuple[Callable[..., float], int, int | None]] = {
 WORDS = ("t", "pi", *FUNCTIONS)
 
 
-def parse_formula(text: str) -> Function:
-    """The formula as a function of t [s]; `FormulaError` with the column where it cannot be read.
+def parse_formula(text: str, variables: Sequence[str] | None = None) -> Function:
+    """The formula as a function of t [s], or of a sequence of the values of `variables`; `FormulaError` with the column where
+    it cannot be read.
 
-    The function itself raises `FormulaError` at a t where the formula has no finite value.
+    The function itself raises `FormulaError` where the formula has no finite value.
     """
     if len(text) > MAX_LENGTH:
         raise FormulaError(f"has {len(text)} characters, more than {MAX_LENGTH}", MAX_LENGTH, "use keyframes or a file")
-    evaluate = _Parser(text).parse()
+    evaluate = _Parser(text, variables).parse()
 
     def formula(t: float) -> float:
         try:
             value = evaluate(t)
         except (ArithmeticError, ValueError) as error:
-            raise FormulaError(f"'{text}' has no value at t = {t:g}: {error}") from error
+            raise FormulaError(f"'{text}' has no value at {_place(t, variables)}: {error}") from error
         if not math.isfinite(value):
-            raise FormulaError(f"'{text}' is not finite at t = {t:g}")
+            raise FormulaError(f"'{text}' is not finite at {_place(t, variables)}")
         return value
 
     return formula
@@ -90,8 +91,9 @@ def parse_formula(text: str) -> Function:
 class _Parser:
     """One pass over the tokens (kind, text, column) of a formula; every method returns a function of t."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, variables: Sequence[str] | None):
         self.tokens = _tokens(text)
+        self.variables = variables
         self.next = 0
         self.depth = 0
 
@@ -158,12 +160,16 @@ class _Parser:
         raise FormulaError(f"expected a number, t, a function or '(', found {_shown(kind, text)}", column)
 
     def name(self, text: str, column: int) -> Function:
-        if text == "t":
+        if text == "t" and self.variables is None:
             return lambda t: t
+        if self.variables is not None and text in self.variables:
+            place = list(self.variables).index(text)
+            return lambda values: float(values[place])
         if text == "pi":
             return lambda t: math.pi
         if text not in FUNCTIONS:
-            remedy = did_you_mean(text, WORDS) or f"known are {', '.join(WORDS)}"
+            words = WORDS if self.variables is None else (*self.variables, *WORDS[1:])
+            remedy = did_you_mean(text, words) or f"known are {', '.join(words)}"
             raise FormulaError(f"unknown name '{text}'", column, remedy)
         function, fewest, most = FUNCTIONS[text]
         self.expect("(")
@@ -175,6 +181,13 @@ class _Parser:
             wanted = str(fewest) if most == fewest else f"at least {fewest}"
             raise FormulaError(f"{text} takes {wanted} argument(s), not {len(arguments)}", column)
         return lambda t: float(function(*(argument(t) for argument in arguments)))
+
+
+def _place(at: float | Sequence[float], variables: Sequence[str] | None) -> str:
+    """The values at which a formula was asked."""
+    if variables is None:
+        return f"t = {at:g}"
+    return ", ".join(f"{name} = {value:g}" for name, value in zip(variables, at, strict=True))
 
 
 def _binary(operator: str, left: Function, right: Function) -> Function:

@@ -16,12 +16,13 @@ def row_compliance(
     One number counts for all rows, a list for the first ones; rows beyond it have no compliance and hold exactly.
     `linear_compliance` and `rotary_compliance` count for all rows of that kind. Critical damping is
     ``d = 2 zeta sqrt(m / c)``, with the mass for linear rows and the inertia for rotary ones; linear_compliance and
-    rotary_compliance bring it along with zeta = 1 (ArtiSynth's rule), unless a damping is given.
+    rotary_compliance bring it along with zeta = 1, as ArtiSynth's do, unless a damping is given. ArtiSynth takes the total
+    or the mean mass of the two ends; the one at which they return without overshoot is the reduced mass.
 
     Args:
         spec: a joint that has passed `abd.scene.joint_checks`, with ``enforcement = "compliant"``.
         rows: those that compliances count (`abd.joints.build.yielding`).
-        mass: mean mass of its two ends [kg], inertia: mean inertia about its point [kg m^2]; the world counts zero.
+        mass: reduced mass of its two ends [kg], inertia: reduced inertia about its point [kg m^2].
     """
     compliance = _per_row(spec.compliance, len(rows))
     if spec.stiffness is not None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+from abd.joints import TYPES
+from abd.joints.relations import FUNCTIONS
 from abd.model import CoordinateSettings, Drive
 from abd.scene.angles import DEGREES, in_radians, time_function
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
+from abd.scene.joint_types import type_of
+from abd.scene.named_formula import NamedFormula
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
 """Keys that a joint with a single coordinate may carry itself, and their defaults."""
@@ -19,12 +24,17 @@ def given_shorthands(spec: JointSpec) -> list[str]:
 
 
 def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, CoordinateSpec]:
-    """The tables of a joint's coordinates by name, with what the joint itself says about its single one."""
+    """The tables of a joint's coordinates by name, with what the joint itself says about its single one, and the ranges that
+    its type has where it gives none."""
     tables = dict(spec.coordinate)
     short = {key: getattr(spec, key) for key in given_shorthands(spec)}
     if short and len(names) == 1:
         own = tables.get(names[0], CoordinateSpec())
         tables[names[0]] = own.model_copy(update=short)
+    for name, ends in getattr(TYPES[type_of(spec.type)], "RANGES", {}).items():
+        own = tables.get(name, CoordinateSpec())
+        if own.range is None and own.range_deg is None:
+            tables[name] = own.model_copy(update={"range": tuple(map(float, ends))})
     return tables
 
 
@@ -50,6 +60,7 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
     return CoordinateSettings(
         name=name,
         initial=initial,
+        initial_rate=in_radians(spec, "initial_rate"),
         lower=lower,
         upper=upper,
         limit=spec.limit,
@@ -63,11 +74,19 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
         rest=in_radians(spec, "rest") or 0.0,
         damping=spec.damping,
         friction=spec.friction,
+        friction_load=spec.friction_load,
         armature=spec.armature,
+        law=_law(spec),
         drive=None if spec.drive is None else _drive(spec.drive),
         velocity_limit=in_radians(spec, "velocity_limit") or math.inf,
         effort_limit=spec.effort_limit or math.inf,
     )
+
+
+def _law(spec: CoordinateSpec) -> Callable[[tuple[float, float]], float] | None:
+    if spec.force_formula is not None:
+        return NamedFormula(spec.force_formula, ("q", "t"))
+    return None if spec.force_function is None else FUNCTIONS[spec.force_function]
 
 
 def _drive(spec: DriveSpec) -> Drive:

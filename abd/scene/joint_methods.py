@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -14,7 +14,12 @@ from abd.scene.findings import Finding
 from abd.scene.joint_checks import check_joint
 from abd.scene.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
 from abd.scene.schema import SceneSpec
+from abd.scene.sensor_schema import SensorSpec, check_sensor
 from abd.scene.tables import below, table
+
+if TYPE_CHECKING:
+    from abd.scene.body_keys import Table
+    from abd.scene.joint_keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys
 
 FRAMES = tuple(key for key in JointFrames.model_fields if key.endswith("frame"))
 
@@ -36,7 +41,7 @@ class JointMethods:
     spec: SceneSpec
     _taken: dict[str, set[str]]
 
-    def add_joint(self, type: str, name: str, parent: str | int, child: str, **keys: Any) -> str:
+    def add_joint(self, type: str, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Add a joint of any type (`abd schema` lists them)."""
         parent = WORLD_NAME if parent == WORLD else parent
         keys.update({key: _frame(keys[key]) for key in FRAMES if key in keys})
@@ -46,60 +51,75 @@ class JointMethods:
         self._add("joint", joint, check_joint(joint))
         return name
 
-    def add_hinge(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+    def add_sensor(self, name: str, what: str, joint: str | None = None, body: str | None = None, **keys: Any) -> str:
+        """Record a quantity of a joint or a body from the start (`abd.sensors`); functions are for `Simulation.add_sensor`."""
+        sensor = table(SensorSpec, f"sensor.{name}", {"name": name, "what": what, "joint": joint, "body": body, **keys})
+        self._add("sensor", sensor, check_sensor(sensor))
+        return name
+
+    def add_hinge(self, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Turns about an axis: coordinate theta."""
         return self.add_joint("hinge", name, parent, child, **keys)
 
-    def add_spherical(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+    def add_spherical(self, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Turns about a point."""
         return self.add_joint("spherical", name, parent, child, **keys)
 
-    def add_fixed(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+    def add_fixed(self, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Welds two bodies."""
         return self.add_joint("fixed", name, parent, child, **keys)
 
-    def add_slider(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+    def add_slider(self, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Slides along an axis: coordinate z."""
         return self.add_joint("slider", name, parent, child, **keys)
 
-    def add_cylindrical(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+    def add_cylindrical(self, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Slides along an axis and turns about it: coordinates z, theta."""
         return self.add_joint("cylindrical", name, parent, child, **keys)
 
-    def add_universal(self, name: str, parent: str | int, child: str, **keys: Any) -> str:
+    def add_universal(self, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Turns about z of the parent, then about y of the child: coordinates roll, pitch."""
         return self.add_joint("universal", name, parent, child, **keys)
 
-    def add_distance(self, name: str, parent: str | int, child: str, distance: float, **keys: Any) -> str:
+    def add_distance(self, name: str, parent: str | int, child: str, distance: float, **keys: Unpack[DistanceKeys]) -> str:
         """A rod without mass between ``parent_anchor`` and ``child_anchor`` [m]."""
         return self.add_joint("distance", name, parent, child, distance=distance, **keys)
 
-    def add_rope(self, name: str, parent: str | int, child: str, distance: float, **keys: Any) -> str:
+    def add_rope(self, name: str, parent: str | int, child: str, distance: float, **keys: Unpack[DistanceKeys]) -> str:
         """A rope without mass that lets ``parent_anchor`` and ``child_anchor`` no farther apart than this [m]."""
         return self.add_joint("rope", name, parent, child, distance=distance, **keys)
 
-    def add_spring(self, name: str, parent: str | int, child: str, stiffness: float, **keys: Any) -> str:
+    def add_spring(self, name: str, parent: str | int, child: str, stiffness: float, **keys: Unpack[SpringKeys]) -> str:
         """A spring [N/m] between ``parent_anchor`` and ``child_anchor``, with ``rest_length`` and ``damping``."""
         return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
 
-    def add_coupling(self, name: str, coordinate: str, terms: Sequence[Mapping[str, Any]], **keys: Any) -> str:
+    def add_coupling(
+        self, name: str, coordinate: str, terms: Sequence[CouplingTermKeys | Table] = (), **keys: Unpack[CouplingKeys]
+    ) -> str:
         """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint alone where
-        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table."""
+        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table. Or, with ``formula``
+        ("a * sin(b)") or ``function`` and ``variables`` ({"a": "wheel.theta", ...}), ``q0 = scale f(q1, q2, ...)``."""
         fields = {"name": name, "coordinate": coordinate, "terms": list(terms), **keys}
         coupling = table(CouplingSpec, f"coupling.{name}", fields)
         self._add("coupling", coupling, check_coupling(coupling))
         return name
 
-    def add_gear(self, name: str, first: str, second: str, ratio: float, **keys: Any) -> str:
+    def add_gear(self, name: str, first: str, second: str, ratio: float, **keys: Unpack[CouplingKeys]) -> str:
         """``q_second = ratio q_first``; wheels that touch from outside have a negative ratio."""
         return self.add_coupling(name, second, [{"coordinate": first, "factor": ratio}], **keys)
 
-    def add_rack(self, name: str, rack: str, pinion: str, radius: float, **keys: Any) -> str:
+    def add_rack(self, name: str, rack: str, pinion: str, radius: float, **keys: Unpack[CouplingKeys]) -> str:
         """``q_rack = radius q_pinion``, radius in m/rad."""
         return self.add_coupling(name, rack, [{"coordinate": pinion, "factor": radius}], **keys)
 
     def add_mimic(
-        self, name: str, follower: str, leader: str, multiplier: float = 1.0, offset: float = 0.0, **keys: Any
+        self,
+        name: str,
+        follower: str,
+        leader: str,
+        multiplier: float = 1.0,
+        offset: float = 0.0,
+        **keys: Unpack[CouplingKeys],
     ) -> str:
         """``q_follower = multiplier q_leader + offset``."""
         terms = [{"coordinate": leader, "polynomial": (offset, multiplier)}]

@@ -5,9 +5,9 @@ An angle has two keys, one in radians and one in degrees whose name ends in ``_d
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
 from abd.joints import ALIASES, TYPES
 from abd.scene.fields import (
@@ -22,6 +22,7 @@ from abd.scene.fields import (
     Vector,
     entry,
 )
+from abd.scene.joint_aliases import with_own_keys
 from abd.scene.joint_types import type_value
 from abd.scene.values import (
     axes_value,
@@ -85,12 +86,23 @@ class CoordinateKeys(Spec):
 
     initial: Number | None = entry(None, "value at t = 0; default 0", unit="m or rad")
     initial_deg: Number | None = entry(None, "the same in degrees", unit="deg")
+    initial_rate: Number | None = entry(
+        None, "speed at t = 0, which impulses along the coordinate give both sides", unit="m/s or rad/s"
+    )
+    initial_rate_deg: Number | None = entry(None, "the same in degrees", unit="deg/s")
     range: Range | None = entry(
         None, "[lower, upper], inf where there is no end; angles count over any number of turns", unit="m or rad"
     )
     range_deg: Range | None = entry(None, "the same in degrees", unit="deg")
     locked: Flag = entry(False, "whether the coordinate is held")
     friction: Number = entry(0.0, "effort of dry friction", unit="N or N m", ge=0)
+    friction_load: Number = entry(
+        0.0,
+        "what dry friction has more per newton that the joint's constraints carried in the last step: mu of a slider, mu times "
+        "the radius of a bearing",
+        unit="1 or m",
+        ge=0,
+    )
     armature: Number = entry(0.0, "inertia of a rotor that turns with the coordinate", unit="kg or kg m^2", ge=0)
     drive: DriveSpec | None = entry(None, "what moves the coordinate on purpose")
 
@@ -107,7 +119,9 @@ class CoordinateSpec(CoordinateKeys):
     limit_distance_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
     limit_compliance: Number = entry(0.0, "of compliant ends", unit="m/N or rad/(N m)", ge=0)
     limit_damping: Number = entry(
-        0.0, "acts on the way into an end, of a barrier as well", unit="N s/m or N m s/rad", ge=0
+        0.0,
+        "acts on the way into an end, of a barrier as well; negative: that share of critical damping, of compliant ends",
+        unit="N s/m or N m s/rad",
     )
     limit_strength: Number = entry(1.0, "s of the cubic penalty s (v / (upper - lower))^3", unit="kg m^2", gt=0)
     lock_value: Number | None = entry(None, "where it is held; default: where it is", unit="m or rad")
@@ -116,6 +130,10 @@ class CoordinateSpec(CoordinateKeys):
     rest: Number | None = entry(None, "value at which the spring is slack; default 0", unit="m or rad")
     rest_deg: Number | None = entry(None, "the same in degrees", unit="deg")
     damping: Number = entry(0.0, "along the coordinate", unit="N s/m or N m s/rad", ge=0)
+    force_formula: str | None = entry(
+        None, "force or torque along the coordinate as a formula of its value q and of t, such as '-20 * q**3'", unit="N or N m"
+    )
+    force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")
     velocity_limit: Number | None = entry(None, "speed that is reported when exceeded", unit="m/s or rad/s", gt=0)
     velocity_limit_deg: Number | None = entry(None, "the same in degrees", unit="deg/s", gt=0)
     effort_limit: Number | None = entry(None, "largest effort of the drive", unit="N or N m", gt=0)
@@ -158,12 +176,18 @@ class JointParameters(Spec):
     max_tilt_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
     max_rotation: Vector | None = entry(None, "largest rotations about x, y and z", unit="rad")
     max_rotation_deg: Vector | None = entry(None, "the same in degrees", unit="deg")
+    limit_compliance: Number | None = entry(
+        None, "of soft ends of max_tilt and max_rotation; default: barriers, which are never passed", unit="rad/(N m)", gt=0
+    )
+    limit_damping: Number | None = entry(
+        None, "on the way into them; negative: that share of critical damping", unit="N m s/rad"
+    )
     unilateral: Flag | None = entry(None, "the point stays on or above the plane, instead of on it")
     segments: Profile | None = entry(None, "corners (x, z) of the profile in frame D", unit="m")
     distance: Number | None = entry(None, "length of the rod, largest length of the rope", unit="m", gt=0)
     lead: Number | None = entry(None, "advance of a screw per radian; negative: left-handed", unit="m/rad")
     constrained: AxisNames | None = entry(
-        None, "axes that are held: some of x, y, z, rx, ry, rz, or true or false for each of them in this order"
+        None, "axes that are held: some of x, y, z, rx, ry, rz, or true or false (1 or 0) for each of them in this order"
     )
     frame: Literal["parent", "world"] | None = entry(
         None, "whose axes x, y, z those are; default: parent, of spherical joints world"
@@ -171,25 +195,31 @@ class JointParameters(Spec):
     rest: Numbers | None = entry(
         None, "displacement and angles (x, y, z, rx, ry, rz) at which a bushing is slack; default 0", unit="m, rad"
     )
+    linear_damping: Number | None = entry(
+        None, "of a damper: force against the velocity of the child's point in the parent", unit="N s/m", ge=0
+    )
+    rotary_damping: Number | None = entry(
+        None, "of a damper: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
+    )
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
 
 
 class JointDrawing(Spec):
     """How a viewer draws a joint; nothing here acts on the simulation."""
 
-    show: Flag | None = entry(None, "whether it is drawn")
-    color: Color | None = entry(None, "as that of a body")
-    joint_radius: Number | None = entry(None, "radius of the ball at the joint's point", unit="m", ge=0)
-    axis_length: Number | None = entry(None, "length of the axes of drawn frames", unit="m", ge=0)
-    shaft_length: Number | None = entry(None, "length of the shaft along the axis", unit="m", ge=0)
-    shaft_radius: Number | None = entry(None, "its radius", unit="m", ge=0)
-    draw_frame_c: Arrows | None = entry(None, "whether and how the child's frame is drawn")
-    draw_frame_d: Arrows | None = entry(None, "whether and how the parent's frame is drawn")
-    plane_size: Number | None = entry(None, "edge length of the plane of planar joints", unit="m", ge=0)
-    slot_width: Number | None = entry(None, "width of the slot", unit="m", ge=0)
+    show: Flag | None = entry(None, "whether it is drawn; default true")
+    color: Color | None = entry(None, "as that of a body; default: the colour of joints, also where the first number is -1")
+    joint_radius: Number | None = entry(None, "of the ball at the joint's point; default: fits the bodies", unit="m", ge=0)
+    axis_length: Number | None = entry(None, "of the axes of drawn frames; default: fits the bodies", unit="m", ge=0)
+    shaft_length: Number | None = entry(None, "of the shaft along the axis; default: pins have one that fits", unit="m", ge=0)
+    shaft_radius: Number | None = entry(None, "its radius; default: fits the thinner body", unit="m", ge=0)
+    draw_frame_c: Arrows | None = entry(None, "whether and how the child's frame is drawn; default off")
+    draw_frame_d: Arrows | None = entry(None, "whether and how the parent's frame is drawn; default off")
+    plane_size: Number | None = entry(None, "edge length of the plane x-y of D that is drawn; default: none is", unit="m", ge=0)
+    slot_width: Number | None = entry(None, "width of the slot along x of D that is drawn; default: none is", unit="m", ge=0)
     slot_depth: Number | None = entry(None, "depth of the slot", unit="m", ge=0)
     slot_range: Range | None = entry(None, "where the slot begins and ends", unit="m")
-    draw_ellipsoid: Flag | None = entry(None, "whether the surface of an ellipsoid joint is drawn")
+    draw_ellipsoid: Flag | None = entry(None, "whether the surface of an ellipsoid joint is drawn; default false")
 
 
 class JointRepeatSpec(Spec):
@@ -229,7 +259,12 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
         "penalty",
         "penalty: stiffness strength_ratio (m_parent + m_child) / h^2; exact: as an equation; compliant: by compliance",
     )
-    strength_ratio: Number = entry(100.0, "gamma of the penalty stiffness gamma (m_parent + m_child)", gt=0)
+    strength_ratio: Number = entry(
+        100.0,
+        "gamma of the penalty stiffness gamma (m_parent + m_child); the world counts 0, a static or kinematic body the mass "
+        "that it is given",
+        gt=0,
+    )
     length: Number | None = entry(
         None,
         "hinge: half distance of the two points that define it, default 0.5; others: lever arm of rotary rows, default "
@@ -241,11 +276,11 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
         None, "of all constraint rows, or of the first ones; rows beyond a list are exact", unit="m/N or rad/(N m)"
     )
     linear_compliance: Number | None = entry(
-        None, "of all linear rows, with critical damping of the mean mass of the two ends", unit="m/N", ge=0
+        None, "of all linear rows, with critical damping of the reduced mass of the two ends", unit="m/N", ge=0
     )
     rotary_compliance: Number | None = entry(
         None,
-        "of all rotary rows, with critical damping of the mean inertia of the two ends about the joint's point",
+        "of all rotary rows, with critical damping of the reduced inertia of the two ends about the joint's point",
         unit="rad/(N m)",
         ge=0,
     )
@@ -266,6 +301,11 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
     )
     repeat: JointRepeatSpec | None = entry(None, "copies on a grid, between copies of bodies")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_own_keys(cls, data: Any) -> Any:
+        return with_own_keys(data) if isinstance(data, dict) else data
+
 
 class CouplingTermSpec(Spec):
     """One summand f(q) of a coupling, q a coordinate; factor, polynomial or table says what f is."""
@@ -277,11 +317,17 @@ class CouplingTermSpec(Spec):
 
 
 class CouplingSpec(Spec):
-    """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics."""
+    """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics.
+
+    Or q0 = scale f(q1, q2, ...), by a formula of named variables, on numpy and cpu.
+    """
 
     name: str = entry(..., "unique name", min_length=1)
     coordinate: str = entry(..., "q0: joint and coordinate, such as 'rack.z'; the joint alone where it has one only")
-    terms: list[CouplingTermSpec] = entry(..., "the summands", min_length=1)
+    terms: list[CouplingTermSpec] = entry([], "the summands")
+    formula: str | None = entry(None, "instead of terms: f as a formula of the variables, such as 'a * sin(b)'")
+    function: str | None = entry(None, "instead of terms: name of an f that abd.coupling_function defines in Python")
+    variables: dict[str, str] = entry({}, "names in f, with joint and coordinate: { a = 'wheel.theta' }")
     scale: Number = entry(1.0, "factor on their sum")
     enforcement: Enforcement = entry("penalty", "as in a joint")
     strength_ratio: Number = entry(100.0, "gamma of the penalty", gt=0)

@@ -49,7 +49,7 @@ TRAITS = {
     "universal": Traits(takes=("axes", "skew")),
     "skewed_universal": Traits(needs=("skew",), takes=("axes",)),
     "gimbal": Traits(takes=("axes",)),
-    "spherical": Traits(takes=("max_tilt", "max_rotation", "constrained", "frame")),
+    "spherical": Traits(takes=("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame")),
     "ellipsoid": Traits(needs=("radii",), takes=("alpha", "open_sim")),
     "ellipsoid3": Traits(needs=("radii",), takes=("open_sim",)),
     "planar_connector": Traits(axis="needed", takes=("unilateral",)),
@@ -61,6 +61,7 @@ TRAITS = {
     "bushing": Traits(needs=("stiffness",), takes=("damping", "rest")),
     "fixed": Traits(axis="none"),
     "pin": Traits(axis="none"),
+    "damper": Traits(takes=("linear_damping", "rotary_damping")),
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.joints import TYPES
 from abd.joints.build import yielding
 from abd.joints.measures import Measure, value_at
+from abd.joints.rows import Row
 from abd.joints.sizes import half_length
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.names import Names
@@ -17,7 +20,7 @@ from abd.scene.bodies import BodyRecord, surface_size
 from abd.scene.frames import inverse_pose
 from abd.scene.joint_compliance import row_compliance
 from abd.scene.joint_coordinates import coordinate_settings, coordinate_tables, initial_values, key_of
-from abd.scene.joint_frames import relative, start_is_measured, world_frames
+from abd.scene.joint_frames import relative, start_is_measured, unit, world_frames
 from abd.scene.joint_parameters import parameters, start_transform
 from abd.scene.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
 from abd.scene.joint_types import type_of
@@ -25,6 +28,8 @@ from abd.scene.pose import rigid_matrix
 from abd.scene.records import Records
 from abd.scene.suggestions import did_you_mean
 
+HALF_TURN = 2.0 * np.sin(np.radians(87.5))
+"""Distance of two unit directions from which on they count as opposed: 175 degrees."""
 SAME_VALUE = 1e-6
 """Difference [m or rad] up to which a measured initial value is the one that is given."""
 
@@ -66,11 +71,11 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
         coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
     )
     if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
-        mass = sum(record.mass for record in movable) / 2.0
-        inertia = sum(_mean_inertia(record, C[:3, 3]) for record in movable) / 2.0
+        mass = _reduced([record.mass for record in movable])
+        inertia = _reduced([_mean_inertia(record, C[:3, 3]) for record in movable])
         compliance, damping = row_compliance(spec, yielding(joint), mass, inertia)
         joint = replace(joint, compliance=compliance, damping=damping)
-    return joint
+    return _with_critical_limits(joint, movable, C[:3, 3])
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
@@ -93,7 +98,8 @@ def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
 def _unplaced(spec: JointSpec, parent: int, child: int, ends: list[BodyRecord]) -> Joint:
     """The joint with what needs no frames."""
     name = type_of(spec.type)
-    carried = [record.mass for record in ends if record.kind is not Kind.STATIC]
+    # of bodies that stay or are moved only a mass that is given counts: the default density says nothing about them
+    carried = [one.mass for one in ends if one.kind is Kind.DYNAMIC or one.spec.mass is not None]
     drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
     return Joint(
         name=spec.name,
@@ -148,13 +154,20 @@ def _coordinates(
 
 
 def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[BodyRecord]) -> None:
-    """`SceneError` where a gap is closed, or what should coincide is farther apart than the smaller body is large."""
+    """`SceneError` where a gap is closed, directions that should coincide are opposed, so that no way round is the shorter
+    one, or points that should are farther apart than the smaller body is large."""
     module, T_CD = TYPES[joint.type], relative(D, C)
     placed = replace(joint, parent=WORLD, parent_frame=D, child_frame=C)
+    for parent, child in _held_directions(module.rows(placed)):
+        if np.linalg.norm(child - parent) > HALF_TURN:
+            shown = ", ".join(f"{value:.3g}" for value in parent + 0.0)
+            message = f"it starts half a turn open: the child's direction is opposite to ({shown}), the parent's"
+            remedy = "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
+            raise SceneError([Problem(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)])
     measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
     gaps = [measure for measure in measured if measure.unilateral]
     for measure, value in zip(gaps, value_at(gaps, T_CD).tolist()):
-        if value <= 0.0:
+        if value < -SAME_VALUE or (value <= 0.0 and not measure.may_close):
             message = f"it starts at its limit or beyond: {measure.name} is {value:.4g}, and must be greater than 0"
             raise SceneError([Problem(message, value=value, remedy="leave some room: move the bodies or their points")])
 
@@ -166,6 +179,15 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
         message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
         remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"
         raise SceneError([Problem(message, key="child_anchor", value=distance, remedy=remedy)])
+
+
+def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Unit directions (3,) of parent and child that rows hold together: their own, and those between their points."""
+    for row in rows:
+        if not row.is_point:
+            yield row.parent[1:], row.child[1:]
+    for one, other in combinations([row for row in rows if row.is_point], 2):
+        yield unit((one.parent - other.parent)[1:]), unit((one.child - other.child)[1:])
 
 
 def _pose(record: BodyRecord) -> np.ndarray:
@@ -184,6 +206,30 @@ def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> floa
         return float(np.mean(np.maximum(halves, far))) or 1.0
     radii = [np.sqrt(2.0 * record.moment.sum() / (3.0 * record.mass)) for record in ends]
     return float(np.mean(radii)) or 1.0
+
+
+def _with_critical_limits(joint: Joint, movable: list[BodyRecord], point: np.ndarray) -> Joint:
+    """The joint with negative dampings of soft limits as shares of critical damping, ``|d| 2 sqrt(m / c)`` (ArtiSynth's rule)."""
+    mass = _reduced([record.mass for record in movable])
+    inertia = _reduced([_mean_inertia(record, point) for record in movable])
+    rotary = {one.name: one.rotary for one in TYPES[joint.type].coordinates(joint)}
+    given = joint.parameters.get("limit_damping", 0.0)
+    if given < 0.0:
+        critical = 2.0 * np.sqrt(inertia / joint.parameters["limit_compliance"])
+        joint = replace(joint, parameters=joint.parameters | {"limit_damping": -given * critical})
+    settings = []
+    for one in joint.coordinates:
+        if one.limit_damping < 0.0:
+            critical = 2.0 * np.sqrt((inertia if rotary[one.name] else mass) / one.limit_compliance)
+            one = replace(one, limit_damping=-one.limit_damping * critical)
+        settings.append(one)
+    return replace(joint, coordinates=tuple(settings))
+
+
+def _reduced(inertias: list[float]) -> float:
+    """What two ends that move against each other weigh together, ``1 / (1/m_1 + 1/m_2)``; an end that does not give way
+    weighs infinitely much."""
+    return 1.0 / sum(1.0 / one for one in inertias)
 
 
 def _mean_inertia(record: BodyRecord, point: np.ndarray) -> float:

@@ -46,17 +46,19 @@ class Surface:
     notes: tuple[str, ...] = ()
 
     def scaled(self, scale: float | tuple[float, float, float]) -> Surface:
-        """The surface with its vertices multiplied by one positive factor, or by one per axis.
+        """The surface with its vertices multiplied by one factor, or by one per axis; mirrored, it keeps its outer side.
 
         Raises:
             SceneError: it has a radius, and the factors differ: balls stay round.
         """
         factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
-        if self.radius > 0.0 and np.ptp(factors) != 0.0:
+        if self.radius > 0.0 and np.ptp(np.abs(factors)) != 0.0:
             remedy = "give one factor, or subdivisions (segments) for a mesh that can be stretched"
             message = f"an exact {self.name} cannot be scaled by different factors"
             raise SceneError([Problem(message, key="scale", value=factors.tolist(), remedy=remedy)])
-        return replace(self, vertices=self.vertices * factors, radius=self.radius * float(factors[0]))
+        triangles = self.triangles[:, ::-1].copy() if np.prod(np.sign(factors)) < 0.0 else self.triangles
+        radius = self.radius * abs(float(factors[0]))
+        return replace(self, vertices=self.vertices * factors, triangles=triangles, radius=radius)
 
     @property
     def edges(self) -> np.ndarray:

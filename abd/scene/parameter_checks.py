@@ -43,6 +43,13 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
     for key in ("max_rotation", "max_rotation_deg"):
         if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
             yield Finding((key,), "should be three numbers greater than 0", getattr(joint, key))
+    rotations = ("max_tilt", "max_tilt_deg", "max_rotation", "max_rotation_deg")
+    if joint.limit_compliance is not None and all(getattr(joint, key) is None for key in rotations):
+        remedy = "give max_tilt or max_rotation, or drop it"
+        yield Finding(("limit_compliance",), "there is no limit that could be soft", joint.limit_compliance, remedy)
+    if joint.limit_damping is not None and joint.limit_compliance is None:
+        remedy = "give limit_compliance, or drop it"
+        yield Finding(("limit_damping",), "has no effect on barriers", joint.limit_damping, remedy)
     if joint.lead == 0.0:
         yield Finding(("lead",), "is zero: the screw does not advance", 0.0, "use a hinge")
     if joint.frame is not None and joint.constrained is None:

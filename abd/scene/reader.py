@@ -10,6 +10,7 @@ import json
 import os
 import re
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,34 +19,69 @@ from pydantic import ValidationError
 from abd.errors import Problem, SceneError
 from abd.scene.checks import check_scene
 from abd.scene.findings import Finding, as_problem, schema_findings
+from abd.scene.joint_code import define_types
 from abd.scene.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema import BodySpec, SceneSpec
 
-LISTS = ("material", "material_pair", "body", "contact_filter", "joint", "coupling")
+LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
 """Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
 
 
-def read_scene(path: str | Path) -> SceneSpec:
+def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
     """The scene in a TOML or JSON file. Paths of meshes and pose files come back absolute, a missing name as the stem.
+
+    Args:
+        allow_code: whether Python files that the scene names may run.
 
     Raises:
         SceneError: everything that is wrong with the scene, with file and line.
     """
-    path = Path(path)
+    found, problems = examine(Path(path), allow_code)
+    if problems:
+        raise SceneError(problems)
+    return found.spec
+
+
+@dataclass
+class Examined:
+    """What is sound in the data of a scene.
+
+    Attributes:
+        spec: the scene without values, and without items of lists, that the schema rejects; names are all there.
+        findings: everything that is wrong, by places in the data.
+        origin: place in the data of every item of the scene's lists, by list.
+        unreadable: names of the items that are not in `spec`, by list.
+    """
+
+    spec: SceneSpec
+    findings: list[Finding]
+    origin: dict[str, list[int]]
+    unreadable: dict[str, list[str]]
+
+
+def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Problem]]:
+    """What is sound in a TOML or JSON file, and all that is wrong with it, in the order of its lines.
+
+    Raises:
+        SceneError: it cannot be read, or its syntax is wrong.
+    """
     text = read_text(path)
     data = parse(text, path)
-    spec, findings = validated(data, path.parent)
+    types = define_types(data, path.parent, allow_code)
+    found = validated(data, path.parent)
+    if types:  # joints may be of types that are not there
+        found.findings = [*types, *(one for one in found.findings if one.path[0] != "joint")]
     repeated = JsonLines(text).repeated if is_json(path) else []
-    if findings or repeated:
+    problems: list[Problem] = []
+    if found.findings or repeated:
         lines = key_lines(text, path)
-        problems = [as_problem(finding, data, str(path), line_of(lines, finding.path)) for finding in findings]
+        problems = [as_problem(one, data, str(path), line_of(lines, one.path)) for one in found.findings]
         for key, line in repeated:
             problems.append(as_problem(Finding(key, "is given twice", remedy="keep one"), data, str(path), line))
-        raise SceneError(sorted(problems, key=lambda problem: problem.line or 0))
-    if not spec.name:
-        spec.name = path.stem
-    return spec
+    if not found.spec.name:
+        found.spec.name = path.stem
+    return found, sorted(problems, key=lambda problem: problem.line or 0)
 
 
 def read_text(path: Path) -> str:
@@ -85,7 +121,7 @@ def key_lines(text: str, path: Path) -> Lines:
     return JsonLines(text).lines if is_json(path) else TomlLines(text).lines
 
 
-def validated(data: dict[str, Any], directory: Path) -> tuple[SceneSpec, list[Finding]]:
+def validated(data: dict[str, Any], directory: Path) -> Examined:
     """The scene that the data describe, as far as they are sound, and everything that is wrong with them.
 
     Args:
@@ -112,13 +148,15 @@ def validated(data: dict[str, Any], directory: Path) -> tuple[SceneSpec, list[Fi
         table = finding.path[:2]
         if not (finding.is_absence and any(path[: len(table)] == table for path in touched)):
             findings.append(finding)
-    return spec, findings
+    return Examined(spec, findings, origin, unreadable)
 
 
 def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
-    """Resolve the paths of meshes and pose files, which begin at the scene's directory; `spec` is modified."""
+    """Resolve the paths of meshes, pose files and code, which begin at the scene's directory; `spec` is modified."""
     for body in spec.body:
         make_body_paths_absolute(body, directory)
+    for kind in spec.joint_type:
+        kind.file = os.path.abspath(directory / kind.file)
 
 
 def with_absolute_paths(spec: SceneSpec, directory: Path) -> SceneSpec:

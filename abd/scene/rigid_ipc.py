@@ -188,7 +188,7 @@ class _Importer:
         for k, part in enumerate(split_components(surface) if split else [surface]):
             values = {"name": f"{name}_{k}" if split else name, "kappa": kappa}
             values |= self._moving(table, part) | {"density": table.number("density", 1000.0)}
-            if file is not None and not split and min(scale) > 0.0:
+            if file is not None and not split:
                 values |= {"mesh": file, "scale": scale[0] if len(set(scale)) == 1 else scale}
             else:
                 values["surface"] = _written_out(part)

@@ -40,7 +40,7 @@ SPEED_SHARES = np.array([1e-3, 3e-3]) / np.sqrt(9.81)
 """Least and largest tolerance over the speed sqrt(g L)."""
 WAY_SHARE = 1e-4
 """Largest way per step within the tolerance, over the size of a body; a tenth of it where no speed is known."""
-STRAIN = 1e-5
+STRAIN = 5e-6
 """Strain that the default kappa allows."""
 TURN = 0.1
 """Turn per step [rad] that bodies at joints are stiff enough for in any case."""

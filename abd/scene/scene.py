@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from abd.errors import Problem, SceneError
 from abd.model import Model, Settings
@@ -42,6 +42,9 @@ from abd.scene.suggestions import did_you_mean
 from abd.scene.tables import plain, table
 from abd.scene.toml_text import scene_toml
 
+if TYPE_CHECKING:
+    from abd.scene.body_keys import BodyKeys, MaterialKeys, MaterialPairKeys, Numbers, OutputKeys, SolverKeys, Table
+
 RIGID_IPC_KEYS = ("rigid_body_problem", "scene_type", "args")
 """Top-level keys of which one at least makes a JSON file a scene of rigid-ipc."""
 
@@ -61,9 +64,9 @@ class Scene(JointMethods):
     def __init__(
         self,
         name: str = "scene",
-        gravity: Sequence[float] = (0.0, 0.0, -9.81),
-        solver: Mapping[str, Any] | None = None,
-        output: Mapping[str, Any] | None = None,
+        gravity: Numbers = (0.0, 0.0, -9.81),
+        solver: SolverKeys | Table | None = None,
+        output: OutputKeys | Table | None = None,
     ):
         self.spec = SceneSpec()
         self._taken = {}
@@ -104,7 +107,7 @@ class Scene(JointMethods):
         return self.spec.gravity
 
     @gravity.setter
-    def gravity(self, gravity: Sequence[float]) -> None:
+    def gravity(self, gravity: Numbers) -> None:
         self.spec.gravity = plain(gravity)
 
     @property
@@ -134,7 +137,7 @@ class Scene(JointMethods):
         """The table of a coupling."""
         return _named(self.spec.coupling, name, "coupling")
 
-    def add_body(self, name: str, **keys: Any) -> str:
+    def add_body(self, name: str, **keys: Unpack[BodyKeys]) -> str:
         """Add a body and return its name, by which joints refer to it.
 
         Paths of meshes and pose files are relative to the working directory. Besides the keys of the scene file, `mesh`
@@ -146,13 +149,13 @@ class Scene(JointMethods):
         self._add("body", body, check_body(body))
         return name
 
-    def add_material(self, name: str, **keys: Any) -> str:
+    def add_material(self, name: str, **keys: Unpack[MaterialKeys]) -> str:
         """Add a material and return its name."""
         material = table(MaterialSpec, f"material.{name}", {"name": name, **keys})
         self._add("material", material)
         return name
 
-    def add_material_pair(self, first: str, second: str, **keys: Any) -> None:
+    def add_material_pair(self, first: str, second: str, **keys: Unpack[MaterialPairKeys]) -> None:
         """Say how two materials touch, against the rule mu = sqrt(mu_a mu_b)."""
         pair = table(MaterialPairSpec, "material_pair", {"between": (first, second), **keys})
         self.spec.material_pair.append(pair)
@@ -163,7 +166,7 @@ class Scene(JointMethods):
 
     def check(self) -> list[Problem]:
         """Everything wrong with the scene that can be told without its geometry."""
-        return self._located([as_problem(finding, self.spec) for finding in check_scene(self.spec)])
+        return self.located([as_problem(finding, self.spec) for finding in check_scene(self.spec)])
 
     def compile(self) -> Model:
         """The arrays that a simulation runs on.
@@ -176,7 +179,7 @@ class Scene(JointMethods):
         try:
             model = compile_scene(self.spec)
         except SceneError as error:
-            raise SceneError(self._located(error.problems)) from error
+            raise SceneError(self.located(error.problems)) from error
         return replace(model, notes=list(dict.fromkeys([*self.notes, *model.notes])))
 
     def started(self) -> Model:
@@ -194,11 +197,33 @@ class Scene(JointMethods):
         try:
             return free_start(model)
         except SceneError as error:
-            raise SceneError(self._located(error.problems)) from error
+            raise SceneError(self.located(error.problems)) from error
 
     def override(self, overrides: Iterable[str]) -> Scene:
         """A new scene with single values replaced by texts such as ``solver.dt=0.005``."""
         return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
+
+    def scaled(self, factor: float) -> Scene:
+        """A new scene with all lengths multiplied: one in millimetres comes to metres by 1e-3. Masses and times stay, and
+        gravity, forces, torques, stiffnesses and tolerances go with the units (`abd.scene.scaled`).
+
+        Raises:
+            SceneError: something in the scene has lengths that cannot be told.
+        """
+        from abd.scene.scaled import scaled
+
+        return Scene.from_spec(scaled(self.spec, factor), self.notes, self.path)
+
+    def transformed(self, pose) -> Scene:
+        """A new scene after a motion of the world, a (4, 4) pose [m]: bodies, joints, planes, motions and gravity.
+
+        Raises:
+            SceneError: something is fixed along axes of the world that are turned, or has its poses in a file.
+            ValueError: `pose` is not a rotation and a translation.
+        """
+        from abd.scene.transformed import transformed
+
+        return Scene.from_spec(transformed(self.spec, pose), self.notes, self.path)
 
     def resolved(self, settings: Settings) -> Scene:
         """A new scene that names the settings which follow from its geometry as a whole (tolerances, frames)."""
@@ -217,7 +242,7 @@ class Scene(JointMethods):
         path = Path(path)
         path.write_text(self.to_toml(path.parent, explicit), encoding="utf-8")
 
-    def _located(self, problems: list[Problem]) -> list[Problem]:
+    def located(self, problems: list[Problem]) -> list[Problem]:
         """The problems with file and line of their keys, where the scene's file is a native one and still there."""
         if self.path is None or not self.path.is_file() or all(problem.file for problem in problems):
             return problems
@@ -250,7 +275,11 @@ def _named(items: Sequence[Any], name: str, kind: str) -> Any:
 
 
 def load(
-    source: str | Path, overrides: Iterable[str] = (), allow_overlaps: bool = False, **import_options: Any
+    source: str | Path,
+    overrides: Iterable[str] = (),
+    allow_overlaps: bool = False,
+    allow_code: bool = False,
+    **import_options: Any,
 ) -> Scene:
     """Read a scene.
 
@@ -259,6 +288,7 @@ def load(
             of a shipped scene.
         overrides: values that replace the file's, such as ``solver.dt=0.005``.
         allow_overlaps: let the pairs that overlap at the start pass through one another, by contact filters.
+        allow_code: run the Python files that the scene names for its joint types.
         import_options: those of `abd.scene.importers.formats.ImportOptions`.
 
     Raises:
@@ -266,7 +296,7 @@ def load(
     """
     path = find_scene(source)
     overrides = list(overrides)
-    scene = _read(path, ImportOptions(**import_options))
+    scene = _read(path, ImportOptions(**import_options), allow_code)
     if overrides:
         scene = scene.override(overrides)
     if allow_overlaps:
@@ -276,12 +306,19 @@ def load(
     return scene
 
 
-def _read(path: Path, options: ImportOptions) -> Scene:
+def _read(path: Path, options: ImportOptions, allow_code: bool) -> Scene:
     imported = format_of(path)
     if imported is not None:
         spec, notes = imported.read(path, options)
         return Scene.from_spec(spec, notes)
-    return _load_rigid_ipc(path) if _is_rigid_ipc(path) else Scene.from_spec(read_scene(path), path=path)
+    if _is_rigid_ipc(path):
+        return _load_rigid_ipc(path)
+    return Scene.from_spec(read_scene(path, allow_code), path=path)
+
+
+def is_native(path: Path) -> bool:
+    """Whether a file is a scene of ours, which the schema describes."""
+    return format_of(path) is None and not _is_rigid_ipc(path)
 
 
 def _is_rigid_ipc(path: Path) -> bool:

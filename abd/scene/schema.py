@@ -30,6 +30,7 @@ from abd.scene.fields import (
     entry,
 )
 from abd.scene.joint_schema import CouplingSpec, JointSpec
+from abd.scene.sensor_schema import SensorSpec
 from abd.scene.values import grid_value, names_value
 
 GROUND_AXIS = (0.0, 0.0, 1.0)
@@ -150,7 +151,7 @@ class BodySpec(Orientation):
     surface: Surface | None = entry(None, "surface written out in the scene")
     proxy: Flag = entry(False, "a body without surface; needs mass and inertia")
 
-    scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose")
+    scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose; negative ones mirror it")
     split_components: Flag = entry(False, "one body per connected component, named name_0, name_1 and so on")
     thickness: Number = entry(
         0.0, "thickness of an open surface (shell); half of it is its contact radius", unit="m", ge=0
@@ -183,6 +184,11 @@ class BodySpec(Orientation):
     angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
     force: Vector = entry((0.0, 0.0, 0.0), "constant force at the centre of mass, world axes", unit="N")
     torque: Vector = entry((0.0, 0.0, 0.0), "constant torque, world axes", unit="N m")
+    linear_damping: Number = entry(0.0, "force against the velocity of the centre of mass", unit="N s/m", ge=0)
+    rotary_damping: Number = entry(0.0, "torque against the angular velocity", unit="N m s", ge=0)
+    inertial_damping: Number = entry(
+        0.0, "share of the momenta that is lost per second: force and torque of it times mass and inertia", unit="1/s", ge=0
+    )
     fix: list[AxisName] = entry(
         [],
         "fixed degrees of freedom: translations of the centre of mass along world axes, rotations about world axes "
@@ -225,12 +231,8 @@ class MaterialSpec(Spec):
     spinning: Number = entry(
         0.0, "of spinning resistance against itself: largest torque about the normal over the normal force", unit="m", ge=0
     )
-    restitution: Number | None = entry(
-        None,
-        "speed after an impact on itself over the speed before; pairs combine as those of mu do; without one, impacts keep "
-        "what the step leaves, which is little",
-        ge=0,
-        le=1,
+    restitution: Number = entry(
+        0.0, "speed after an impact on itself over the speed before; pairs combine as those of mu do", ge=0, le=1
     )
     color: Color | None = entry(None, "of bodies that give none, as theirs")
 
@@ -247,7 +249,7 @@ class MaterialPairSpec(Spec):
     restitution: Number | None = entry(
         None,
         "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
-        "sqrt(e_a e_b) where both materials have one",
+        "sqrt(e_a e_b)",
         ge=0,
         le=1,
     )
@@ -271,7 +273,7 @@ class SolverSpec(Spec):
         "second-order formula on chords, which brakes rotation (bdf2)",
     )
     spectral_radius: Number = entry(
-        0.7, "share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all", ge=0, le=1
+        0.8, "share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all", ge=0, le=1
     )
     d_hat: Number | None = entry(
         None,
@@ -332,6 +334,16 @@ class SolverSpec(Spec):
         unit="m or rad",
         gt=0,
     )
+    limit_distance: Number | None = entry(
+        None,
+        "distance from the end of a coordinate's range at which its barrier begins to act, for all lengths that do not say "
+        "other; default: d_hat, or 1e-3 of the scene's diagonal or a share of its bodies; at most 0.05 of the range",
+        unit="m",
+        gt=0,
+    )
+    limit_angle: Number = entry(
+        0.01, "the same for angles, and for the tilt and the rotation of balls", unit="rad", gt=0
+    )
     kinematic_block: Literal["fail", "lag"] = entry(
         "fail", "when contact keeps a kinematic body from its target: stop the run, or let it lag behind"
     )
@@ -375,6 +387,14 @@ class CameraSpec(Spec):
         return self
 
 
+class JointTypeSpec(Spec):
+    """A joint type that Python code defines, which is run only with ``--allow-code``."""
+
+    name: str = entry(..., "name of the type, for joints of this scene", min_length=1)
+    file: str = entry(..., "path of the Python file, relative to the scene's", min_length=1)
+    function: str = entry(..., "function of the file; called with the name, it calls abd.joint_type(name, ...)", min_length=1)
+
+
 class SceneSpec(Spec):
     """A scene."""
 
@@ -387,5 +407,7 @@ class SceneSpec(Spec):
     material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
     body: list[BodySpec] = entry([], "bodies")
     contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
+    joint_type: list[JointTypeSpec] = entry([], "joint types of your own")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
+    sensor: list[SensorSpec] = entry([], "quantities that are recorded from the start")

@@ -36,7 +36,7 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
         fields = _fields(getattr(spec, key), explicit)
         if fields:
             lines += ["", f"[{key}]", *_lines(fields, explicit)]
-    for key in ("material", "material_pair", "body", "contact_filter", "joint", "coupling"):
+    for key in ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor"):
         for item in getattr(spec, key):
             lines += ["", f"[[{key}]]", *_item_lines(key, item, explicit)]
     return "\n".join(lines).lstrip("\n") + "\n"
@@ -85,6 +85,8 @@ def _value(value: Any, explicit: bool) -> str:
     if isinstance(value, Spec):
         inner = ", ".join(f"{key} = {_value(item, explicit)}" for key, item in _fields(value, explicit))
         return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(key)} = {_value(item, explicit)}' for key, item in value.items())} }}"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -103,7 +105,8 @@ def _with_relative_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
             motion = body.motion.model_copy(update={"file": _relative(body.motion.file, directory)})
             body = body.model_copy(update={"motion": motion})
         bodies.append(body)
-    return spec.model_copy(update={"body": bodies})
+    types = [one.model_copy(update={"file": _relative(one.file, directory)}) for one in spec.joint_type]
+    return spec.model_copy(update={"body": bodies, "joint_type": types})
 
 
 def _relative(path: str, directory: Path) -> str:

@@ -74,15 +74,15 @@ def inertia_value(value: Any) -> Any:
 
 
 def scale_value(value: Any) -> Any:
-    """A positive number or three of them."""
+    """A number or three of them, none of them 0; a negative one mirrors."""
     if is_number(value):
         items = [value]
     else:
         items = sequence(value)
         if items is None or len(items) != 3 or not all(is_number(item) for item in items):
             raise PydanticCustomError("scale", "should be a number or three numbers")
-    if min(items) <= 0:
-        raise PydanticCustomError("scale", "should be greater than 0")
+    if 0 in items:
+        raise PydanticCustomError("scale", "should be greater than 0, or less to mirror")
     return float(value) if is_number(value) else tuple(float(item) for item in items)
 
 
@@ -192,13 +192,14 @@ def formula_value(value: Any) -> Any:
 
 
 def axes_value(value: Any) -> Any:
-    """Names of axes, in the order x, y, z, rx, ry, rz, from such names or from true and false for all six (or three)."""
+    """Names of axes, in the order x, y, z, rx, ry, rz, from such names, or from true and false, or 1 and 0, for all six (or
+    three)."""
     items = sequence(value)
-    if items is not None and len(items) in (3, 6) and all(isinstance(item, bool) for item in items):
+    if items is not None and len(items) in (3, 6) and all(item in (0, 1) for item in items):
         items = [name for name, is_held in zip(AXIS_NAMES, items) if is_held]
     if items is None or not all(item in AXIS_NAMES for item in items):
         raise PydanticCustomError(
-            "axes", "should be some of 'x', 'y', 'z', 'rx', 'ry', 'rz', or true or false for each of them"
+            "axes", "should be some of 'x', 'y', 'z', 'rx', 'ry', 'rz', or true or false (1 or 0) for each of them"
         )
     return tuple(name for name in AXIS_NAMES if name in items)
 

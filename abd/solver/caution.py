@@ -2,7 +2,9 @@
 
 Two energies bend in ways that a positive definite quadratic model cannot copy. Friction is straight along a slip and has
 an edge where the slip turns round; the distance of a contact curves both ways when its bodies turn. Both have a bound of
-their curvature (`abd.potentials.friction`, `abd.potentials.curvature`). With all of it (share 1) full steps lower the
+their curvature (`abd.potentials.friction`, `abd.potentials.curvature`). Where parts of contacts take away from others
+(`abd.contact.minima`), the model may have no minimum at all: what they take is left out by the same share, and a system that
+cannot be factorised is formed again with all of it. With all of it (share 1) full steps lower the
 energy, but where the true curvature is far below the bound each gains only a part of the way. Without it (share 0)
 Newton is quadratic near a minimum that is smooth, but jumps to and fro across edges and is halved again and again.
 

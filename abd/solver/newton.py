@@ -70,8 +70,7 @@ def minimise(
             backend.set_caution(caution.share)
             with progress.time("assembly"):
                 backend.linearize()
-        with progress.time("linear solve"):
-            moved = _solve(backend, forcing, ~converged, tolerance, h, progress)
+        moved = _direction(backend, caution, forcing, ~converged, tolerance, h, progress)
         if not np.isfinite(moved[~converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
         settled = backend.effort_changes() <= 1.0 if rubbing else np.ones(islands.count, dtype=bool)
@@ -120,6 +119,24 @@ def minimise(
             linearized = False
     still_open = error[near & moving].max(initial=0.0) if exact else 0.0
     raise not_converged(backend, settings.max_newton, still_open, np.where(moving, speed, -1.0), tolerance)
+
+
+def _direction(
+    backend, caution: Caution, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress
+) -> np.ndarray:
+    """As `_solve`; a model that is not convex is formed again with all the caution there is."""
+    try:
+        with progress.time("linear solve"):
+            return _solve(backend, forcing, moving, tolerance, h, progress)
+    except StepFailure as failure:
+        if failure.reason != "not_positive_definite" or (caution.share == 1.0).all():
+            raise
+    caution.share = np.ones_like(caution.share)
+    backend.set_caution(caution.share)
+    with progress.time("assembly"):
+        backend.linearize()
+    with progress.time("linear solve"):
+        return _solve(backend, forcing, moving, tolerance, h, progress)
 
 
 def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:

@@ -9,10 +9,11 @@ from the velocities w = v before the step: all pairs that close at the time, and
 
     w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
-e_k = 0 for what rests, until nothing closes. W is the inverse of the mass matrix of the rigid motions that joints and fixed
-degrees of freedom allow. So an impact runs through a row of balls in touch pair by pair, and the last one leaves; a plank that
-falls flat on two posts strikes both at once. A round adds no energy if the e_k are equal: it is the inelastic solution of the
-pairs, and the share e beyond. With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
+e_k = 0 for what rests, until nothing closes; where all e_k are 0, all pairs are taken at once. W is the inverse of the mass
+matrix of the rigid motions that joints and fixed degrees of freedom allow (`abd.solver.mobility`). So an impact runs through a
+row of balls in touch pair by pair, and the last one leaves; a plank that falls flat on two posts strikes both at once. A round
+adds no energy if the e_k are equal: it is the inelastic solution of the pairs, and the share e beyond.
+With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
                                       P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
@@ -29,29 +30,37 @@ Gravity acts on v for the part of the step before the impact. Energy is never gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sparse
-import scipy.sparse.linalg
 
 from abd.contact.forces import wrenches
 from abd.contact.path import axial
 from abd.energies import potential_energies
 from abd.joints.rigid_build import follows_pose, rigid_rows
 from abd.joints.rigid_rows import Part
+from abd.joints.sizes import half_length
 from abd.model import Kind, Model
 from abd.potentials import free_motion
+from abd.solver.mobility import Mobility
+from abd.solver.sweeps import swept
 
-SWEEPS = 500
-"""Gauss-Seidel sweeps over the pairs, at most."""
+_log = logging.getLogger(__name__)
+
+Sweep = Callable[..., np.ndarray]
+"""`abd.solver.sweeps.swept`, or its twin."""
+
 ROUNDS = 300
 """Rounds of reflections, at most; what closes after them meets without restitution."""
+PUSHES = 0.5
+"""Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
 CLOSES = 1e-7
 """Normal velocity from which a pair closes, of the fastest one."""
-SETTLED = 1e-10
-"""Largest change of a normal velocity in the last sweep, of the fastest closing one."""
+MOST_MET = 2e7
+"""Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
 
 
 @dataclass(frozen=True)
@@ -85,59 +94,71 @@ class Strikes:
 
 
 class Restitution:
-    """Impacts of one scene.
-
-    Attributes:
-        enabled: whether any pair of materials has a restitution, be it 0.
-    """
+    """Impacts of one scene."""
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
         self.table, self.mu = model.materials.restitution, model.materials.mu
-        self.enabled = bool(np.isfinite(self.table).any())
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
-        self._rows = None
+        self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
+        self._rows, self._warned = None, False
+
+    def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> bool:
+        """Whether any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than what counts as resting."""
+        return any(
+            (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1))[touching].max(initial=0.0)
+            > self.settings.tolerance
+            for qd in velocities
+        )
 
     def rebound(
-        self, strikes: Strikes, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], h: float
+        self,
+        strikes: Strikes,
+        before: tuple[np.ndarray, np.ndarray],
+        after: tuple[np.ndarray, np.ndarray],
+        h: float,
+        sweep: Sweep = swept,
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Velocities (n, 12) after the impacts of a step, the bodies that they change (b,), and the work of friction [J]; None
         without impacts.
 
         Args:
             before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s].
+            sweep: as `abd.solver.sweeps.swept`.
         """
         if not len(strikes.pairs):
             return None
         (q, qd), i, j = after, *strikes.pairs.T
         material = self.model.bodies.material
         e = self.table[material[i], material[j]]
-        said, e = np.isfinite(e), np.nan_to_num(e)
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
         closing, left = _power(strikes, then), _power(strikes, now)
-        least = 2.0 * max(h * np.linalg.norm(self.settings.gravity), self.settings.tolerance)
+        fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
+        least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
-        pushed = said & (left - np.maximum(closing, 0.0) > 2.0 * self.settings.tolerance * size)
-        if not (strikes_now & said).any() and not pushed.any():
+        pushed = left - np.maximum(closing, 0.0) > max(PUSHES * fall, resting) * size
+        if not strikes_now.any() and not pushed.any():
             return None
-        system = self._mobility(q, np.flatnonzero((strikes_now & said) | pushed), strikes)
+        system = self._mobility(q, np.flatnonzero(strikes_now | pushed), strikes)
         mine = system.chosen
         part = Strikes(strikes.pairs[mine], strikes.impulses[mine], strikes.center[mine])
         P = _rows(part, len(q))
-        X = system.apply(P.T)
-        A, closing, left, size = np.asarray(P @ X), closing[mine], left[mine], size[mine]
+        if system.rows_met(P) > MOST_MET:
+            self._say_left_out(system, len(mine))
+            return None
+        A, closing, left, size = system.between(P), closing[mine], left[mine], size[mine]
         met = self._met(part, closing, left, h, system.jointed)
-        target, struck = _reflected(A, met, e[mine], least, size)
+        target, struck = _reflected(sweep, A, met, e[mine], least, size)
         law = target, np.maximum(closing, 0.0), struck, size
-        s = _solve(A, left, *law)
-        added, friction = X @ s, np.zeros(6 * len(q))
-        pull = self._friction(part, s, now.ravel() + added, system)
+        s = _brought(sweep, A, left, *law)
+        added, friction = system.apply(P.T @ s), np.zeros(6 * len(q))
+        pull = self._friction(part, s, now.ravel() + added, system, q)
         if pull is not None:
             friction = system.apply(pull)
-            s_rubbed = _solve(A, left + P @ friction, *law)
-            rubbed = X @ s_rubbed + friction
+            s_rubbed = _brought(sweep, A, left + P @ friction, *law)
+            rubbed = system.apply(P.T @ s_rubbed) + friction
             if self._energy(q, now.ravel() + rubbed) <= self._energy(q, now.ravel() + added):
                 added, s = rubbed, s_rubbed
             else:
@@ -152,6 +173,14 @@ class Restitution:
         out[changed, 3:] += turned.reshape(-1, 9)
         return out, changed, work
 
+    def _say_left_out(self, system: Mobility, pairs: int) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "impacts among %d joined bodies with %d pairs in contact keep what the step leaves: too many for restitution",
+                int(system.joined.sum()), pairs,
+            )  # fmt: skip
+
     def _met(self, part: Strikes, closing, left, h: float, jointed: bool) -> np.ndarray:
         """Normal powers (k,) where the pairs met: with the part of what gravity gives in a step that it gave until then."""
         speed = np.zeros(len(closing))
@@ -162,28 +191,45 @@ class Restitution:
         waits = np.clip(left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
         return closing + waits * speed
 
-    def _friction(self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility) -> np.ndarray | None:
-        """(6 n,) impulses of friction for what is added, None without any."""
+    def _friction(
+        self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray
+    ) -> np.ndarray | None:
+        """(6 n,) impulses of friction for what is added, None without any: pair by pair, each against the slip that is left."""
         material = self.model.bodies.material
         mu = self.mu[material[part.pairs[:, 0]], material[part.pairs[:, 1]]]
-        if self.settings.friction_iterations == 0 or not ((mu > 0.0) & (s > 0.0)).any():
+        rubs = np.flatnonzero((mu > 0.0) & (s > 0.0))
+        if self.settings.friction_iterations == 0 or not len(rubs):
             return None
-        out, q = np.zeros(len(twists)), system.q
-        for k in np.flatnonzero((mu > 0.0) & (s > 0.0)):
-            n = part.impulses[k, 0, :3] / np.linalg.norm(part.impulses[k, 0, :3])
-            tangent = np.linalg.svd(n[None])[2][1:]
-            lever = np.zeros((2, len(twists)))
-            for body, sign in zip(part.pairs[k], (1.0, -1.0), strict=True):
-                arm = part.center[k] - self.model.bodies.radius[part.pairs[k, 0]] * n - q[body, :3]
-                lever[:, 6 * body : 6 * body + 6] = sign * np.concatenate([tangent, np.cross(arm, tangent)], axis=1)
-            slip = lever @ (twists + system.apply(out))
-            yields = lever @ system.apply(lever.T)
+        n, p, radius = len(q), q[:, :3], self.model.bodies.radius
+        out, moving = np.zeros((n, 6)), twists.reshape(n, 6).copy()
+        for k in rubs:
+            pair = part.pairs[k]
+            normal = part.impulses[k, 0, :3] / np.linalg.norm(part.impulses[k, 0, :3])
+            tangent = np.linalg.svd(normal[None])[2][1:]
+            arm = part.center[k] - radius[pair[0]] * normal - p[pair]
+            lever = np.array([1.0, -1.0])[:, None, None] * np.stack(
+                [np.concatenate([tangent, np.cross(one, tangent)], axis=1) for one in arm]
+            )
+            slip = np.einsum("bti,bi->t", lever, moving[pair])
             if not np.linalg.norm(slip) > 0.0:
                 continue
+            if system.joined[pair].any():
+                force = np.zeros((2, n, 6))
+                force[:, pair] = lever.transpose(1, 0, 2)
+                moved = system.apply(force.reshape(2, -1).T)
+                yields = force.reshape(2, -1) @ moved
+            else:
+                own = np.einsum("bij,btj->bit", system.blocks[pair], lever)
+                yields = np.einsum("bti,biu->tu", lever, own)
             stop = -np.linalg.lstsq(yields, slip, rcond=1e-12)[0]
             most = mu[k] * s[k] * np.linalg.norm(part.impulses[k, 0, :3])
-            out += lever.T @ (stop * min(1.0, most / max(np.linalg.norm(stop), 1e-300)))
-        return out
+            pull = stop * min(1.0, most / max(np.linalg.norm(stop), 1e-300))
+            out[pair] += np.einsum("bti,t->bi", lever, pull)
+            if system.joined[pair].any():
+                moving += (moved @ pull).reshape(n, 6)
+            else:
+                moving[pair] += own @ pull
+        return out.ravel()
 
     def _within_energy(self, before, after, then, now, added, part: Strikes, s: np.ndarray) -> float:
         """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies."""
@@ -232,65 +278,10 @@ class Restitution:
         held = rows.held & ~rows.yields & (rows.part != Part.GAP)
         J = rows.jacobian(q)[np.flatnonzero(held)]
         J = (J @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
-        return Mobility.of(q, self.model.bodies.mass, self._inertia(q), rows.basis, rows.movable, J, seeds, strikes)
+        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, strikes.pairs, seeds)
 
 
-@dataclass(frozen=True)
-class Mobility:
-    """W: twists (6 n,) from impulses (6 n,), of the bodies that impacts reach.
-
-    Attributes:
-        q: (n, 12); chosen: pairs that take part; jointed: whether joints do.
-        free: (6 n, 6 n) without joints; J: (R, 6 n) joint rows, factor: of ``J W J^T``.
-    """
-
-    q: np.ndarray
-    chosen: np.ndarray
-    jointed: bool
-    free: sparse.csr_matrix
-    J: sparse.csr_matrix
-    factor: object
-
-    @classmethod
-    def of(cls, q, mass, inertia, basis, movable, J, seeds, strikes: Strikes) -> Mobility:
-        n, body = len(q), J.indices // 6
-        row = np.repeat(np.arange(J.shape[0]), np.diff(J.indptr))
-        # bodies and, behind them, joint rows as nodes: what hangs together through bodies that move
-        ends = np.concatenate([strikes.pairs, np.stack([body, n + row], axis=1)])
-        both = movable[ends[:, 0]] & ((ends[:, 1] >= n) | movable[np.minimum(ends[:, 1], n - 1)])
-        size = n + J.shape[0]
-        graph = sparse.coo_matrix((np.ones(both.sum()), tuple(ends[both].T)), shape=(size, size))
-        label = sparse.csgraph.connected_components(graph, directed=False)[1]
-        i, j = strikes.pairs.T
-        of_pair = np.where(movable[i], label[i], label[j])
-        wanted = np.unique(of_pair[seeds])
-        chosen = np.flatnonzero(np.isin(of_pair, wanted))
-        reached = movable & np.isin(label[:n], wanted)
-        blocks = np.zeros((n, 6, 6))
-        for b in np.flatnonzero(reached):
-            M = np.zeros((6, 6))
-            M[:3, :3], M[3:, 3:] = mass[b] * np.eye(3), inertia[b]
-            blocks[b] = np.linalg.pinv(basis[b] @ M @ basis[b].T, rcond=1e-13, hermitian=True)
-        free = sparse.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
-        J = J[np.isin(label[n:], wanted)]
-        if not J.shape[0]:
-            return cls(q, chosen, False, free, J, None)
-        S = (J @ free @ J.T).tocsc()
-        weight = S.diagonal()
-        # rows that are redundant, or hold nothing that moves, get no more than their share
-        S = S + sparse.diags(np.where(weight > 0.0, 1e-11 * weight, 1.0))
-        return cls(q, chosen, True, free, J, scipy.sparse.linalg.splu(S.tocsc()))
-
-    def apply(self, impulses):
-        """Twists (6 n, ...) of impulses, as a dense array."""
-        moved = self.free @ impulses
-        moved = moved.toarray() if sparse.issparse(moved) else moved
-        if self.factor is not None:
-            moved = moved - self.free @ (self.J.T @ self.factor.solve(self.J @ moved))
-        return moved
-
-
-def _reflected(A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
+def _reflected(sweep: Sweep, A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
     """Normal powers (k,) after rounds of reflections, until nothing closes, and which pairs (k,) they have struck.
 
     Args:
@@ -299,63 +290,29 @@ def _reflected(A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
     """
     struck, power = np.zeros(len(power), dtype=bool), power.copy()
     fastest = max(float((np.abs(power) / size).max()), 1e-300)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if e.any() else 0):
         rows = np.flatnonzero(power < -CLOSES * fastest * size)
         bounces = power[rows] < -least * size[rows]
         if not bounces.any():
             break
         goal = np.where(bounces, -e[rows] * power[rows], 0.0)
-        more = _complementary(A[np.ix_(rows, rows)], power[rows] - goal, size[rows])
+        more = _opened(sweep, A[rows][:, rows], power[rows] - goal, size[rows])
         struck[rows] |= more > 0.0
         power += A[:, rows] @ more
-    more = _complementary(A, power, size)
+    more = _opened(sweep, A, power, size)
     return power + A @ more, struck | (more > 0.0)
 
 
-def _complementary(A, power, size) -> np.ndarray:
+def _opened(sweep: Sweep, A, power, size) -> np.ndarray:
     """(k,) factors x >= 0 with ``A x + power >= 0``, one of both zero."""
-    diagonal = np.diag(A)
-    gives = np.flatnonzero(diagonal > 1e-14 * diagonal.max(initial=0.0))
     fastest = max(float((np.abs(power) / size).max(initial=0.0)), 1e-300)
-
-    def wanted(k: int, x: float, power: float) -> float:
-        return max(x - power / diagonal[k], 0.0)
-
-    return _swept(A, diagonal, power, size, gives, fastest, wanted)
+    return sweep(A, power, np.zeros(len(power)), np.full(len(power), np.inf), size, fastest)
 
 
-def _solve(A, power, target, high, struck, size) -> np.ndarray:
+def _brought(sweep: Sweep, A, power, target, high, struck, size) -> np.ndarray:
     """(k,) factors s that bring the pairs to their normal powers."""
-    diagonal = np.maximum(np.diag(A), 1e-300)
     fastest = max(float((np.abs(power) / size).max()), float((np.abs(target) / size).max()), 1e-300)
-
-    def wanted(k: int, s: float, power: float) -> float:
-        free = power - diagonal[k] * s  # without this pair's
-        if struck[k]:
-            return max((target[k] - free) / diagonal[k], -1.0)
-        if free > high[k]:
-            return max((high[k] - free) / diagonal[k], -1.0)
-        return -free / diagonal[k] if free < 0.0 else 0.0
-
-    return _swept(A, diagonal, power, size, range(len(power)), fastest, wanted)
-
-
-def _swept(A, diagonal, power, size, pairs: Iterable[int], fastest: float, wanted: Callable) -> np.ndarray:
-    """(k,) factors by projected Gauss-Seidel, in the order of the `pairs`: each takes what it wants of its factor and its
-    power, until the powers change by less than `SETTLED` of the `fastest` speed."""
-    x, power = np.zeros(len(power)), power.copy()
-    for _ in range(SWEEPS):
-        largest = 0.0
-        for k in pairs:
-            found = wanted(k, x[k], power[k])
-            change = found - x[k]
-            if change != 0.0:
-                x[k] = found
-                power += change * A[:, k]
-                largest = max(largest, abs(change) * diagonal[k] / size[k])
-        if largest <= SETTLED * fastest:
-            break
-    return x
+    return sweep(A, power, np.where(struck, target, 0.0), np.where(struck, target, high), size, fastest)
 
 
 def _power(strikes: Strikes, twists: np.ndarray) -> np.ndarray:

@@ -41,6 +41,7 @@ from abd.state import State
 
 if TYPE_CHECKING:
     from abd.solver.account import Work
+    from abd.solver.step import Frozen
 
 FINAL = ("blocked", "limits", "memory", "passed")
 """Failures that no shorter (sub)step mends."""
@@ -88,11 +89,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a plan: the ways of its substeps, and what they came to."""
+    """What became of a plan: the ways of its substeps, what they came to, and what rubbed in the last of them."""
 
     plan: Plan
     ways: list[Way]
     end: Moment
+    rubbing: tuple[Frozen, ...]
 
 
 class Retries:
@@ -119,7 +121,7 @@ class Retries:
         self.begin: Moment | None = None
         self.separate = 0
         try:
-            ways = self._go(self.linked, h, retries, progress)
+            ways = self._go(self.linked & ~self.stepper.off, h, retries, progress)
             if len(ways) > 1:
                 self._make_even(self.begin.state, h)
         except StepFailure:
@@ -127,7 +129,7 @@ class Retries:
                 self._return_to(self.begin)
             raise
         finally:
-            self.stepper.leave_out(self.stepper.nobody)
+            self.stepper.leave_out(self.stepper.off)
         taken = np.sum([way.who for way in ways], axis=0)
         return max(int(taken.max(initial=0)), 1)
 
@@ -143,7 +145,7 @@ class Retries:
     def _take(self, who: np.ndarray, pieces: Pieces, retries: int, progress: Progress) -> list[Way]:
         """Ways of the next (sub)step, or of those that make it; none where it has to be shorter."""
         stepper, h = self.stepper, pieces.length
-        stepper.leave_out(self.linked & ~who)
+        stepper.leave_out((self.linked & ~who) | stepper.off)
         kept = stepper.before_trying()
         try:
             ways = [self._try(who, h, progress)]
@@ -239,8 +241,9 @@ class Retries:
         self.separate -= 1
         self._return_to(start)
         last = merged(stepper.model, stepper.joints, start.state, [(run.plan.who, run.end.state) for run in runs], h)
-        stepper.leave_out(stepper.nobody)
+        stepper.leave_out(stepper.off)
         stepper.restore(last)
+        stepper.left_rubbing = tuple(one for run in runs for one in run.rubbing)
         for run in runs:
             stepper.work = stepper.work.plus(run.end.work, start.work)
         stepper.figures = self._figures(runs)
@@ -271,9 +274,10 @@ class Retries:
             ways = self._go(plan.who, h, retries, progress, plan)
         else:
             ways = self._halves(plan.who, h, retries, progress)
+        rubbing = self.stepper.rubbing()
         if len(ways) > 1:
             self._make_even(start.state, h)
-        return Run(plan, ways, self._moment())
+        return Run(plan, ways, self._moment(), rubbing)
 
     def _meetings(self, start: Moment, runs: list[Run], h: float) -> np.ndarray:
         """(k, 2) pairs of bodies of different runs that come in one another's way, in the first piece where any do."""

@@ -17,8 +17,9 @@ from abd.joint_list import JointList
 from abd.joints.forces import Applied, opening_laws
 from abd.joints.laws import SLOTS
 from abd.joints.link_graph import joined_components
+from abd.joints.readings import JointReader, Readings
 from abd.joints.redundancy import open_by
-from abd.joints.system import JointMemory
+from abd.joints.system import TURN, JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.sticking import Anchors
@@ -32,7 +33,7 @@ from abd.solver.sleep import Sleep
 from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
-from abd.solver.strain import AGAIN, SAID, strain_warning
+from abd.solver.strain import StrainWatch
 from abd.solver.ways import NotFree
 from abd.state import State
 
@@ -40,6 +41,9 @@ _log = logging.getLogger(__name__)
 
 STEADY = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.solver.integrators`)."""
+
+
+Frozen = tuple[tuple[np.ndarray, ...], float]
 
 
 class Struck(Exception):
@@ -68,8 +72,10 @@ class Stepper:
         touching, acting: (n,) bool, dynamic bodies on which contacts, or contacts, joint limits or ropes, acted at the end of
             the last step, and all that are joined to them.
         stepped: the present state is what a step led to, whose contacts are still listed.
+        left_rubbing: what rubbed in the last (sub)steps that led to the present state, where bodies went through them by
+            themselves (`Retries`); empty in any other state.
         remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
-        absent: (n,) bool, bodies that take no part in the present (sub)step.
+        absent: (n,) bool, bodies that take no part in the present (sub)step; off: those that take part in none.
     """
 
     def __init__(self, model: Model, backend, state: State):
@@ -82,8 +88,11 @@ class Stepper:
         self.jointed = np.zeros(len(model.bodies), dtype=bool)
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
-        self.jointed &= self.dynamic & (model.bodies.free_rotation == 3)
+        self.strain = StrainWatch(model, self.jointed)
+        self.jointed = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
+        self.off = self.absent = self.nobody
+        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones that were asked for
         self.retries = Retries(self)
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.reset(state)
@@ -96,8 +105,10 @@ class Stepper:
     def reset(self, state: State) -> None:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
-        self.rebounded = self.absent = self.nobody
-        self.warned_of_turning, self.bearable_strain = False, SAID
+        self.rebounded = self.nobody
+        self.leave_out(self.off)
+        self.warned_of_turning = self.told_of_turns = False
+        self.strain.reset()
         self.restore(state)
 
     def restore(self, state: State) -> None:
@@ -120,7 +131,7 @@ class Stepper:
         self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
-        self.stepped = False
+        self.stepped, self.left_rubbing = False, ()
         self.memory = self._saved_memory(state)
         self.applied = self._saved_laws(state)
 
@@ -139,6 +150,21 @@ class Stepper:
         self.opening = Opening(*backend.contact_figures())
         if self.opening.contacts:
             self.touching = self._drawn_along(backend.touching() != 0)
+        backend.abandon()
+
+    def meet(self, bodies: list[int]) -> None:
+        """Pairs of some bodies begin to collide: where they are near, their laws are found as at the start of a scene."""
+        backend, law = self.backend, self.backend.pair_law
+        backend.list_standing()
+        found = starting_laws(self.model, law, backend.near_contacts(self.q), self.q)
+        own, theirs = law.own, [np.isin(law.bodies_of(one.key), bodies).any(axis=0) for one in (found, law.own)]
+        parts = own[~theirs[1]], found[theirs[0]]
+        columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("key", "activation", "factor"))
+        key, activation, factor = columns
+        order = np.argsort(key, kind="stable")
+        backend.set_own_laws(OwnLaws(key[order], activation[order], factor[order]))
+        backend.list_standing()
+        self.touching = self.touching | self._drawn_along(backend.touching() != 0)
         backend.abandon()
 
     def _forget(self) -> None:
@@ -168,6 +194,11 @@ class Stepper:
             yield False
         finally:
             self.backend.abandon()
+
+    def rubbing(self) -> tuple[Frozen, ...]:
+        """What rubbed in the last (sub)steps that led to the present state: lagged contacts, as `frozen_friction` of a backend
+        has them, and eps [m] of their step."""
+        return ((self.backend.frozen_friction(), self.backend.eps),) if self.stepped else self.left_rubbing
 
     def _read_state(self) -> tuple[np.ndarray, np.ndarray]:
         if self._state is None:
@@ -321,8 +352,10 @@ class Stepper:
 
     def leave_out(self, absent: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next (sub)steps; what becomes of them there means nothing."""
-        self.absent = absent
-        self.backend.leave_out(absent)
+        absent = absent if absent.any() else self.nobody
+        if absent is not self.absent:
+            self.absent = absent
+            self.backend.leave_out(absent)
 
     def substep(self, h: float, progress: Progress) -> None:
         """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain.
@@ -330,13 +363,14 @@ class Stepper:
         Raises:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
         """
-        settings = self.settings
         if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
             self.backend.set_loads(*loads)
-        rule = scheme(settings.integrator, h, self.previous_h, settings.spectral_radius)
+        rule = self._rule(h)
         struck = self.acting | self._whirling(h) | self.absent
         while True:
             mode = self.modes(rule, struck)
+            if self._take_whole(rule, mode, progress):
+                return
             kept = self.before_trying()
             late = self._solve(rule, mode, progress)
             if not late.any():
@@ -349,6 +383,45 @@ class Stepper:
             raise NotFree(found, self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h, mode)
+
+    def _rule(self, h: float) -> Scheme:
+        """The scheme of a step of h [s]; the same object as long as it is the same."""
+        asked, settings = (h, self.previous_h), self.settings
+        if self._schemes is None or self._schemes[0] != asked:
+            self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
+        return self._schemes[1]
+
+    def _take_whole(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> bool:
+        """Take a step in which nothing touches anything in one piece, where the backend can (`abd.backends.whole_step`);
+        whether it was taken."""
+        backend, settings = self.backend, self.settings
+        whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
+        if whole is None or not once or self.absent is not self.nobody or not whole.serves():
+            return False
+        sleepy = self.sleep.enabled and self.sleep.ripe(self.joints).any()
+        if sleepy or (self.touching is not self.nobody and self.touching.any()):
+            return False
+        self._refuse_turns(rule.h)
+        self._load_friction()
+        if self._memory_is_new:
+            backend.row_memory.load(self.memory)
+            self._memory_is_new = False
+        self.stiffness.begin()
+        tolerance = settings.friction_tolerance if backend.system.has_friction else settings.tolerance
+        eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
+        with progress.time("whole step"):
+            outcome = whole.run(rule, mode, eps, self.time + rule.h, settings.eps_v, tolerance, judged)
+        if outcome is None:
+            return False
+        progress.newton += outcome.newton
+        progress.trials += outcome.trials
+        progress.tolerance = max(progress.tolerance, outcome.worst)
+        self.loaded = False
+        with progress.time("end"):
+            self._became(mode)
+            self.figures = outcome.figures
+            self._conclude(rule.h, outcome.limited)
+        return True
 
     def _whirling(self, h: float) -> np.ndarray:
         """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
@@ -369,7 +442,13 @@ class Stepper:
         return self._drawn_along(whirling)
 
     def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
-        """(n,) `Mode` of every body; those that are not dynamic count as smooth."""
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
+        asked = rule.chord, struck.tobytes(), self.remembers.tobytes()
+        if self._modes is None or self._modes[0] != asked:
+            self._modes = asked, self._find_modes(rule, struck)
+        return self._modes[1]
+
+    def _find_modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
         if rule.chord:
             return np.full(len(struck), Mode.SMOOTH)
         smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
@@ -397,13 +476,14 @@ class Stepper:
         return self.dynamic & (mode != Mode.DISSIPATIVE)
 
     def _watch(self, mode: np.ndarray) -> Callable[[], None] | None:
-        """Ends a minimisation whose iterate shows that it has to be begun again with other modes: contacts alone, which
-        act in the end where they act on the way."""
+        """Ends a minimisation whose iterate shows that it has to be begun again with other modes, by contacts alone, which
+        act in the end where they act on the way, or in a shorter step (`_refuse_turned`)."""
         smooth = self._smooth(mode)
         if not smooth.any():
-            return None
+            return self._refuse_turned if self.joints.counts_turns else None
 
         def watch() -> None:
+            self._refuse_turned()
             late = smooth & self._drawn_along(self.backend.touching() != 0)
             if late.any():
                 raise Struck(late)
@@ -438,6 +518,7 @@ class Stepper:
                 prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
             else:
                 minimise_step()
+            self._refuse_turned()
         except Struck as struck:
             return struck.bodies
         except StepFailure as failure:
@@ -459,15 +540,31 @@ class Stepper:
         backend = self.backend
         limited = backend.limited()
         backend.finish()
-        smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
-        self.remembers = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
-        self._forget()
-        self.stepped = True
-        self.rebounded = self.nobody
-        rebound = self._rebound(h) if self.restitution.enabled else None
+        self._became(mode)
+        rebound = self._rebound(h)
+        if self.off.any():
+            velocity = backend.read_state()[1]
+            velocity[self.off] = 0.0
+            backend.set_velocity(velocity)
         self.figures = backend.figures()
         if rebound is not None:
             self._begin_from(*rebound, h)
+        self._conclude(h, limited)
+
+    def _became(self, mode: np.ndarray) -> None:
+        """The iterate is the new state."""
+        if mode is not self._last_mode:
+            smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
+            self._last_mode = mode
+            self._left_by_mode = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
+        self.remembers = self._left_by_mode.copy()
+        self._forget()
+        self.stepped = True
+        self.rebounded = self.nobody
+
+    def _conclude(self, h: float, limited: np.ndarray | None) -> None:
+        """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
+        backend = self.backend
         self.work = self.work.after(self.figures)
         self.time += h
         self.previous_h = h
@@ -475,17 +572,21 @@ class Stepper:
         self._warn_of_turning(h)
         self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
-        self.acting = self.touching | self._drawn_along(limited) if limited.any() else self.touching
+        some = limited is not None and limited.any()
+        self.acting = self.touching | self._drawn_along(limited) if some else self.touching
         self.stiffness.end(backend, h)
 
     def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`)."""
         backend = self.backend
-        impulses = backend.contact_impulses()
-        if not len(impulses[0]):
+        touching = self.dynamic & (backend.touching() != 0)
+        if not touching.any():
             return None
         before, after = backend.read_previous(), backend.read_state()
-        rebound = self.restitution.rebound(Strikes.of(*impulses, after[0]), before, after, h)
+        if not self.restitution.stirred(touching, before[1], after[1]):
+            return None
+        strikes = Strikes.of(*backend.contact_impulses(), after[0])
+        rebound = self.restitution.rebound(strikes, before, after, h, backend.sweep)
         if rebound is not None:
             backend.set_velocity(rebound[0])
         return rebound
@@ -519,10 +620,54 @@ class Stepper:
 
     def _begin_joints(self, ch2: float, h: float) -> None:
         """Laws of all joint rows in this substep."""
+        self._refuse_turns(h)
+        self._load_friction()
         memory, self._memory_is_new = self.memory if self._memory_is_new else None, False
         row = self.backend.begin_joints(memory, ch2, self.time + h, self.settings.eps_v)
         if row is not None:
             raise StepFailure("limits", self._beyond(row, float(self.backend.joint_memory().history[0][row])))
+
+    def _load_friction(self) -> None:
+        """Friction in joints that grows with what their constraints carried in the last step."""
+        if not self.joints.loads:
+            return
+        reader = JointReader(self.model)
+        state = (self.q, self.qd, reader.coordinates(self.q))
+        carried = Readings(reader, self.joints, *state, self.memory, self.applied).constraint_wrench
+        self.joints.load(np.linalg.norm(carried[:, :3], axis=1))
+        self.backend.take_efforts()
+
+    def _refuse_turns(self, h: float) -> None:
+        """Refuse a (sub)step in which angles of joint rows turn so far by their speeds, or by their drives, that nobody could
+        tell the way round."""
+        system = self.joints
+        if not system.counts_turns:
+            return
+        asked = np.abs(system.asked_turns(self.time, h)) > TURN
+        turned = np.zeros(len(self.dynamic) + 1, dtype=bool)  # the last one stands for the world
+        for bodies in system.row_bodies:
+            turned[bodies[asked]] = True
+        if self.figures is None or 2.0 * h * self.figures.fastest > TURN:
+            t, near = system.table, self.memory.reference
+            fast = h * np.abs(system.turn_rates(self.q, self.qd, near)) > TURN
+            turned[t.child[fast]] = turned[t.parent[fast]] = True
+        self._turn_in_pieces(turned[:-1] & ~self.absent)
+
+    def _refuse_turned(self) -> None:
+        """Refuse an iterate in which angles of joint rows have turned that far."""
+        if self.joints.counts_turns:
+            self._turn_in_pieces(self.backend.turned(TURN) & ~self.absent)
+
+    def _turn_in_pieces(self, turned: np.ndarray) -> None:
+        """`StepFailure` of the islands of bodies (n,) that turn too far about a joint, which is told once."""
+        if not turned.any():
+            return
+        body = self.model.bodies.names[int(np.flatnonzero(turned)[0])]
+        message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
+        if not self.told_of_turns:
+            self.told_of_turns = True
+            _log.warning("%s, so that steps are taken in pieces; a smaller solver.dt has none", message)
+        raise StepFailure("turn", message, islands=self._drawn_along(turned))
 
     def _widest(self) -> str:
         """Name of the exact joint that is widest open at the iterate."""
@@ -555,6 +700,5 @@ class Stepper:
 
     def _warn_of_strain(self) -> None:
         """Say that a body is not rigid, and again where the strain has grown much since."""
-        if (strain := self.figures.orthogonality_error) > self.bearable_strain:
-            self.bearable_strain = AGAIN * strain
-            _log.warning("%s", strain_warning(self.model, self.q))
+        if (said := self.strain.look(self.figures.orthogonality_error, lambda: self.q)) is not None:
+            _log.warning("%s", said)

@@ -20,8 +20,8 @@ from abd.joint_list import JointList
 from abd.model import Drive
 from abd.pictures import colors
 from abd.pictures.camera import View
-from abd.pictures.cast import Moment, of_model
-from abd.pictures.symbols import Symbols
+from abd.pictures.cast import Contacts, Moment, of_model
+from abd.pictures.symbols import Symbols, force_scale
 from abd.viewer.panels import Plots, Tables
 from abd.viewer.stage import Stage
 
@@ -37,6 +37,8 @@ SLIDERS = 40
 """Most drives that have a slider."""
 HISTORY = 4000
 """Most energies that are kept for the plot; of more, every other one goes."""
+FOLLOWING = 0.1
+"""Share of a picture in the scale of the arrows of forces."""
 ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
 
 
@@ -53,6 +55,7 @@ class LiveView(Observer):
         self._due, self._paid, self._steps_left = 0.0, 0.0, 0
         self._history: list[tuple[float, ...]] = []
         self._pull: _Pull | None = None
+        self._scale: float | None = None
         self.cost = 0.0
         """Time of the stepping thread that pictures took so far [s]."""
 
@@ -104,7 +107,9 @@ class LiveView(Observer):
         """Send the present state, and find out when the next picture is due."""
         began = thread_time()
         moment = self._moment()
-        self.stage.joints = self.joints.value
+        if self.forces.value:
+            moment = replace(moment, contacts=self._contacts())
+        self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
         self.stage.beside = self._pull.arrow(moment.transform) if self._pull is not None else None
         self.stage.show(moment)
         velocity = self.sim.model.user_velocity(self.sim.stepper.qd)
@@ -124,6 +129,14 @@ class LiveView(Observer):
         cuts = np.cumsum([len(group.child) for group in self.cast.joints])[:-1]
         return Moment(self.sim.time, self.sim.model.user_transform(self.sim.stepper.q), np.split(active, cuts))
 
+    def _contacts(self) -> Contacts:
+        """Contacts of the present state; the scale of their arrows follows the forces slowly, that impacts are seen."""
+        now = self.sim.contacts()
+        scale = force_scale(self.cast, [now.force])
+        if scale is not None:
+            self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** FOLLOWING
+        return Contacts(now.pair, now.point, now.normal, now.gap, now.force)
+
     def _joint_values(self, group: int, what: str) -> np.ndarray:
         read, first = self.sim.joint_readings(), self._joints.starts[group]
         count = len(self.cast.joints[group].child)
@@ -142,6 +155,7 @@ class LiveView(Observer):
             self.one = gui.add_button("one step")
             self.clock = gui.add_markdown("")
             self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.cast.joints))
+            self.forces = gui.add_checkbox("contact forces", False, hint="read for every picture; nothing while it is off")
             gui.add_markdown("Drag a body with the mouse, shift held, to pull it by a spring.")
             self.strength = gui.add_slider("strength of the spring", 0.1, 10.0, 0.1, 1.0)
             names = ["nothing", *(str(name) for k, name in enumerate(self.cast.names) if not self.cast.is_plane[k])]

@@ -18,6 +18,8 @@ from abd.viewer.stage import Stage
 RATE = 30.0
 """Most pictures per second."""
 SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
+CLICKED = 1000
+"""Most bodies that can be clicked while they move."""
 LISTED = 300
 """Most bodies that a list to choose from has; of more, a name is typed."""
 
@@ -56,8 +58,7 @@ class Player:
         self.plots = Plots(server, tabs, shown, [name for name, *_ in self._coordinates])
         if self.plots.chosen is not None:
             self.plots.chosen.on_update(lambda _: self._redraw())
-        for k, (handle, _) in self.stage.batches.items():
-            handle.on_click(lambda event, k=k: self._choose(self.stage.body_at(k, event.instance_index or 0)))
+        self._listen()
         self._plotted = (-1.0, "")
         self._draw(0)
         self._thread = threading.Thread(target=self._loop, name="abd-player", daemon=True)
@@ -81,7 +82,7 @@ class Player:
             self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(self.run.cast.joints))
             self.forces = gui.add_checkbox("contact forces", self._scale is not None, visible=self._scale is not None)
         self.slider.on_update(lambda event: self._seek(int(self.slider.value)) if event.client is not None else None)
-        self.play.on_update(lambda _: self._changed.set())
+        self.play.on_update(lambda _: self._started_or_stopped())
         self.step.on_click(lambda _: self._seek(self.frame + int(self.step.value)))
         self.follow.on_update(lambda _: self._follow())
         for one in (self.joints, self.forces):
@@ -92,6 +93,20 @@ class Player:
         self._closed.set()
         self._changed.set()
         self._thread.join()
+
+    def _started_or_stopped(self) -> None:
+        if len(self.run.cast) > CLICKED:
+            self._listen()
+        self._changed.set()
+
+    def _listen(self) -> None:
+        """Take clicks on bodies; of many, while they stand only: a browser that looks for clicks sorts all that move into a
+        tree with every picture, which takes as long as all else."""
+        deaf = self.play.value and len(self.run.cast) > CLICKED
+        for k, (handle, _) in self.stage.batches.items():
+            handle.remove_click_callback()
+            if not deaf:
+                handle.on_click(lambda event, k=k: self._choose(self.stage.body_at(k, event.instance_index or 0)))
 
     def _seek(self, frame: int) -> None:
         self._wanted = int(np.clip(frame, 0, len(self.run) - 1))

@@ -199,22 +199,34 @@ class _Beside:
         self._instances("balls", middle, wxyz, np.repeat(radius[:, None], 3, axis=1), rgba)
 
     def _instances(self, name: str, position, wxyz, scales, rgba) -> None:
-        """Bring a batch to other places; one with another number of instances is made anew."""
-        handle, count = self._handles.get(name, (None, 0))
-        position, wxyz, scales = (np.asarray(one, dtype=np.float32) for one in (position, wxyz, scales))
-        if len(position) != count:
+        """Bring a batch to other places. It has room for the next power of two, since contacts come and go with every
+        picture; instances that are not used have no size."""
+        handle, room = self._handles.get(name, (None, 0))
+        count = len(position)
+        if count > room:
             if handle is not None:
                 handle.remove()
-                self._handles.pop(name)
-            if len(position):
-                vertices, triangles = self._kinds[name]
-                handle = self.server.scene.add_batched_meshes_simple(
-                    f"/{name}", vertices.astype(np.float32), triangles.astype(np.uint32), batched_wxyzs=wxyz,
-                    batched_positions=position, batched_scales=scales, batched_colors=_bytes(rgba[:, :3]), lod="off",
-                )  # fmt: skip
-                self._handles[name] = handle, len(position)
-        elif count:
-            handle.batched_positions, handle.batched_wxyzs, handle.batched_scales = position, wxyz, scales
+            room = 1 << (count - 1).bit_length()
+            self._handles[name] = self._new(name, room), room
+            handle = self._handles[name][0]
+        if handle is None:
+            return
+        given = (position, [0.0, 0.0, 0.0], wxyz, [1.0, 0.0, 0.0, 0.0], scales, [0.0, 0.0, 0.0])
+        places, turns, sizes = (
+            _filled(values, rest, room).astype(np.float32) for values, rest in zip(given[::2], given[1::2])
+        )
+        handle.batched_positions, handle.batched_wxyzs, handle.batched_scales = places, turns, sizes
+        colors = _filled(_bytes(rgba[:, :3]), [0, 0, 0], room).astype(np.uint8)
+        if not np.array_equal(colors, handle.batched_colors):
+            handle.batched_colors = colors
+
+    def _new(self, name: str, room: int):
+        vertices, triangles = self._kinds[name]
+        return self.server.scene.add_batched_meshes_simple(
+            f"/{name}", vertices.astype(np.float32), triangles.astype(np.uint32), lod="off",
+            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (room, 1)), batched_positions=np.zeros((room, 3)),
+            batched_scales=np.zeros((room, 3), dtype=np.float32), batched_colors=np.zeros((room, 3), dtype=np.uint8),
+        )  # fmt: skip
 
     def _triangles(self, beside: Symbols) -> None:
         if self._faces is not None:
@@ -227,6 +239,11 @@ class _Beside:
                 "/surfaces", beside.triangles.reshape(-1, 3).astype(np.float32), faces.astype(np.uint32),
                 color=tuple(_bytes(color)), opacity=opacity, side="double",
             )  # fmt: skip
+
+
+def _filled(values: np.ndarray, rest: list, room: int) -> np.ndarray:
+    """(room, c) values (k, c), and for what is left of the room the same rest."""
+    return np.concatenate([values, np.tile(rest, (room - len(values), 1))])
 
 
 def split(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

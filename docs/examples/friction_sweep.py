@@ -9,7 +9,7 @@ import abd
 SLOPE = math.radians(20.0)
 
 
-def main(coefficients=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5) -> pandas.DataFrame:
+def main(coefficients: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), duration: float = 0.5) -> pandas.DataFrame:
     """One row per coefficient: acceleration as simulated and as Coulomb has it [m/s^2]."""
     rows = []
     for mu in coefficients:

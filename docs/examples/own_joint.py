@@ -3,10 +3,9 @@
 import numpy as np
 
 import abd
-from abd import RowFlags
 
 
-def bowl(M, r, p):
+def bowl(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Height of the bead above a paraboloid, which must not become negative, and its place along x."""
     height = r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0])
     return np.stack([height, r[:, 0]], axis=1)
@@ -14,12 +13,13 @@ def bowl(M, r, p):
 
 def main(steps: int = 100) -> abd.Simulation:
     """The simulation after some swings."""
-    rows, coordinates = {"height": RowFlags.LINEAR}, {"x": RowFlags.LINEAR}  # without BILATERAL: a gap
+    rows, coordinates = {"height": abd.RowFlags.LINEAR}, {"x": abd.RowFlags.LINEAR}  # without BILATERAL: a gap
     abd.joint_type("bead_in_bowl", bowl, rows=rows, coordinates=coordinates, parameters={"radius": 1.0})
     scene = abd.Scene()
     scene.add_body("bead", sphere={"radius": 0.03}, mass=0.1, position=(0.3, 0, 0.2))
-    place = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "parameters": {"radius": 0.5}}
-    scene.add_joint("bead_in_bowl", "bowl", abd.WORLD, "bead", coordinate={"x": {"damping": 0.4}}, **place)
+    middle, rubs = (0, 0, 0), {"x": {"damping": 0.4}}
+    place = abd.JointKeys(parent_anchor=middle, child_anchor=middle, parameters={"radius": 0.5}, coordinate=rubs)
+    scene.add_joint("bead_in_bowl", "bowl", abd.WORLD, "bead", **place)
     sim = abd.run(scene, steps=steps, device="cpu")
     print(sim.joints["bowl"].coordinates, sim.joints["bowl"].engagement, sim.joints["bowl"].wrench())
     return sim

@@ -13,12 +13,12 @@ def main(rows: int = 6, duration: float = 1.0) -> abd.Simulation:
     scene.add_body("upper", box=(0.1, 0.1, 0.5), position=(0, 0, 0.5))
     scene.add_body("lower", box=(0.5, 0.08, 0.08), position=(0.25, 0, 0.25))
     scene.add_body("gripper", box=(0.04, 0.4, 0.2), position=(0.5, 0, 0.12))
-    drive = {"mode": "pd", "stiffness": 5000, "damping": 300, "effort": 500}
+    pd = {"mode": "pd", "stiffness": 5000, "damping": 300, "effort": 500}
     swing, level = {"target_deg": "-25*smoothstep(0.2, 1.2, t)"}, {"target_deg": "25*smoothstep(0.2, 1.2, t)"}
-    joint = {"axis": (0, 1, 0), "enforcement": "exact"}
-    scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0.75), drive=drive | swing, **joint)
-    scene.add_hinge("elbow", "upper", "lower", anchor=(0, 0, 0.25), drive=drive | level, **joint)
-    scene.add_hinge("wrist", "lower", "gripper", anchor=(0.5, 0, 0.25), drive=drive, **joint)
+    y = (0, 1, 0)
+    scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0.75), axis=y, enforcement="exact", drive=pd | swing)
+    scene.add_hinge("elbow", "upper", "lower", anchor=(0, 0, 0.25), axis=y, enforcement="exact", drive=pd | level)
+    scene.add_hinge("wrist", "lower", "gripper", anchor=(0.5, 0, 0.25), axis=y, enforcement="exact", drive=pd)
     sim = abd.run(scene, duration=duration, device="cpu", progress=True)
     for patch in sim.contacts("gripper").patches():
         print(f"{' and '.join(patch.bodies)}: {patch.force.round(2)} N, {'sticks' if patch.sticks else 'slides'}")

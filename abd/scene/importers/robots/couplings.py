@@ -196,8 +196,9 @@ class Ties:
             return
         ends = self._two_sites(k)
         if ends is None:
+            verb = "is" if len(acting) == 1 else "are"
             self.notes.append(
-                f"tendon '{name}': its {' and '.join(acting)} are not followed, for it is no line of two sites"
+                f"tendon '{name}': its {' and '.join(acting)} {verb} not followed, for it is no line of two sites"
             )
             return
         rest = model.tendon_lengthspring[k]

@@ -42,7 +42,7 @@ class Mjcf:
         """The XML for MuJoCo.
 
         Raises:
-            SceneError: includes that cannot be read, paths that lead out, scales that are not positive.
+            SceneError: includes that cannot be read, paths that lead out, scales of 0.
         """
         self._include(self.tree.root, [self.tree.path.resolve()])
         root = self.tree.root
@@ -131,9 +131,10 @@ class Mjcf:
 
     def _mesh(self, mesh: Element, folder: str) -> None:
         scale = [_float(word) for word in mesh.get("scale", "1 1 1").split()]
-        if len(scale) != 3 or not min(scale) > 0.0:
-            message = f"mesh '{mesh.get('name', mesh.get('file', ''))}': scale {mesh.get('scale')!r} is not above 0"
-            self.problems.append(self.tree.problem(mesh, message, scale, "mirror the mesh in its file"))
+        if len(scale) != 3 or not all(map(math.isfinite, scale)) or 0.0 in scale:
+            message = f"mesh '{mesh.get('name', mesh.get('file', ''))}' cannot have the scale {mesh.get('scale')!r}"
+            remedy = "give three factors other than 0; negative ones mirror"
+            self.problems.append(self.tree.problem(mesh, message, scale, remedy))
         if "file" in mesh.attrib:
             asked = mesh.get("file")
             if "name" not in mesh.attrib:

@@ -55,7 +55,8 @@ class ShapeSource:
             one.triangles = np.array(model.mesh_face[first : first + faces], dtype=np.int64)
             return
         scale = model.mesh_scale[mesh]
-        one.vertices, one.triangles = raw.vertices * scale, raw.triangles
+        mirrored = np.prod(np.sign(scale)) < 0.0
+        one.vertices, one.triangles = raw.vertices * scale, raw.triangles[:, ::-1] if mirrored else raw.triangles
         one.own = {"mesh": str(assets.files[key])} | ({} if (scale == 1.0).all() else {"scale": tuple(scale.tolist())})
         place = one.place @ np.linalg.inv(pose_of(model.mesh_pos[mesh], model.mesh_quat[mesh]))
         one.place = np.eye(4) if np.abs(place - np.eye(4)).max() <= SAME else place

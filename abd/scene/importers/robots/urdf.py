@@ -151,9 +151,9 @@ class Urdf:
             return False
         if one.tag == "mesh":
             scale = [_number(word, math.nan) for word in one.get("scale", "1 1 1").split()]
-            if len(scale) != 3 or not min(scale) > 0.0:
-                remedy = "mirror the mesh in its file"
-                self._wrong(one, f"link '{link}': scale {one.get('scale')!r} is not above 0", scale, remedy)
+            if len(scale) != 3 or not all(map(math.isfinite, scale)) or 0.0 in scale:
+                remedy = "give three factors other than 0; negative ones mirror"
+                self._wrong(one, f"link '{link}': the mesh cannot have the scale {one.get('scale')!r}", scale, remedy)
                 return False
             return True
         sizes = [_number(word, math.nan) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]

@@ -15,6 +15,7 @@ from abd.errors import SceneError
 from abd.joints.rotations import quaternion
 from abd.scene import mass
 from abd.scene.importers.compound import Collider, keys, pose
+from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.materials import Materials, color_of
 from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
 from abd.scene.importers.usd.stage import Stage, modules
@@ -41,7 +42,7 @@ class Bodies:
 
     Attributes:
         all: in order; by_path: rigid bodies by the paths of their prims; of_collider: body by the path of a collider.
-        materials: those that they are made of.
+        materials: those that they are made of; prototypes: paths of bodies that stand for their instances only.
     """
 
     def __init__(self, stage: Stage):
@@ -49,12 +50,14 @@ class Bodies:
         self.all: list[Body] = []
         self.by_path: dict[str, Body] = {}
         self.of_collider: dict[str, Body] = {}
+        self.prototypes: set[str] = set()
         self._names: set[str] = set()
         for one in stage.of("RigidBody"):
             self._add_rigid(one)
         for kind in KINDS:
             for one in stage.of(kind):
                 self._add_collider(kind, one)
+        place_instances(stage, self)
         for body in self.all:
             self._complete(body)
 
@@ -65,7 +68,7 @@ class Bodies:
     def _add_rigid(self, one) -> None:
         stage, path = self.stage, str(one.primPath)
         position = stage.finite(one.position, path, "its position") * stage.length
-        body = Body(self._name(path), path, pose(position, rotation_of(one.rotation)))
+        body = Body(self.free_name(path), path, pose(position, rotation_of(one.rotation)))
         body.dynamic = one.rigidBodyEnabled and not one.kinematicBody
         rotation = body.pose[:3, :3]
         velocity = rotation @ stage.finite(one.linearVelocity, path, "its velocity") * stage.length
@@ -128,7 +131,7 @@ class Bodies:
         body = self.by_path.get(str(one.rigidBody))
         if body is None:
             place = self._world_place(path)
-            body = Body(self._name(path), path, place, dynamic=False, keys={"kind": "static"})
+            body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
             # a collider by itself is its own body, whatever its description places it in
             local = pose(np.array(one.localPos, dtype=float) * stage.length, rotation_of(one.localRot))
             shape.place = np.linalg.inv(local) @ shape.place
@@ -252,8 +255,8 @@ class Bodies:
         R = own.get("axes", np.eye(3))
         return R @ np.diag(own["inertia"]) @ R.T
 
-    def _name(self, path: str) -> str:
-        """A name for a prim: its own, or its path where that is taken."""
+    def free_name(self, path: str) -> str:
+        """A name for a prim that nobody has: its own, or its path where that is taken."""
         parts = path.strip("/").split("/")
         for count in range(1, len(parts) + 1):
             name = "_".join(parts[-count:])

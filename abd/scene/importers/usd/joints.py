@@ -82,6 +82,9 @@ class _Joints:
             (one.body1, one.rel1, one.localPose1Position, one.localPose1Orientation),
         ):
             place = pose(stage.finite(position, path, "a frame of the joint") * stage.length, rotation_of(rotation))
+            if str(body) in bodies.prototypes:
+                stage.notes.append(f"joint {path} joins the prototype {body} of a point instancer, and is left out")
+                return None
             known = bodies.by_path.get(str(body))
             if known is None and str(target) and not stage.prim(target):
                 stage.problem(f"there is no body {target}", path, str(target), "mend the relationship")

@@ -9,7 +9,6 @@ from abd.scene.importers.usd.stage import Stage, modules
 FOREIGN = ("physx", "newton", "mjc", "omni", "isaac")
 """Beginnings of the names of schemas and attributes that other simulators bring."""
 FOLLOWED = ("NewtonSceneAPI", "NewtonArticulationRootAPI", "NewtonJointAPI", "NewtonMassAPI", "NewtonMimicAPI")
-NOT_IN_SCENES = {"PointInstancer": "instances of a point instancer have no bodies of their own"}
 
 
 def left_out(stage: Stage) -> None:
@@ -21,8 +20,6 @@ def left_out(stage: Stage) -> None:
     bodies = {str(one.primPath) for one in stage.of("RigidBody") if not one.kinematicBody}
     for prim in Usd.PrimRange(stage.usd.GetPseudoRoot(), Usd.TraverseInstanceProxies()):
         kind = str(prim.GetTypeName())
-        if kind in NOT_IN_SCENES:
-            stage.notes.append(f"{prim.GetPath()}: {NOT_IN_SCENES[kind]}")
         if kind.lower().startswith(FOREIGN):
             types[kind] += 1
         for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas():

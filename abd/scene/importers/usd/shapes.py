@@ -29,17 +29,21 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     if not one.collisionEnabled:
         stage.notes.append(f"collider {one.primPath} is switched off, and left out")
         return None
+    _, UsdGeom, _ = modules()
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
     place = pose(position, rotation_of(one.localRot))
     out = Collider(str(one.primPath), place, material=str(one.materials[0]) if len(one.materials) else "")
-    axis = getattr(one, "axis", None)
-    if axis is not None and str(axis).rsplit(".", 1)[-1] in FROM_Z:
-        out.place[:3, :3] = out.place[:3, :3] @ FROM_Z[str(axis).rsplit(".", 1)[-1]]
+    axis = str(getattr(one, "axis", "")).rsplit(".", 1)[-1]
+    if axis in ("X", "Y", "Z"):
+        out.place[:3, :3] = out.place[:3, :3] @ FROM_Z.get(axis, np.eye(3))
+        _turn_to_axis(stage, one, axis, out)
     if kind == "SphereShape":
         out.make_sphere(float(_size(stage, one, one.radius)))
     elif kind == "CubeShape":
-        out.make_box(2.0 * _size(stage, one, one.halfExtents))
+        # a scale that mirrors a box leaves it what it is
+        sign = np.sign(UsdGeom.Cube(stage.prim(one.primPath)).GetSizeAttr().Get())
+        out.make_box(2.0 * _size(stage, one, sign * np.abs(np.array(one.halfExtents))))
     elif kind in ("CapsuleShape", "Capsule1Shape"):
         return _capsule(stage, kind, one, out)
     elif kind in ("CylinderShape", "Cylinder1Shape", "ConeShape"):
@@ -54,6 +58,21 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
         stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and left out")
         return None
     return out
+
+
+def _turn_to_axis(stage: Stage, one, axis: str, out: Collider) -> None:
+    """Turn what is round about an axis by half a turn where a scale mirrors it along that: the parser's rotation does not."""
+    own = linear_part(stage, one.primPath)[:, "XYZ".index(axis)]
+    body = linear_part(stage, one.rigidBody) if stage.prim(one.rigidBody) else np.eye(3)
+    if np.linalg.lstsq(body, own, rcond=None)[0] @ out.place[:3, 2] < 0.0:
+        out.place[:3, :3] = out.place[:3, :3] @ np.diag([1.0, -1.0, -1.0])
+
+
+def linear_part(stage: Stage, path) -> np.ndarray:
+    """(3, 3) of the map from a prim to the world."""
+    _, UsdGeom, _ = modules()
+    matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(stage.prim(path)), dtype=float)
+    return np.nan_to_num(matrix[:3, :3].T)
 
 
 def _size(stage: Stage, one, value) -> np.ndarray:

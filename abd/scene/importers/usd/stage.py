@@ -162,11 +162,25 @@ def _parse(UsdPhysics, stage) -> dict[str, list]:
     """What UsdPhysics' own parser finds, by the names of the types."""
     load = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
     found: dict[str, list] = {}
-    for kind, (_, descriptions) in load(stage, ["/"]).items():
+    # it does not look below point instancers
+    for kind, (_, descriptions) in load(stage, ["/", *hidden_prototypes(stage)]).items():
         found.setdefault(str(kind).rsplit(".", 1)[-1], []).extend(
             sorted(descriptions, key=lambda one: str(one.primPath))
         )
     return found
+
+
+def hidden_prototypes(stage) -> list[str]:
+    """Paths of the prototypes that stand below a point instancer, where they are not drawn by themselves."""
+    Usd, UsdGeom, _ = modules()
+    found: dict[str, None] = {}
+    instancers = [prim for prim in Usd.PrimRange(stage.GetPseudoRoot()) if prim.IsA(UsdGeom.PointInstancer)]
+    above = [str(prim.GetPath()) + "/" for prim in instancers]
+    for prim in instancers:
+        for path in map(str, UsdGeom.PointInstancer(prim).GetPrototypesRel().GetForwardedTargets()):
+            if stage.GetPrimAtPath(path) and path.startswith(tuple(above)):
+                found[path] = None
+    return list(found)
 
 
 def _refuse_elsewhere(stage: Stage) -> None:

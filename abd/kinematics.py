@@ -1,0 +1,29 @@
+"""Joints as functions, beside the simulation: motion and wrench subspaces, conversions, configurations, bounds, setters.
+
+The joints are those of a compiled scene, ``scene.compile().joints``, or of a simulation, ``simulation.joints["elbow"].joint``.
+"""
+
+from __future__ import annotations
+
+from abd.joints.bounds import Bounds, effort_bounds, position_bounds, velocity_bounds
+from abd.joints.configurations import configuration_space, forms
+from abd.joints.coordinate_setter import CoordinateSetter
+from abd.joints.kinematics import JointKinematics, angular_first, flip_direction
+from abd.joints.mechanism import Mechanism
+from abd.joints.transform import project, transform
+
+__all__ = [
+    "Bounds",
+    "CoordinateSetter",
+    "JointKinematics",
+    "Mechanism",
+    "angular_first",
+    "configuration_space",
+    "effort_bounds",
+    "flip_direction",
+    "forms",
+    "position_bounds",
+    "project",
+    "transform",
+    "velocity_bounds",
+]

@@ -1,0 +1,119 @@
+"""Point instancers: every instance of a prototype has bodies of its own, moved as the instancer says.
+
+    T_instance = W_instancer X_i W_root^-1 T_prototype
+
+with X_i the instancer's transform of an instance, the prototype's root included (`ComputeInstanceTransformsAtTime`), and W_root
+where the root stands in the stage. Prototypes below an instancer are not there themselves. Bodies are rigid, so
+that instances that are scaled are left out and told; so are joints and filters within prototypes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.scene.importers.compound import pose
+from abd.scene.importers.usd.shapes import KINDS
+from abd.scene.importers.usd.stage import Stage, hidden_prototypes, modules
+
+if TYPE_CHECKING:
+    from abd.scene.importers.usd.bodies import Bodies, Body
+
+RIGID = 5e-3
+"""Largest entry of ``A^T A - 1`` of a map that counts as rigid: instancers hold quaternions of half precision."""
+MOST = 1_000_000
+"""Instances of a stage."""
+
+
+def place_instances(stage: Stage, bodies: Bodies) -> None:
+    """Put the instances of all point instancers in the place of their prototypes' bodies."""
+    Usd, UsdGeom, _ = modules()
+    prims = Usd.PrimRange(stage.usd.GetPseudoRoot(), Usd.TraverseInstanceProxies())
+    instancers = [UsdGeom.PointInstancer(prim) for prim in prims if prim.IsA(UsdGeom.PointInstancer)]
+    prototypes: dict[str, Body] = {}
+    for instancer in instancers:
+        prototypes |= _Instances(stage, bodies, instancer).add()
+    hidden = hidden_prototypes(stage.usd)
+    prototypes = {path: body for path, body in prototypes.items() if any(_below(path, root) for root in hidden)}
+    bodies.prototypes = set(prototypes)
+    bodies.all = [body for body in bodies.all if prototypes.get(body.path) is not body]
+    for table in (bodies.by_path, bodies.of_collider):
+        for path in [path for path, body in table.items() if prototypes.get(body.path) is body]:
+            del table[path]
+
+
+class _Instances:
+    """The instances of one instancer."""
+
+    def __init__(self, stage: Stage, bodies: Bodies, instancer):
+        self.stage, self.bodies, self.path = stage, bodies, str(instancer.GetPath())
+        self.instancer = instancer
+        self.left_out = 0
+
+    def add(self) -> dict[str, Body]:
+        """Add bodies; returns those of the prototypes by their paths."""
+        Usd, UsdGeom, _ = modules()
+        stage, instancer = self.stage, self.instancer
+        roots = [str(path) for path in instancer.GetPrototypesRel().GetForwardedTargets()]
+        found = [[body for body in self.bodies.all if _below(body.path, root)] for root in roots]
+        if not any(found):
+            stage.notes.append(f"instances of {self.path} have no bodies and no colliders, and are left out")
+            return {}
+        indices = np.array(instancer.GetProtoIndicesAttr().Get() or [], dtype=int)
+        time = Usd.TimeCode.EarliestTime()
+        maps = instancer.ComputeInstanceTransformsAtTime(
+            time, time, UsdGeom.PointInstancer.IncludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
+        )
+        shown = instancer.ComputeMaskAtTime(time)
+        if len(maps) != len(indices) or len(indices) > MOST or (indices >= len(roots)).any() or (indices < 0).any():
+            message = "positions, orientations, scales and prototypes of the instances do not fit each other"
+            stage.problem(message, self.path, len(indices), "mend the stage")
+            return {}
+        here = self._world(self.path)
+        for number, (root, one) in enumerate(zip(indices.tolist(), maps)):
+            if len(shown) and not shown[number]:
+                continue
+            move = here @ np.array(one, dtype=float).T @ np.linalg.inv(self._world(roots[root]))
+            for body in found[root]:
+                self._add(body, number, stage.finite(move, self.path, f"the transform of instance {number}"))
+        if self.left_out:
+            stage.notes.append(f"{self.left_out} instances of {self.path} are scaled or mirrored, and are left out")
+        self._tell(roots)
+        return {body.path: body for own in found for body in own}
+
+    def _add(self, body: Body, number: int, move: np.ndarray) -> None:
+        A = move[:3, :3]
+        if np.abs(A.T @ A - np.eye(3)).max() > RIGID or np.linalg.det(A) < 0.0:
+            self.left_out += 1
+            return
+        U, _, Vt = np.linalg.svd(A)
+        move = pose(move[:3, 3] * self.stage.length, U @ Vt)
+        keys = dict(body.keys)
+        for name in ("velocity", "angular_velocity_deg"):
+            if name in keys:
+                keys[name] = (move[:3, :3] @ keys[name]).tolist()
+        if "motion" in keys:
+            self.stage.notes.append(f"{body.path} moves by itself: its instances stand still")
+            keys = {"kind": "static"}
+        name = self.bodies.free_name(f"{body.name}_{number}")
+        self.bodies.all.append(replace(body, name=name, pose=move @ body.pose, keys=keys))
+
+    def _tell(self, roots: list[str]) -> None:
+        """What prototypes say that their instances do not get."""
+        stage = self.stage
+        own = [one for one in stage.of("RigidBody", *KINDS) if any(_below(str(one.primPath), root) for root in roots)]
+        if any(len(one.filteredCollisions) or len(getattr(one, "collisionGroups", ())) for one in own):
+            stage.notes.append(f"collision groups and filters of prototypes of {self.path} do not reach their instances")
+        if self.instancer.GetVelocitiesAttr().HasAuthoredValue():
+            stage.notes.append(f"velocities of the instances of {self.path} are left out: they are for pictures")
+
+    def _world(self, path: str) -> np.ndarray:
+        """(4, 4) transform of a prim, in the units of the stage."""
+        _, UsdGeom, _ = modules()
+        return np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(self.stage.prim(path)), dtype=float).T
+
+
+def _below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root + "/")

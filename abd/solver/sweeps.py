@@ -1,0 +1,53 @@
+"""Factors x on the impulses of pairs that bring the pairs' normal powers to where they should be: projected Gauss-Seidel.
+
+With the powers ``p = p_0 + A x``, every pair k in turn takes the factor that brings its own power within [low_k, high_k],
+
+    x_k = (low_k - f)/A_kk  where f = p_k - A_kk x_k < low_k,   max((high_k - f)/A_kk, -1)  where f > high_k,   otherwise 0,
+
+in the order of the pairs, until no power changes by more than `SETTLED` of the fastest speed. x_k >= -1: a contact is taken
+back, but never pulls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sparse
+
+SWEEPS = 500
+"""Sweeps over the pairs, at most."""
+SETTLED = 1e-10
+"""Largest change of a normal velocity in the last sweep, of the fastest closing one."""
+YIELDS = 1e-14
+"""Smallest A_kk, of the largest one, for which a pair yields to its impulse."""
+
+
+def swept(
+    A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: float
+) -> np.ndarray:
+    """(k,) factors.
+
+    Args:
+        A: (k, k) symmetric, powers per factor [J]; power, low, high: (k,) [J]; size: (k,) of the impulses [N s].
+        fastest: normal speed that the others are measured by [m/s].
+    """
+    diagonal = A.diagonal()
+    x, power = np.zeros(len(power)), power.copy()
+    yields = np.flatnonzero(diagonal > YIELDS * diagonal.max(initial=0.0))
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for k in yields:
+            free = power[k] - diagonal[k] * x[k]
+            found = 0.0
+            if free < low[k]:
+                found = (low[k] - free) / diagonal[k]
+            elif free > high[k]:
+                found = max((high[k] - free) / diagonal[k], -1.0)
+            change = found - x[k]
+            if change != 0.0:
+                x[k] = found
+                row = slice(A.indptr[k], A.indptr[k + 1])
+                power[A.indices[row]] += change * A.data[row]
+                largest = max(largest, abs(change) * diagonal[k] / size[k])
+        if largest <= SETTLED * fastest:
+            break
+    return x

@@ -1,0 +1,292 @@
+"""`abd check` tells everything that is wrong with a scene in one pass, and nothing else."""
+
+import json
+
+import pytest
+
+from abd.cli import main
+from abd.errors import SHOWN, Problem, SceneError
+
+SCENE = """\
+gravty = [0, 0, -9.81]                                  #! unknown key
+[solver]
+dt = -0.01                                              #! greater than 0
+integrator = "bdf3"                                     #! 'bdf2'
+tolerance = 1e-3
+tolerance_relative = 1e-3                               #! tolerance is given as well
+d_hat = "thin"                                          #! without quotes
+[output]
+frames = 10
+duration = 1.0                                          #! frames is given as well
+[camera]
+follow = "nobody"                                       #! no body 'nobody'
+elevation_deg = 100                                     #! at most 90
+[[material]]
+name = "ice"
+mu = -0.1                                               #! at least 0
+[[material]]
+name = "ice"                                            #! earlier material
+[[material_pair]]
+between = ["ice", "tar"]                                #! no material 'tar'
+[[body]]
+name = "ground"
+half_space = { normal = [0, 0, 0] }                     #! is zero
+[[body]]                                                #! intersects 'light'
+name = "heavy"
+box = [1, 1, 1]
+position = [0, 0, 10]
+density = -5                                            #! greater than 0
+[[body]]
+name = "light"
+box = [1, 1, 1]
+position = [0.5, 0, 10]
+[[body]]
+name = "sheet"
+mesh = "broken.obj"                                     # told with the mesh file's own name, below
+position = [0, 0, 20]
+[[body]]
+name = "gone"
+mesh = "nowhere.obj"                                    #! not found
+[[body]]                                                #! no surface
+name = "bare"
+[[body]]
+name = "both"
+box = [1, 1, 1]
+sphere = { radius = 1 }                                 #! 'box' and 'sphere' are given
+[[body]]
+name = "flat"
+box = [1, 0, 1]                                         #! extents
+[[body]]
+name = "tall"
+cylinder = { radius = 0.1, length = -1 }                #! greater than 0
+[[body]]
+name = "skewed"
+box = [1, 1, 1]
+position = [0, 0, 30]
+mass = 1
+inertia = [1, 1, 5]                                     #! no body has these
+[[body]]
+name = "turned"
+box = [1, 1, 1]
+position = [0, 0, 40]
+quaternion = [0, 0, 0, 0]                               #! is zero
+[[body]]
+name = "short"
+box = [1, 1, 1]
+position = [0, 0]                                       #! three numbers
+[[body]]
+name = "fixed"
+box = [1, 1, 1]
+position = [0, 0, 50]
+fix = ["rx"]                                            #! none, two or three
+[[body]]
+name = "rail"
+box = [1, 1, 1]
+position = [0, 0, 60]
+kind = "static"
+velocity = [1, 0, 0]                                    #! no effect on a static
+[[body]]
+name = "cam"
+box = [1, 1, 1]
+position = [0, 0, 70]
+kind = "kinematic"
+motion = { formulas = { x = "sinn(t)" } }               #! unknown name 'sinn'
+[[body]]
+name = "lift"
+box = [1, 1, 1]
+position = [0, 0, 80]
+kind = "kinematic"                                      #! needs a motion
+[[body]]
+name = "oaken"
+box = [1, 1, 1]
+position = [0, 0, 90]
+material = "oak"                                        #! no material 'oak'
+[[body]]
+name = "row"
+box = [1, 1, 1]
+position = [0, 20, 0]
+repeat = { count = [3, 1, 1], step = [0, 2, 0] }        #! 0 along x
+[[body]]
+name = "light"                                          #! earlier body
+box = [1, 1, 1]
+[[body]]
+name = "arm"
+box = [1, 0.1, 0.1]
+position = [0.5, 0, 100]
+[[body]]
+name = "rod"
+box = [1, 0.1, 0.1]
+position = [1.4, 0, 100]
+[[body]]
+name = "lever"
+box = [1, 0.1, 0.1]
+position = [0.5, 0, 110]
+[[body]]
+name = "crank"
+box = [1, 0.1, 0.1]
+position = [0.5, 0, 120]
+[[body]]
+name = "bob"
+sphere = { radius = 0.1 }
+position = [0, 0, 130]
+[[body]]
+name = "rim"
+sphere = { radius = 0.1 }
+position = [0, 5, 130]
+[[contact_filter]]
+bodies = ["arm", "nobody"]                              #! no body 'nobody'
+[[joint]]
+name = "pivot"
+type = "hing"                                           #! 'hinge'
+child = "arm"
+[[joint]]
+name = "elbow"
+type = "hinge"
+parent = "arm"
+child = "rood"                                          #! no body 'rood'
+anchor = [1, 0, 100]
+axis = [0, 1, 0]
+[[joint]]
+name = "wrist"
+type = "hinge"
+parent = "arm"
+child = "rod"                                           # overlap as they should, but for the mistake below
+anchor = [1, 0, 100]
+axis = [0, 0, 0]                                        #! is zero
+[[joint]]                                               #! no anchor
+name = "loose"
+type = "spherical"
+child = "lever"
+[[joint]]
+name = "range"
+type = "hinge"
+child = "lever"
+anchor = [0, 0, 110]
+axis = [0, 1, 0]
+range = [1, 2]                                          #! outside its range
+[[joint]]
+name = "far"
+type = "spherical"
+parent_anchor = [0, 9, 120]
+child_anchor = [0, 0, 0]                                #! m open
+child = "crank"
+[[joint]]
+name = "self"
+type = "fixed"
+parent = "bob"
+child = "bob"                                           #! same body
+anchor = [0, 0, 130]
+[[joint]]
+name = "wheel"
+type = "hinge"
+child = "rim"
+anchor = [0, 5, 130]
+axis = [0, 1, 0]
+drive = { mode = "pdd", target = 1 }                    #! 'pd'
+[[joint]]
+name = "wheel"                                          #! earlier joint
+type = "fixed"
+child = "rim"
+anchor = [0, 5, 130]
+[[joint]]
+name = "slide"
+type = "slider"
+child = "bob"
+anchor = [0, 0, 130]
+axis = [0, 0, 1]
+stiffnes = 3                                            #! unknown key
+[[coupling]]
+name = "gear"
+coordinate = "wheel.theta"
+terms = [{ coordinate = "nothing.theta", factor = 2 }]  #! no joint 'nothing'
+[[coupling]]
+name = "rack"
+coordinate = "slide.phi"                                #! no coordinate 'phi'
+terms = [{ coordinate = "wheel.theta" }]
+[recorder]                                              #! unknown key
+"""
+
+
+@pytest.fixture
+def scene(tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text(SCENE)
+    (tmp_path / "broken.obj").write_text("v 0 0 0\nv 1 0 0\nf 1 2 9\n")
+    return path
+
+
+def expected():
+    """Line and words of every mistake."""
+    lines = enumerate(SCENE.splitlines(), 1)
+    return [(number, text.split("#!")[1].strip()) for number, text in lines if "#!" in text]
+
+
+def test_a_scene_with_many_different_mistakes(scene, capsys):
+    """Mistakes of all tables and all stages, from misspelt keys to overlap at the start, in one pass and no other ones."""
+    assert len(expected()) >= 43
+    assert main(["check", str(scene), "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["summary"] == [] and all(one["key"] for one in found["problems"])
+    here = [one for one in found["problems"] if one["file"] == str(scene)]
+    told = [(one["line"], one["message"] + one["remedy"]) for one in here]
+    missing = [(line, words) for line, words in expected() if not any(line == at and words in text for at, text in told)]
+    assert not missing, told
+    assert len(told) == len(expected()), [one for one in told if one[0] not in dict(expected())]
+    (mesh,) = (one for one in found["problems"] if one not in here)
+    assert mesh["file"].endswith("broken.obj") and mesh["key"] == "body.sheet.mesh" and "'sheet'" in mesh["message"]
+
+
+def test_the_same_for_people(scene, capsys):
+    assert main(["check", str(scene)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == len(expected()) + 2  # the mesh's, and how many
+    assert f"{scene}:24: body.heavy: 'heavy' intersects 'light' at t = 0, depth 0.5 m -> moving" in err
+
+
+def test_sound_scenes_have_a_summary(capsys):
+    assert main(["check", "falling_box", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["problems"] == [] and any("bodies" in line for line in found["summary"])
+    assert main(["check", "falling_box", "-o", "solver.dt=0", "--json"]) == 2
+    (one,) = json.loads(capsys.readouterr().out)["problems"]
+    assert one["file"] == "-o" and one["key"] == "solver.dt" and one["value"] == 0
+
+
+def test_files_that_cannot_be_read(tmp_path, capsys):
+    path = tmp_path / "broken.toml"
+    path.write_text("gravity = [")
+    assert main(["check", str(path), "--json"]) == 2
+    (one,) = json.loads(capsys.readouterr().out)["problems"]
+    assert "TOML" in one["message"] and one["file"] == str(path)
+
+
+def test_overrides_of_a_wrong_file_are_told_too(scene, capsys):
+    assert main(["check", str(scene), "-o", "solver.max_newton=0", "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)["problems"]
+    assert [one["key"] for one in found if one["file"] == "-o"] == ["solver.max_newton"]
+
+
+def test_what_hangs_on_a_mistake_is_no_mistake(tmp_path, capsys):
+    """The overlap that a joint would allow, the coupling of a joint whose body is wrong, the filter of a body."""
+    path = tmp_path / "wrong.toml"
+    path.write_text(
+        '[[body]]\nname = "a"\nbox = [1, 1, 1]\npositon = [9, 0, 0]\n'  # it stands nobody knows where
+        '[[body]]\nname = "b"\nbox = [1, 1, 1]\n'
+        '[[body]]\nname = "c"\nbox = [1, 1, 1]\nposition = [0.9, 0, 0]\n'
+        '[[joint]]\nname = "j"\ntype = "hinge"\nchild = "a"\nanchor = [0, 0, 0]\naxis = [0, 1, 0]\n'
+        '[[joint]]\nname = "k"\ntype = "hinge"\nparent = "b"\nchild = "c"\nanchor = [0.5, 0, 0]\naxis = [0, 1]\n'
+        '[[coupling]]\nname = "g"\ncoordinate = "j"\nterms = [{ coordinate = "k" }]\n'
+        '[[contact_filter]]\nbodies = ["a", "b"]\n'
+    )
+    assert main(["check", str(path), "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)["problems"]
+    assert [one["key"] for one in found] == ["body.a.positon", "joint.k.axis"]
+
+
+def test_many_problems_are_few_lines(tmp_path, capsys):
+    path = tmp_path / "many.toml"
+    path.write_text("".join(f'[[body]]\nname = "b{k}"\nbox = [1, 1, 1]\ndensty = 1\n' for k in range(4000)))
+    assert main(["check", str(path)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == SHOWN + 2 and "3900 more" in lines[-2] and lines[-1] == "4000 problems"
+    assert len(str(SceneError([Problem("wrong")] * 40_000)).splitlines()) == SHOWN + 1

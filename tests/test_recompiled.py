@@ -1,0 +1,144 @@
+"""A scene that is changed while it runs: bodies come and go, and all others go on as if nothing had happened."""
+
+import copy
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.errors import SceneError
+
+pytestmark = pytest.mark.device
+DEVICES = ["numpy", NAME]
+
+
+def pile() -> abd.Scene:
+    """Blocks that slide, rest and turn at joints."""
+    scene = abd.Scene("pile")
+    scene.add_material("default", mu=0.3)
+    scene.add_body("ground", half_space={})
+    scene.add_body("low", box=(0.3, 0.3, 0.1), position=(0, 0, 0.0502), velocity=(0.5, 0, 0))
+    scene.add_body("high", box=(0.2, 0.2, 0.1), position=(0, 0, 0.1505), velocity=(0.5, 0, 0))
+    scene.add_body("arm", box=(0.4, 0.05, 0.05), position=(2.2, 0, 1))
+    scene.add_body("hand", box=(0.3, 0.05, 0.05), position=(2.6, 0, 1))
+    scene.add_hinge("shoulder", abd.WORLD, "arm", anchor=(2, 0, 1), axis=(0, 1, 0), enforcement="exact")
+    swing = {"mode": "pd", "target": "sin(3*t)", "stiffness": 20, "damping": 1}
+    scene.add_hinge("elbow", "arm", "hand", anchor=(2.4, 0, 1), axis=(0, 1, 0), drive=swing, range=(-2, 2))
+    return scene
+
+
+def begun(device: str, scene: abd.Scene | None = None) -> abd.Simulation:
+    sim = abd.Simulation(pile() if scene is None else scene, device=device)
+    sim.bodies["hand"].apply_force((0, 0, 2.0))
+    for _ in range(12):
+        sim.step()
+    return sim
+
+
+def same(one: abd.Simulation, other: abd.Simulation, names, tolerance: float) -> None:
+    for name in names:
+        np.testing.assert_allclose(one.bodies[name].transform, other.bodies[name].transform, atol=tolerance)
+        np.testing.assert_allclose(one.bodies[name].velocity, other.bodies[name].velocity, atol=100 * tolerance)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_same_scene_goes_on(device):
+    sim = begun(device)
+    other = sim.recompiled()
+    assert (other.time, other.frame) == (sim.time, sim.frame)
+    for _ in range(8):
+        one, two = sim.step(), other.step()
+        same(sim, other, sim.bodies, 1e-9)
+        for name, value in one.energy.items():
+            assert value == pytest.approx(two.energy[name], abs=1e-7), name
+    for one, two in zip(sim.joints["elbow"].wrench(), other.joints["elbow"].wrench(), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_body_far_away_changes_nothing(device):
+    """Its size would change the median that tolerances come from; it stands in front of the others in the list."""
+    sim = begun(device)
+    scene = abd.Scene("more")
+    scene.add_body("first", box=(8, 8, 8), position=(90, 0, 30))
+    for spec in pile().spec.body:
+        scene.spec.body.append(spec)
+    scene.spec.joint[:], scene.spec.material[:] = pile().spec.joint, pile().spec.material
+    scene.add_body("last", sphere={"radius": 0.01}, position=(0, 90, 30))
+    other = sim.recompiled(scene)
+    for _ in range(8):
+        sim.step(), other.step()
+        same(sim, other, sim.bodies, 1e-9 if device == NAME else 1e-6)
+    assert other.bodies["last"].position[2] == pytest.approx(30 - 0.5 * 9.81 * 0.08**2, abs=3e-3)
+    assert other.time == sim.time
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_taken_away_is_missed_by_what_it_carried(device):
+    sim = begun(device)
+    scene = pile()
+    scene.spec.body[:] = [one for one in scene.spec.body if one.name not in ("low", "hand")]
+    scene.spec.joint[:] = [one for one in scene.spec.joint if one.name != "elbow"]
+    other = sim.recompiled(scene)
+    assert list(other.bodies) == ["ground", "high", "arm"] and list(other.joints) == ["shoulder"]
+    height = other.bodies["high"].position[2]
+    np.testing.assert_array_equal(other.bodies["arm"].transform, sim.bodies["arm"].transform)
+    for _ in range(5):
+        other.step()
+    assert other.bodies["high"].position[2] == pytest.approx(height - 0.5 * 9.81 * 0.05**2, abs=3e-3)
+    assert max(other.joints["shoulder"].residual) < 1e-7
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_body_set_down_on_others_begins_in_balance(device):
+    sim = begun(device)
+    for _ in range(60):
+        sim.step()
+    top = sim.bodies["high"].position + np.array([0, 0, 0.1001])
+    sim.scene.add_body("new", box=(0.1, 0.1, 0.1), position=top)
+    other = sim.recompiled()
+    assert sim.scene.body("new").name not in sim.bodies
+    for _ in range(5):
+        other.step()
+        assert np.linalg.norm(other.bodies["new"].linear_velocity) < 2e-3
+    with pytest.raises(SceneError, match="inside"):
+        sim.scene.add_body("inside", box=(0.1, 0.1, 0.1), position=sim.bodies["low"].position)
+        sim.recompiled()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_changes_made_while_running_go_along(device):
+    sim = begun(device)
+    sim.gravity = (0, 0, -5)
+    sim.materials["default"].mu = 0.7
+    sim.joints["shoulder"].active = False
+    sim.bodies["low"].enabled = False
+    sim.bodies["high"].apply_force(lambda t, body: (1.0, 0, 0))
+    sim.scene.add_body("far", box=(1, 1, 1), position=(50, 0, 50), kind="kinematic", motion={"velocity": (10, 0, 0)})
+    other = sim.recompiled()
+    assert other.bodies["far"].position[0] == pytest.approx(50 + 10 * sim.time)
+    assert other.materials["default"].mu == 0.7 and not other.joints["shoulder"].active
+    assert not other.bodies["low"].enabled
+    np.testing.assert_array_equal(other.gravity, (0, 0, -5))
+    for _ in range(5):
+        sim.step(), other.step()
+        same(sim, other, sim.bodies, 1e-9 if device == NAME else 1e-6)
+
+
+def test_copies_and_resets_of_one_that_was_recompiled():
+    sim = begun(NAME)
+    sim.scene.add_body("far", box=(1, 1, 1), position=(0.2, 0, 50))
+    other = sim.recompiled()
+    again = copy.deepcopy(other)
+    other.step(), again.step()
+    np.testing.assert_array_equal(other.stepper.q, again.stepper.q)
+    first = other.stepper.q.copy()
+    other.step()
+    for one in (other, again):
+        one.reset()
+        assert one.time == sim.time
+        one.step()
+        np.testing.assert_array_equal(one.stepper.q, first)
+    with pytest.raises(ValueError, match="needs a scene"):
+        abd.Simulation(pile().started(), device="numpy").recompiled()

@@ -1,0 +1,131 @@
+"""Springs between a body and a point of the world: they pull as they say, follow their point, and are kept."""
+
+import copy
+
+import numpy as np
+import pytest
+from on_device import NAME
+from resident_twins import simulation as host_or_resident
+
+import abd
+
+pytestmark = pytest.mark.device
+
+MAKES = {
+    "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
+    NAME: lambda scene: abd.Simulation(scene, device=NAME),
+    "resident": lambda scene: host_or_resident(scene, True),
+}
+
+
+def block(**solver) -> abd.Scene:
+    scene = abd.Scene("block", solver={"dt": 0.002, **solver})
+    scene.add_material("default", mu=0.4)
+    scene.add_body("ground", half_space={})
+    scene.add_body("block", box=(0.2, 0.2, 0.2), position=(0, 0, 1), density=250)  # 2 kg
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), position=(3.2, 0, 2))
+    scene.add_hinge("pivot", abd.WORLD, "arm", anchor=(3, 0, 2), axis=(0, 1, 0), enforcement="exact")
+    return scene
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_it_swings_as_a_mass_on_a_spring(make):
+    """m x'' = -k (x - x0): by a quarter of a period the block is at the middle, at full speed."""
+    scene = block()
+    scene.gravity = (0, 0, 0)
+    sim = MAKES[make](scene)
+    assert sim.bodies["block"].mass == pytest.approx(2.0)
+    k = 2.0 * (2.0 * np.pi) ** 2  # one second
+    spring = sim.bodies["block"].spring_to((0.1, 0, 1), stiffness=k)
+    assert list(sim.joints) == ["pivot"] and "block" in repr(spring)
+    for _ in range(125):
+        sim.step()
+    assert sim.bodies["block"].position[0] == pytest.approx(0.1, abs=1e-3)
+    assert sim.bodies["block"].linear_velocity[0] == pytest.approx(0.1 * 2.0 * np.pi, rel=2e-3)
+    np.testing.assert_allclose(sim.bodies["block"].rotation, np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_it_carries_and_its_force_balances(make):
+    """A stiff spring at a corner, set down: the force is the weight, and the block hangs below its corner."""
+    sim = MAKES[make](block(dt=0.01))
+    body = sim.bodies["block"]
+    spring = body.spring_to((0, 0, 1.2), stiffness=2e3, damping=60.0, at=(0, 0, 0.1))
+    for _ in range(150):
+        sim.step()
+    np.testing.assert_allclose(spring.force, (0, 0, 2.0 * 9.81), atol=0.02)
+    hook = (body.transform @ (0, 0, 0.1, 1))[:3]
+    np.testing.assert_allclose(hook, (0, 0, 1.2 - 2.0 * 9.81 / 2e3), atol=1e-5)
+    spring.remove()
+    assert not spring.active
+    for _ in range(3):
+        sim.step()
+    assert body.linear_velocity[2] < -0.25
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_it_drags_over_the_ground_against_friction(make):
+    """A point that goes on at a constant speed: the force that is left is that of friction, the work that of its drive."""
+    scene = block(dt=0.01)
+    scene.body("block").position = (0, 0, 0.1003)
+    sim = MAKES[make](scene)
+    spring = sim.bodies["block"].spring_to((0, 0, 0.1), stiffness=400, damping=40.0)
+    for _ in range(120):
+        spring.point = spring.point + np.array([0.005, 0, 0])
+        report = sim.step()
+    assert sim.bodies["block"].linear_velocity[0] == pytest.approx(0.5, rel=0.01)
+    assert spring.force[0] == pytest.approx(0.4 * 2.0 * 9.81, rel=0.02)
+    assert sim.bodies["block"].contact_force[0] == pytest.approx(-spring.force[0], rel=0.02)
+    assert report.energy["external_work"] > 0.0
+
+
+@pytest.mark.parametrize("make", ["numpy", NAME])
+def test_checkpoints_resets_and_recompiled_scenes_keep_it(make):
+    sim = MAKES[make](block(dt=0.01))
+    sim.step()
+    spring = sim.bodies["block"].spring_to((0.3, 0, 1), stiffness=50.0)
+    off = sim.bodies["arm"].spring_to((3.2, 0, 3), stiffness=5.0)
+    sim.step()
+    spring.point = (0, 0.3, 1)
+    off.remove()
+    before = sim.checkpoint()
+    other, more = copy.deepcopy(sim), sim.recompiled()
+    for _ in range(4):
+        sim.step(), other.step(), more.step()
+        np.testing.assert_array_equal(sim.stepper.q, other.stepper.q)
+        np.testing.assert_allclose(sim.stepper.q, more.stepper.q, atol=1e-9)
+    last = sim.stepper.q.copy()
+    sim.restore(before)
+    for _ in range(4):
+        sim.step()
+    np.testing.assert_array_equal(sim.stepper.q, last)
+    sim.reset()
+    fresh = MAKES[make](block(dt=0.01))
+    for _ in range(3):
+        sim.step(), fresh.step()
+        np.testing.assert_array_equal(sim.stepper.q, fresh.stepper.q)
+
+
+def test_it_is_in_no_trajectory(tmp_path):
+    sim = abd.Simulation(block(dt=0.01), device=NAME)
+    sim.bodies["block"].spring_to((0, 0, 2), stiffness=50.0)
+    sim.run(steps=3, record=tmp_path / "run", on_step=lambda report: None)
+    from abd.io.trajectory import Trajectory
+
+    with Trajectory(tmp_path / "run") as trajectory:
+        assert trajectory.joint_names == ["pivot"] or trajectory.joint_names() == ["pivot"]
+
+
+def test_what_is_no_spring_is_told():
+    sim = abd.Simulation(block(), device="numpy")
+    for given, words in (
+        ({"stiffness": -1.0}, "stiffness of a spring is -1.0"),
+        ({"stiffness": 0.0}, "needs a stiffness or a damping"),
+        ({"stiffness": 1.0, "damping": np.nan}, "damping of a spring is nan"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sim.bodies["block"].spring_to((0, 0, 0), **given)
+    with pytest.raises(ValueError, match="no spring moves it"):
+        sim.bodies["ground"].spring_to((0, 0, 0), 1.0)
+    with pytest.raises(ValueError, match="three finite numbers"):
+        sim.bodies["block"].spring_to((0, 0), 1.0)

@@ -1,0 +1,51 @@
+"""Velocities at t = 0: rates of coordinates that are asked for, and velocities that joints do not allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import abd
+from abd.errors import SceneError
+
+
+def chain(**first) -> abd.Scene:
+    """Two bars of 1 m, hinged to the world at the origin and to one another, along x."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    for k in range(2):
+        scene.add_body(f"bar{k}", box=(1.0, 0.1, 0.1), position=(0.5 + k, 0, 0))
+    scene.add_hinge("root", abd.WORLD, "bar0", anchor=(0, 0, 0), axis=(0, 1, 0), **first)
+    scene.add_hinge("elbow", "bar0", "bar1", anchor=(1, 0, 0), axis=(0, 1, 0))
+    return scene
+
+
+@pytest.mark.parametrize("key", [{"initial_rate": 3.0}, {"initial_rate_deg": 540.0 / np.pi}])
+def test_a_coordinate_begins_with_the_rate_that_is_asked_for(key):
+    sim = abd.Simulation(chain(**key), device="numpy")
+    assert sim.joints["root"].coordinate().speed == pytest.approx(3.0, abs=1e-9)
+    bars = [sim.bodies[f"bar{k}"] for k in range(2)]
+    np.testing.assert_allclose(bars[0].angular_velocity, (0.0, 3.0, 0.0), atol=1e-9)
+    np.testing.assert_allclose(bars[0].linear_velocity, (0.0, 0.0, -1.5), atol=1e-9)
+    # the elbow is free: its end of the first bar has -3 m/s, and the impulse there turns the second one
+    elbow = bars[1].linear_velocity[2] - 0.5 * -bars[1].angular_velocity[1]
+    assert elbow == pytest.approx(-3.0, abs=1e-9)
+    moment = float(sim.bodies["bar1"].mass) * (1.0 + 0.1**2) / 12.0
+    impulse = float(sim.bodies["bar1"].mass) * bars[1].linear_velocity[2]
+    assert moment * bars[1].angular_velocity[1] == pytest.approx(0.5 * impulse, rel=1e-9)
+
+
+def test_velocities_that_a_joint_does_not_allow_are_projected_with_a_note():
+    """Of 6 rad/s about its own centre a bar on a hinge at its end keeps (L^2/12) / (L^2/3) = 1/4."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("bar", box=(1.0, 0.01, 0.01), position=(0.5, 0, 0), angular_velocity=(0, 6.0, 0))
+    scene.add_hinge("root", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0))
+    sim = abd.Simulation(scene, device="numpy")
+    assert sim.bodies["bar"].angular_velocity[1] == pytest.approx(1.5, rel=1e-3)
+    assert any("bar" in note for note in sim.model.notes)
+
+
+def test_rates_that_contradict_one_another_are_refused():
+    scene = chain(initial_rate=3.0)
+    scene.add_hinge("again", abd.WORLD, "bar0", anchor=(0, 0, 0), axis=(0, 1, 0), initial_rate=-1.0)
+    with pytest.raises(SceneError, match="rate"):
+        abd.Simulation(scene, device="numpy")

@@ -1,0 +1,163 @@
+"""Bodies, joints and pairs that are switched off and on while a simulation runs."""
+
+import copy
+
+import numpy as np
+import pytest
+from on_device import NAME
+from resident_twins import simulation as host_or_resident
+
+import abd
+from abd.errors import SceneError
+
+pytestmark = pytest.mark.device
+
+MAKES = {
+    "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
+    NAME: lambda scene: abd.Simulation(scene, device=NAME),
+    "resident": lambda scene: host_or_resident(scene, True),
+}
+
+
+def shelf(**solver) -> abd.Scene:
+    """A box on a plank on posts over the ground, a pendulum, and a plate that is moved to and fro."""
+    scene = abd.Scene("shelf", solver=solver)
+    scene.add_material("default", mu=0.5)
+    scene.add_body("ground", half_space={})
+    scene.add_body("plank", box=(1, 1, 0.1), position=(0, 0, 1), fix=("x", "y", "z", "rx", "ry", "rz"))
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 1.151))
+    scene.add_body("bob", box=(0.5, 0.1, 0.1), position=(5.25, 0, 2))
+    scene.add_hinge("pivot", abd.WORLD, "bob", anchor=(5, 0, 2), axis=(0, 1, 0), enforcement="exact")
+    scene.add_body("far", box=(0.2, 0.2, 0.2), position=(9, 0, 3), angular_velocity=(1, 2, 3))
+    return scene
+
+
+def z(sim: abd.Simulation, name: str) -> float:
+    return float(sim.bodies[name].position[2])
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_a_body_that_is_off_stays_and_lets_through(make):
+    sim, other = MAKES[make](shelf()), MAKES[make](shelf())
+    for _ in range(4):
+        sim.step(), other.step()
+    sim.bodies["plank"].enabled = False
+    assert not sim.bodies["plank"].enabled and sim.bodies["plank"].touches == ()
+    assert not np.any(sim.bodies["plank"].linear_velocity)
+    placed = sim.bodies["plank"].transform
+    for _ in range(10):
+        sim.step(), other.step()
+    np.testing.assert_array_equal(sim.bodies["plank"].transform, placed)
+    assert z(sim, "box") == pytest.approx(z(other, "box") - 0.5 * 9.81 * 0.1**2, abs=6e-3)
+    assert z(other, "box") > 1.14
+    np.testing.assert_allclose(sim.bodies["far"].transform, other.bodies["far"].transform, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(make):
+    sim = MAKES[make](shelf())
+    for _ in range(3):
+        sim.step()
+    sim.bodies["plank"].enabled = False
+    for _ in range(20):
+        sim.step()
+    with pytest.raises(SceneError, match=r"'plank' .* 'box' where it is switched on"):
+        sim.bodies["plank"].enabled = True
+    assert not sim.bodies["plank"].enabled
+    sim.bodies["box"].position = (0, 0, 1.1502)
+    sim.bodies["box"].linear_velocity = (0, 0, 0)
+    sim.bodies["plank"].enabled = True
+    for _ in range(10):
+        sim.step()
+        assert np.linalg.norm(sim.bodies["box"].linear_velocity) < 2e-3
+    assert sim.bodies["box"].touches == ("plank",)
+    weight = 9.81 * sim.bodies["box"].mass
+    np.testing.assert_allclose(sim.bodies["box"].contact_force, (0, 0, weight), atol=1e-3 * weight)
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_joints_of_a_body_that_is_off_do_not_act(make):
+    sim = MAKES[make](shelf())
+    for _ in range(5):
+        sim.step()
+    angle = sim.joints["pivot"].coordinates[0]
+    sim.bodies["bob"].enabled = False
+    assert not sim.joints["pivot"].active
+    for _ in range(5):
+        sim.step()
+    assert sim.joints["pivot"].coordinates[0] == pytest.approx(angle, abs=1e-12)
+    with pytest.raises(ValueError, match="acts on a body that is off"):
+        sim.joints["pivot"].active = True
+    sim.bodies["bob"].enabled = True
+    assert sim.joints["pivot"].active and not np.any(sim.joints["pivot"].rates)
+    for _ in range(5):
+        sim.step()
+    assert abs(sim.joints["pivot"].coordinates[0]) > abs(angle) + 0.01
+    assert max(sim.joints["pivot"].residual) < 1e-7
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_a_pair_passes_through_and_collides_again(make):
+    sim = MAKES[make](shelf())
+    pair = sim.pair("box", "plank")
+    assert (pair.enabled and pair.bodies == ("plank", "box")) or pair.bodies == ("box", "plank")
+    sim.step()
+    pair.enabled = False
+    assert not pair.enabled and sim.bodies["box"].touches == ()
+    for _ in range(16):
+        sim.step()
+    assert z(sim, "box") < 1.1
+    with pytest.raises(SceneError, match="where it is switched on"):
+        pair.enabled = True
+    assert not pair.enabled
+    sim.bodies["box"].position = (0, 0, 1.3)
+    pair.enabled = True
+    for _ in range(40):
+        sim.step()
+    assert z(sim, "box") > 1.14
+
+
+def test_what_cannot_collide_says_why():
+    scene = shelf()
+    scene.add_body("wall", box=(0.1, 1, 1), position=(-9, 0, 1), kind="static")
+    scene.add_body("left", box=(0.1, 0.1, 0.1), position=(-5, 0, 1), group=1)
+    scene.add_body("right", box=(0.1, 0.1, 0.1), position=(-4, 0, 1), group=1)
+    scene.add_body("arm", box=(0.1, 0.1, 0.1), position=(-3, 0, 1))
+    scene.add_body("hand", box=(0.1, 0.1, 0.1), position=(-2.8, 0, 1))
+    scene.add_hinge("elbow", "arm", "hand", anchor=(-2.9, 0, 1), axis=(0, 1, 0))
+    scene.add_contact_filter("arm", "far")
+    sim = abd.Simulation(scene, device="numpy")
+    for names, why in ((("wall", "ground"), "neither moves"), (("left", "right"), "group 1")):
+        with pytest.raises(ValueError, match=why):
+            sim.pair(*names).enabled = True
+        assert not sim.pair(*names).enabled
+        sim.pair(*names).enabled = False
+    with pytest.raises(ValueError, match="no pair"):
+        sim.pair("far", "far")
+    for names in (("arm", "hand"), ("far", "arm")):  # a joint and a filter can be overruled
+        assert not sim.pair(*names).enabled
+        sim.pair(*names).enabled = True
+        assert sim.pair(*names).enabled
+
+
+@pytest.mark.parametrize("make", ["numpy", NAME])
+def test_switches_are_kept_by_checkpoints_and_reset(make):
+    sim = MAKES[make](shelf())
+    sim.step()
+    sim.bodies["bob"].enabled = False
+    sim.pair("box", "plank").enabled = False
+    sim.step()
+    other = copy.deepcopy(sim)
+    assert not other.bodies["bob"].enabled and not other.pair("box", "plank").enabled
+    for _ in range(3):
+        sim.step(), other.step()
+        np.testing.assert_array_equal(sim.stepper.q, other.stepper.q)
+        np.testing.assert_array_equal(sim.stepper.qd, other.stepper.qd)
+    other.bodies["bob"].enabled = True
+    assert other.joints["pivot"].active
+    sim.reset()
+    assert sim.bodies["bob"].enabled and sim.pair("box", "plank").enabled and sim.joints["pivot"].active
+    fresh = MAKES[make](shelf())
+    for _ in range(3):
+        sim.step(), fresh.step()
+        np.testing.assert_array_equal(sim.stepper.q, fresh.stepper.q)
