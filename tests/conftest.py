@@ -1,6 +1,6 @@
-"""`pytest --device cuda`: the tests of device code on that device, and no others.
+"""`pytest --device cuda`: the tests of device code on that device, and no others. `pytest --bounds`: kernels that check indices.
 
-The tests that count are marked `device`: by their module (`pytestmark`), or because they use the fixture `device`.
+The tests of device code are marked `device`: by their module (`pytestmark`), or because they use the fixture `device`.
 """
 
 from __future__ import annotations
@@ -8,20 +8,26 @@ from __future__ import annotations
 import os
 
 import pytest
+import warp as wp
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--device NAME`."""
+    """`--device NAME`, `--bounds`."""
     parser.addoption(
         "--device",
         default="cpu",
         metavar="NAME",
         help="cpu, cuda, cuda:N, or emulated (CUDA's branches on the processor); but for cpu, only tests of device code run",
     )
+    parser.addoption(
+        "--bounds", action="store_true", help="kernels abort at an index beyond its array; compiled once more for that"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a device that is not there before anything is collected, and tell `on_device` which one it is."""
+    if config.getoption("--bounds"):
+        wp.config.mode = "debug"
     name = config.getoption("--device")
     if name != "cpu":
         from abd.backends.device import Device

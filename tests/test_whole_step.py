@@ -129,10 +129,8 @@ def test_nobody_near_means_no_pair_is_listed():
     assert 5 < sum(found) < 40
 
 
-def test_small_scenes_are_recorded_where_it_is_asked_for():
-    assert abd.Simulation(links(), device="cpu").backend.whole is None
-    with patch.object(backends, "SMALL", 64):
-        small = abd.Simulation(links(), device="cpu")
+def test_small_scenes_are_recorded_by_default():
+    small = abd.Simulation(links(), device="cpu")
     assert isinstance(small.backend.whole, WholeStep) and small.backend.device.threads == 1
     with patch.object(backends, "SMALL", 2):
         assert abd.Simulation(links(), device="cpu").backend.whole is None

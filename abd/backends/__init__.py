@@ -19,9 +19,9 @@ from abd.errors import DeviceError, OutOfMemory
 
 _log = logging.getLogger(__name__)
 
-SMALL = 0
-"""Bodies up to which the processor records and replays its work as CUDA does. None: it would be several times as fast below
-some 64 bodies, but several such simulations in one process have ended in memory that was written over."""
+SMALL = 64
+"""Bodies up to which the processor records and replays its work as CUDA does: of more, kernels take longer than what the
+host does between them, and threads share them, which records have no part in."""
 
 
 def create(model, device: str = "auto"):

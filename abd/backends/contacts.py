@@ -228,20 +228,22 @@ class Contacts:
         one who asks."""
         from cuda_kernels.pressing import Points, press
 
-        c, device, read = self.candidates, self.device, self.device.read
-        bits = read(self._find_parts(pose, self.arrays("current")[1]), c.count) if c.count else np.zeros(0, dtype=np.int32)
+        c, device, read, get = self.candidates, self.device, self.device.read, self.pool.get
+        none = np.zeros(0, dtype=np.int32)
+        bits = read(self._find_parts(pose, self.arrays("current")[1]), c.count) if c.count else none
         chosen = np.flatnonzero(bits).astype(np.int32)
         counts = np.unpackbits(bits[chosen].astype(np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.int32)
         total, offset = int(counts.sum()), np.cumsum(counts, dtype=np.int32) - counts
         points = Points()
-        for name in ("normal", "place"):
-            setattr(points, name, device.zeros(total, wp.vec3d))
-        points.gap = device.zeros(total, wp.float64)
-        points.g_i, points.g_j = device.zeros(total, vec12), device.zeros(total, vec12)
+        points.normal, points.place = get("normal", total, wp.vec3d), get("place", total, wp.vec3d)
+        points.gap = get("point gap", total, wp.float64)
+        points.g_i, points.g_j = get("g_i", total, vec12), get("g_j", total, vec12)
         if total:
-            asked = device.upload(chosen, wp.int32), self.pool.get("parts", 1, wp.int32), device.upload(offset, wp.int32)
-            query = self.surfaces, self.law, pose, c.pairs, c.items
-            device.launch(press, len(chosen), *query, *asked, points, grain=256)
+            asked, first = get("asked", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
+            device.write(asked, chosen)
+            device.write(first, offset)
+            query = self.surfaces, self.law, pose, c.pairs, c.items, asked, get("parts", 1, wp.int32), first
+            device.launch(press, len(chosen), *query, points, grain=256)
         of_pair = read(c.items, c.count).reshape(-1, 4)[chosen, 0] if total else chosen
         on_i, on_j = (read(one, total).reshape(-1, 12) / -self.scale for one in (points.g_i, points.g_j))
         return Pressing(
@@ -322,7 +324,7 @@ class Contacts:
 
     def _find_parts(self, pose: Pose, gap: wp.array) -> wp.array:
         """Bits of the parts of every candidate that count at a pose."""
-        c, parts, (_, batches) = self.candidates, self.pool.get("parts", 1, wp.int32), self._sizes()
+        c, (_, batches), parts = self.candidates, self._sizes(), self.pool.get("parts", 1, wp.int32)
         query = self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, gap
         self.device.launch(kernels.find_parts, batches, *query, parts, grain=512 // self.batch)
         return parts

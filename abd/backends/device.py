@@ -338,11 +338,24 @@ class Device:
 
 
 GROWTH = 1.5
-"""Room for this many times what is asked for, so that a slowly growing need rarely allocates."""
+"""From one room to the next larger one, so that a slowly growing need rarely allocates."""
+SMALLEST_ROOM = 16
+
+
+def room_for(count: int) -> int:
+    """The smallest of the rooms 16, 24, 36, 54, ... that holds so many."""
+    room = SMALLEST_ROOM
+    while room < count:
+        room = int(GROWTH * room)
+    return room
 
 
 class Pool:
-    """Named arrays that grow by half and keep their contents no longer than the next growth."""
+    """Named arrays that grow and keep their contents no longer than the next growth.
+
+    Arrays that were last asked for with the same count have the same room, whatever was asked for before: the room of one is
+    that of all.
+    """
 
     def __init__(self, device: Device):
         self.device = device
@@ -352,7 +365,7 @@ class Pool:
         """Array `name` with room for `count` leading entries."""
         array = self._arrays.get(name)
         if array is None or array.shape[0] < count:
-            capacity = max(int(GROWTH * count), 16)
+            capacity = room_for(count)
             array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
             self._arrays[name] = array
         return array
