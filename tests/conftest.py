@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--device",
         default="cpu",
         metavar="NAME",
-        help="cpu, cuda, cuda:N, or emulated (CUDA's branches on the processor); but for cpu, only tests of device code run",
+        help="cpu, cuda, cuda:N, or emulated[:SEED] (CUDA's branches on the processor); but for cpu, tests of device code alone",
     )
     parser.addoption(
         "--bounds", action="store_true", help="kernels abort at an index beyond its array; compiled once more for that"
