@@ -6,6 +6,7 @@ The tests of device code are marked `device`: by their module (`pytestmark`), or
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 import warp as wp
@@ -59,6 +60,17 @@ def _asked_device(item: pytest.Item) -> str | None:
     """The device that a test is parametrised with."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("device") if callspec else None
+
+
+@pytest.fixture(autouse=True)
+def _types_are_forgotten() -> Iterator[None]:
+    """Joint types that a test makes known, by itself or by an example it runs, are gone after it."""
+    from abd.joints import TYPES
+
+    known = set(TYPES)
+    yield
+    for name in set(TYPES) - known:
+        del TYPES[name]
 
 
 @pytest.fixture(scope="session")
