@@ -238,6 +238,7 @@ def _switches(match: Matches, saved: dict) -> dict:
         "suspended": np.array([joints[k] for k in saved["suspended"].tolist() if k in joints], dtype=np.int64),
         "passing": match.keys(saved["passing"])[0],
         "colliding": match.keys(saved["colliding"])[0],
+        "parting": match.keys(saved["parting"])[0],
     }
 
 
