@@ -150,3 +150,21 @@ def test_it_is_said_in_scenes_and_set_while_running():
         arm(0.5, limit="compliant", limit_compliance=1e-3)
     with pytest.raises(SceneError, match="limit_restitution"):
         arm(1.5)
+
+
+def test_a_rotor_weighs_in_an_impact():
+    """A box strikes an arm with a rotor of inertia a: elastically, they part as a box and a mass ``(I + a) / r^2`` do."""
+    r, rotor = 0.3, 0.2
+    inertia = (0.4**2 + 0.1**2) / 12.0 + 0.2**2 + rotor
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3})
+    scene.add_material("steel", restitution=1.0)
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), material="steel")
+    scene.add_body("ball", sphere={"radius": 0.05}, mass=1.0, position=(r, 0, 0.11), velocity=(0, 0, -1), material="steel")
+    frames = {"anchor": (0, 0, 0), "axis": (0, -1, 0)}
+    scene.add_joint("hinge", "joint", abd.WORLD, "arm", enforcement="exact", armature=rotor, **frames)
+    sim = abd.Simulation(scene, device=NAME)
+    for _ in range(25):
+        sim.step()
+    mass = inertia / r**2
+    assert sim.bodies["ball"].velocity[2, 3] == pytest.approx(-(1.0 - mass) / (1.0 + mass), rel=5e-3)
+    assert sim.joints["joint"].coordinate("theta").speed == pytest.approx(-2.0 / (1.0 + mass) / r, rel=5e-3)
