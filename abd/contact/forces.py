@@ -43,6 +43,12 @@ class Pressing:
     on_i: np.ndarray
     on_j: np.ndarray
 
+    @classmethod
+    def nothing(cls) -> Pressing:
+        """No points."""
+        vectors, forces = np.zeros((0, 3)), np.zeros((0, 12))
+        return cls(np.zeros((0, 2), dtype=np.int64), vectors, vectors, np.zeros(0), vectors, forces, forces)
+
 
 @dataclass(frozen=True)
 class Rubbing:
