@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     Chosen = Callable[[np.ndarray], np.ndarray]
 
+FEW = 32
+"""Points of a pair up to which the nearest is found by looking at each, and not by a tree."""
+
 
 @dataclass(frozen=True)
 class ContactPoint:
@@ -182,7 +185,7 @@ class Contacts:
             i, j = one.pair[rows].T
             felt = -wrenches(one.on_i[rows], q[i])
             felt[:, 3:] += np.cross(q[i, :3] - q[j, :3], felt[:, :3])
-            np.add.at(out, j, felt)
+            out += summed(j, felt, len(q))
         return out
 
     def between(self, body: int, other: int | None = None) -> Contacts:
@@ -306,14 +309,23 @@ def _nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_
     if not len(pair) or not len(asked_pair):
         return out
     n = int(max(pair.max(), asked_pair.max())) + 1
-    label = np.unique(np.concatenate([_keys(pair, n), _keys(asked_pair, n)]), return_inverse=True)[1].ravel()
-    mine, asked = label[: len(pair)], label[len(pair) :]
-    # pairs are kept apart by a fourth coordinate that is larger than all distances
-    everything = np.concatenate([point, asked_point])
-    low = everything.min(axis=0)
-    size = float(max(np.ptp(everything, axis=0).max(), 1e-300))
-    tree = cKDTree(np.column_stack([point - low, 4.0 * size * mine]))
-    _, row = tree.query(np.column_stack([asked_point - low, 4.0 * size * asked]), distance_upper_bound=3.0 * size)
-    near = row < len(pair)
-    out[near] = row[near]
+    key, asked_key = _keys(pair, n), _keys(asked_pair, n)
+    order = np.argsort(key, kind="stable")
+    first, end = (np.searchsorted(key[order], asked_key, side) for side in ("left", "right"))
+    few = end - first <= FEW
+    best = np.full(len(out), np.inf)
+    for rank in range(int((end - first)[few].max(initial=0))):
+        asked = np.flatnonzero(few & (first + rank < end))
+        row = order[first[asked] + rank]
+        way = point[row] - asked_point[asked]
+        distance = np.einsum("li,li->l", way, way)
+        closer = distance < best[asked]
+        best[asked[closer]], out[asked[closer]] = distance[closer], row[closer]
+    if not few.all():
+        many, mine = np.flatnonzero(~few), np.isin(key, asked_key[~few])
+        # pairs are kept apart by a fourth coordinate that is larger than all distances
+        size = 8.0 * max(np.abs(point).max(), np.abs(asked_point).max(), 1e-300)
+        tree = cKDTree(np.column_stack([point[mine], size * key[mine]]))
+        _, row = tree.query(np.column_stack([asked_point[many], size * asked_key[many]]))
+        out[many] = np.flatnonzero(mine)[row]
     return out

@@ -8,7 +8,7 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.barrier import barrier
 from cuda_kernels.kept_pairs import OldList
-from cuda_kernels.minima import PARTS, TOTAL, Coefficients, coefficients
+from cuda_kernels.minima import ALL, PARTS, TOTAL, Coefficients, coefficients
 from cuda_kernels.pair_law import activation, pair_stiffness
 from cuda_kernels.surfaces import (
     CORNERS,
@@ -233,7 +233,7 @@ def known(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c:
         return out
     kappa = stiffness(law, s, i, j, a, xi)
     m = mollifier(c[1], prim, pose.A[i], pose.A[j])
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, ALL)
     out.energy = kappa * m.m * counts[TOTAL]
     for k in range(PARTS):
         if counts[k] != ZERO:

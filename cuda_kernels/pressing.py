@@ -54,7 +54,7 @@ def press(
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
     m = mollifier(c[1], prim, Ai, Aj)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, bits[e])
     for number in range(count_bits(bits[e])):
         k = bit_at(bits[e], number)
         if k > 0:

@@ -322,14 +322,13 @@ class Contacts:
             return
         _, gap, parts = self.arrays("current")
         r.prepare(self._listed(), self.done, gap, 1.0, parts if r.elements else None)
-        runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
+        runs, query = self.device.extent(r.run_count, r.run_room), (self.surfaces, self.law, pose, c.pairs, c.items)
+        listed = r.runs, r.counts
         if r.elements:
-            self.device.launch(
-                contact_elements, r.run * runs, self.surfaces, self.law, pose, *items, r.run, r.elements, grain=64
-            )
+            self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.elements, grain=64)
             r.sum_elements()
         else:
-            self.device.launch(contact_blocks, runs, self.surfaces, self.law, pose, *items, r.sums, grain=4)
+            self.device.launch(contact_blocks, runs, *query, parts, *listed, r.sums, grain=4)
 
     def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) with active candidates at the current pose, on the host, and the gradients (k, 12) of their

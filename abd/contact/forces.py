@@ -129,6 +129,8 @@ def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: floa
 
 def joined(parts: list[Rubbing]) -> Rubbing:
     """The points of several steps side by side; none without any."""
+    if len(parts) == 1:
+        return parts[0]
     if not parts:
         empty = [np.zeros((0, 3))] * 3
         return Rubbing(
