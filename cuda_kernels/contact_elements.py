@@ -51,7 +51,7 @@ def contact_elements(
     k = out.part[place]
     if gap[e] > ZERO:
         a = activation(s.between, i, j)
-        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
         if k > 0:
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])

@@ -181,11 +181,11 @@ class Friction:
     def _mark(self, pose: Pose) -> wp.array:
         """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
-        extent, gap = device.extent(c.count, c.room), self.contacts.arrays("current")[1]
+        extent, (_, _, parts) = device.extent(c.count, c.room), self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
+            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
         )  # fmt: skip
         if device.resident:
             self.scan.run(marks, offset, c.counts, 1, extent)
@@ -204,7 +204,7 @@ class Friction:
             device.launch(
                 friction.lag_contacts,
                 extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
-                offset, self.anchors, self.lagged,
+                self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
             wp.copy(self.pairs, c.pairs, count=pairs)
@@ -315,7 +315,7 @@ class Friction:
             launch(
                 friction.pair_loads,
                 c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
-                contacts.arrays("current")[1], out, grain=512,
+                contacts.arrays("current")[2], out, grain=512,
             )  # fmt: skip
             acting = kept(c.pairs, c.pair_count)
         return frozen, acting

@@ -234,7 +234,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def contact_figures(self) -> tuple[float, int, float]:
         """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
-        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current"))
+        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current")[:2])
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
 
     def abandon(self) -> None:
