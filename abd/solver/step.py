@@ -26,6 +26,7 @@ from abd.potentials import free_motion
 from abd.potentials.sticking import Anchors
 from abd.solver.account import Opening, Work
 from abd.solver.integrators import Mode, Scheme, scheme
+from abd.solver.limit_impacts import limit_strikes
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.restitution import Restitution, Strikes
@@ -423,6 +424,10 @@ class Stepper:
         with progress.time("end"):
             self._became(mode)
             self.figures = outcome.figures
+            rebound = None if outcome.limited is None else self._rebound(rule.h, outcome.limited)
+            if rebound is not None:
+                self.figures = backend.figures()
+                self._begin_from(*rebound, rule.h)
             self._conclude(rule.h, outcome.limited)
         return True
 
@@ -573,7 +578,7 @@ class Stepper:
         limited = backend.limited()
         backend.finish()
         self._became(mode)
-        rebound = self._rebound(h)
+        rebound = self._rebound(h, limited)
         if self.off.any():
             velocity = backend.read_state()[1]
             velocity[self.off] = 0.0
@@ -608,19 +613,24 @@ class Stepper:
         self.acting = self.touching | self._drawn_along(limited) if some else self.touching
         self.stiffness.end(backend, h)
 
-    def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """Give the velocities what impacts give back (`Restitution.rebound`)."""
-        backend = self.backend
-        touching = self.dynamic & (backend.touching() != 0)
-        if not touching.any():
+    def _rebound(self, h: float, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
+        backend, model = self.backend, self.model
+        touching, ends = self.dynamic & (backend.touching() != 0), len(self.joints.bouncing) and limited.any()
+        met = touching | limited if ends else touching
+        if not met.any():
             return None
         before, after = backend.read_previous(), backend.read_state()
-        if not self.restitution.stirred(touching, before[1], after[1]):
+        if not self.restitution.stirred(met, before[1], after[1]):
             return None
-        strikes = Strikes.of(*backend.contact_impulses(), after[0])
-        rebound = self.restitution.rebound(strikes, before, after, h, backend.sweep)
+        strikes = Strikes.of_contacts(model, *backend.contact_impulses(), after[0])
+        if ends:
+            strikes = strikes.beside(limit_strikes(model, self.joints, self.memory, self.applied, after[0], h))
+        rebound = self.restitution.rebound(strikes, before, after, h, self.joints, backend.sweep)
         if rebound is not None:
             backend.set_velocity(rebound[0])
+            if self.joints.has_rotors:
+                self.memory = self.joints.struck(self.memory, after[0], rebound[0] - after[1])
         return rebound
 
     def _begin_from(self, velocity: np.ndarray, struck: np.ndarray, friction: float, h: float) -> None:
