@@ -233,7 +233,9 @@ def test_who_is_met_by_one_that_retries_goes_with_it(monkeypatch):
         report = both.step()
         apart.step()
     others = ["arm", "hand", "slider"]
-    assert runs == [["arm", "hand", "flying", "slider"], ["thrown"], others, ["thrown", "flying"]]
+    assert runs[:4] == [["arm", "hand", "flying", "slider"], ["thrown"], others, ["thrown", "flying"]]
+    # where the two go together, what meets the plate fast does so in a piece that the other does not take
+    assert runs[4:] == [["flying"], ["thrown"]] * (len(runs[4:]) // 2)
     assert len(parties[0]) == n and parties[0][thrown] != parties[0][flying]
     assert parties[-1][thrown] == parties[-1][flying] != parties[-1][names.index("arm")]
     for name, values in of_bodies(apart, others).items():
