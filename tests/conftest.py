@@ -29,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse a device that is not there before anything is collected, and tell `on_device` which one it is."""
     if config.getoption("--bounds"):
         wp.config.mode = "debug"
+        os.environ["ABD_THREADS"] = "1"  # kernels of this mode share memory between threads
     name = config.getoption("--device")
     if name != "cpu":
         from abd.backends.device import Device

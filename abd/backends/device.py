@@ -128,20 +128,20 @@ class Device:
         """How many threads of a CUDA device share the work on an item: `threads`, or one on the processor."""
         return 1 if self.is_cpu else threads
 
-    def load(self, package: ModuleType) -> None:
+    def load(self, package: ModuleType, *there: str) -> None:
         """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
-        are `LOADED_FOR` another kind of device, where they wait until somebody launches them.
+        are `LOADED_FOR` what is not there, on this device or by these words, which wait until somebody launches them.
 
         All at once and side by side: compiling each at its first launch would stop the simulation again and again.
         A log record at level INFO says so if it takes a while.
         """
-        kinds = {None, "cuda" if self.wide else "cpu", "resident" if self.resident else None}
+        known = {*there, "cuda" if self.wide else "cpu", "resident" if self.resident else ""}
         wanted = [
             wp.get_module(name)
             for name, module in sys.modules.items()
-            if name.startswith(f"{package.__name__}.") and getattr(module, "LOADED_FOR", None) in kinds
+            if name.startswith(f"{package.__name__}.") and known.issuperset(getattr(module, "LOADED_FOR", ()))
         ]
-        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (10 to 30 s)",))
+        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (a minute on two processors)",))
         notice.start()
         try:
             wp.force_load(self.warp, [one for one in wanted if one.kernels], max_workers=threads_available())
