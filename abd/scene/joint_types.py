@@ -36,6 +36,10 @@ class Traits:
 
 
 ALONG = Traits(axis="needed")
+LAWS = ("force_formula", "force_function")
+"""How a force is given as a function: of a coordinate and time, or, for springs, of `LENGTHS`."""
+LENGTHS = ("length", "gap", "t")
+"""What the force of a spring may depend on."""
 TRAITS = {
     "hinge": ALONG,
     "slider": ALONG,
@@ -56,7 +60,7 @@ TRAITS = {
     "segmented_planar_connector": Traits(axis="needed", needs=("segments",), takes=("unilateral",)),
     "distance": Traits(axis="none", points="apart", needs=("distance",)),
     "rope": Traits(axis="none", points="apart", needs=("distance",)),
-    "spring": Traits(axis="none", points="apart", needs=("stiffness",), takes=("damping", "rest_length")),
+    "spring": Traits(axis="none", points="apart", takes=("stiffness", "damping", "rest_length", *LAWS)),
     "general": Traits(needs=("constrained",), takes=("frame",)),
     "bushing": Traits(needs=("stiffness",), takes=("damping", "rest")),
     "fixed": Traits(axis="none"),
