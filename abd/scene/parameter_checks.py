@@ -39,9 +39,10 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             remedy += ", or to [joint.coordinate.NAME]" if key in LAWS else ""
             yield Finding((key,), message, getattr(joint, key), remedy)
     for key in demands.needs:
-        if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}")):
+        if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}", *demands.instead)):
+            other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
             meaning = JointSpec.model_fields[key].description
-            yield Finding((), f"has no {key}", remedy=f"a {joint.type} joint needs it: {meaning}", is_absence=True)
+            yield Finding((), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}", is_absence=True)
     for key in ("max_rotation", "max_rotation_deg"):
         if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
             yield Finding((key,), "should be three numbers greater than 0", getattr(joint, key))
@@ -61,9 +62,6 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             value = getattr(joint, key)
             if value is not None and (np.ndim(value) > 0 or value < 0.0):
                 yield Finding((key,), "should be a number of at least 0", value)
-        if all(getattr(joint, key) is None for key in ("stiffness", *LAWS)):
-            remedy = f"a {joint.type} joint needs it: the spring [N/m], or a force_formula of {enumerated(LENGTHS, 'and')}"
-            yield Finding((), "has no stiffness", remedy=remedy, is_absence=True)
         yield from check_law(joint, LENGTHS)
 
 
