@@ -120,6 +120,35 @@ def body_energies(
     out[b] = e
 
 
+@wp.func
+def elastic_size(body: BodyData, b: wp.int32, A: wp.mat33d) -> wp.float64:
+    """Size of the numbers whose differences the near-rigidity energy V squares, ``2 sqrt(k V)`` [J]: rounding of A, whose
+    entries are about 1, tells in V as much as in terms of this size."""
+    k = body.stiffness[b]
+    return TWO * wp.sqrt(k * elastic_energy(k, body.arap[b], A))
+
+
+@wp.kernel
+def body_differences(
+    first: wp.int32,
+    body: BodyData,
+    step: StepData,
+    poses: Pose,
+    trials: Pose,
+    base: wp.array(dtype=wp.float64),
+    trial: wp.array(dtype=wp.float64),
+    difference: wp.array(dtype=wp.float64),
+    size: wp.array(dtype=wp.float64),
+):
+    """Start the sums of every body with the change of its own energies and the size of their terms."""
+    b = wp.tid() + first
+    difference[b] = trial[b] - base[b]
+    s = wp.abs(trial[b]) + wp.abs(base[b])
+    if step.held[b] == 0:
+        s = s + step.ch2 * (elastic_size(body, b, poses.A[b]) + elastic_size(body, b, trials.A[b]))
+    size[b] = s
+
+
 @wp.kernel
 def linearize_bodies(
     first: wp.int32,

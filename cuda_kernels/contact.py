@@ -24,6 +24,7 @@ from cuda_kernels.surfaces import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
 
 PARALLEL = 1.0e-3
 TRANSIENT = wp.constant(wp.float64(0.05))

@@ -34,7 +34,7 @@ from cuda_kernels.surfaces import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "cpu"
+LOADED_FOR = ("cpu", "contact")
 
 
 @wp.func

@@ -12,7 +12,7 @@ from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity,
 from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "cuda"
+LOADED_FOR = ("cuda", "contact")
 
 
 @wp.kernel

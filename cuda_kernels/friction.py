@@ -15,6 +15,7 @@ from cuda_kernels.sticking import Anchors, anchored
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("friction",)
 
 
 @wp.struct

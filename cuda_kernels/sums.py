@@ -58,20 +58,6 @@ def listed_differences(
 
 
 @wp.kernel
-def body_differences(
-    first: wp.int32,
-    trial: wp.array(dtype=wp.float64),
-    base: wp.array(dtype=wp.float64),
-    difference: wp.array(dtype=wp.float64),
-    size: wp.array(dtype=wp.float64),
-):
-    """Start the sums of every body with its own energies."""
-    b = wp.tid() + first
-    difference[b] = trial[b] - base[b]
-    size[b] = wp.abs(trial[b]) + wp.abs(base[b])
-
-
-@wp.kernel
 def segment_minima(
     first: wp.int32,
     segment: wp.array(dtype=wp.int32),

@@ -8,12 +8,14 @@ from on_device import NAME
 from tool import load_tool
 
 import abd
+from abd import backends
 from abd.potentials import free_motion
 from abd.solver.integrators import scheme
 
 pytestmark = pytest.mark.device
 
 measured = load_tool("integrators")
+mechanisms, programs = load_tool("peer_mechanisms"), load_tool("peer_programs")
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
@@ -33,6 +35,19 @@ def test_mechanisms_are_of_second_order():
     found = measured.mechanism("generalized_alpha", NAME, "four-bar", 0.01, 0.5)
     assert found["position"] < 3e-6 and found["force"] < 3e-6 and found["newton_mean"] <= 3.0
     assert found["order"] == pytest.approx(2.0, abs=0.25)
+
+
+@pytest.mark.parametrize("small", [0, 64])
+def test_rounding_of_stiff_bodies_brakes_no_small_steps(small, monkeypatch):
+    """Of bodies that move by 1e-6 m in a step the change of the near-rigidity energy is rounding: no step is shortened for
+    it, each of which would leave something of the forces out."""
+    monkeypatch.setattr(backends, "SMALL", small)
+    scene = programs.our_scene(mechanisms.four_bar(), 0.005 / 16)
+    simulation = abd.Simulation(scene, device=NAME)
+    reports = [simulation.step() for _ in range(250)]
+    assert sum(r.line_search_trials for r in reports) == sum(r.newton_iterations for r in reports) <= 260
+    energies = [sum(r.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")) for r in reports]
+    assert np.ptp(energies) < 5e-11
 
 
 @pytest.mark.parametrize("h", [1e-2, 1e-3])

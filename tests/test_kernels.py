@@ -221,6 +221,26 @@ def test_all_body_energies_together():
     assert_close(blocks, definition.hessian(step, q))
 
 
+def test_differences_of_energies_and_their_sizes_equal_their_definitions():
+    """What rounding of near-rigidity tells in counts in the size, of both laws; of held bodies it does not."""
+    data = replace(body_constants(7), arap=np.arange(N, dtype=np.int32) % 2, kind=np.zeros(N, np.int32))
+    step, q, trial = step_data(9), random_states(N, 10), random_states(N, 11)
+    step.held = np.arange(N) % 3 == 0
+    kernels, definition = BodyKernels(data), BodyEnergies(data)
+    energies = definition.energy(step, q, q), definition.energy(step, trial, q)
+    uploaded = (DEVICE.upload(values, wp.float64) for values in energies)
+    difference, size = (DEVICE.zeros(N, wp.float64) for _ in range(2))
+    states = pose_of(q), pose_of(trial), *uploaded
+    DEVICE.launch(bodies.body_differences, N, kernels.data, kernels.step(step), *states, difference, size)
+    assert_close(DEVICE.read(difference), energies[1] - energies[0])
+    elastic = definition.elastic_size(step, q) + definition.elastic_size(step, trial)
+    assert_close(DEVICE.read(size), np.abs(energies[0]) + np.abs(energies[1]) + elastic)
+    A, k = maps(q), step.ch2 * data.stiffness
+    strain = np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))
+    even = ~step.held & (data.arap == 0)
+    assert_close(definition.elastic_size(step, q)[even], 2.0 * k[even] * strain[even])
+
+
 def test_stiffness_of_arcs_equals_its_definition():
     """Bodies of every kind of rotation and elasticity, some held, some prescribed."""
     rng = np.random.default_rng(8)

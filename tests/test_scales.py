@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import abd
+from abd.solver.strain import StrainWatch
 
 STEPS = 15
 
@@ -121,6 +122,74 @@ def test_the_default_kappa_holds_a_tonne_on_a_link_of_a_kilogram(caplog):
         simulation = loaded("auto")
         assert max(simulation.step().max_orthogonality_error for _ in range(80)) < 1e-5
     assert not caplog.records
+
+
+def driven(**drive):
+    """50 kg at the end of a link of 1 kg that a drive turns, without gravity."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.005})
+    scene.add_body("link", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0), group=1)
+    scene.add_body("load", box=(0.2, 0.2, 0.2), mass=50.0, position=(1.0, 0.0, 0.0), group=1)
+    pivot = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "enforcement": "exact"}
+    scene.add_hinge("pivot", "world", "link", drive=drive, **pivot)
+    scene.add_fixed("weld", "link", "load", anchor=(1, 0, 0), enforcement="exact")
+    return abd.Simulation(scene, device="cpu")
+
+
+LIMITED = {"mode": "velocity", "target": 20.0, "effort": 2e4}
+GAINS = {"mode": "pd", "target": 1.0, "stiffness": 1e5, "damping": 1e3}
+
+
+@pytest.mark.parametrize("drive", [LIMITED, GAINS])
+def test_the_default_kappa_holds_what_drives_are_known_to_exert(drive, caplog):
+    """An effort limit, or gains and the way to the target: 1e4 N and more on a link that weighs 10 N."""
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = driven(**drive)
+        strains = [simulation.step().max_orthogonality_error for _ in range(20)]
+    assert 1e-7 < max(strains) < 1e-5
+    assert not [record for record in caplog.records if "strains" in record.getMessage()]
+
+
+def test_efforts_that_nothing_comes_near_make_no_body_endlessly_stiff():
+    stiffest, usual = (driven(**{**LIMITED, "effort": effort}).model.bodies for effort in (1e30, 1e4))
+    assert (stiffest.kappa < 1e3 * usual.kappa).all() and (stiffest.kappa > usual.kappa).all()
+
+
+def pressed():
+    """Ten tonnes that come down on a hinged flap of a kilogram, which a post holds up at its other end; without joints, they
+    may strain more themselves."""
+    scene = abd.Scene(solver={"dt": 0.005})
+    scene.add_body("post", box=(0.1, 0.1, 0.1), kind="static", position=(0.95, 0.0, -0.101))
+    scene.add_body("flap", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0))
+    scene.add_body("block", box=(0.2, 0.2, 0.2), mass=1e4, position=(0.5, 0.0, 0.151))
+    scene.add_hinge("pivot", "world", "flap", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return abd.Simulation(scene, device="cpu")
+
+
+@pytest.mark.parametrize(("make", "name"), [(lambda: driven(mode="position", target=0.5), "link"), (pressed, "flap")])
+def test_strain_by_what_is_not_known_before_is_said(make, name, caplog):
+    """Of drives without a limit, and of contacts: from 1e-5 on, with a kappa that would do."""
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = make()
+        largest = max(simulation.step().max_orthogonality_error for _ in range(20))
+    lines = [record.getMessage() for record in caplog.records if "strains" in record.getMessage()]
+    assert largest > 1e-5 and lines
+    assert all(re.match(rf"{name} strains by \S+ .* its kappa is \S+ Pa; kappa = \S+ would", line) for line in lines)
+
+
+def test_a_body_that_may_strain_hides_no_other_one():
+    """The largest strain is known in every step, whose it is only where it is looked at: within ten steps."""
+    model = pressed().model
+    watch = StrainWatch(model, np.array([name == "flap" for name in model.bodies.names]))
+    q = model.bodies.q.copy()
+
+    def look(block: float, flap: float) -> str | None:
+        for name, strain in (("block", block), ("flap", flap)):
+            q[model.bodies.names.index(name), 3] = 1.0 + 0.5 * strain
+        return watch.look(max(block, flap), lambda: q)
+
+    assert look(3e-4, 1e-7) is None
+    said = [look(3e-4, 5e-5) for _ in range(10)]
+    assert [line[:4] for line in said if line] == ["flap"]
 
 
 def test_scales_follow_from_what_is_joined_alone():

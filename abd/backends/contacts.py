@@ -20,12 +20,11 @@ from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels import barrier, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
-from cuda_kernels.ccd import times_of_impact
+from cuda_kernels.ccd import times_of_impact, way_shares
 from cuda_kernels.contact_blocks import contact_blocks
 from cuda_kernels.contact_elements import contact_elements
 from cuda_kernels.minima import PARTS
 from cuda_kernels.vector12 import vec12
-from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64

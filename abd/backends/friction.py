@@ -41,7 +41,7 @@ class Friction:
         for name in ("mu", "rolling", "spinning", "arm"):
             setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
         self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
-        self.enabled = self.defined.any and self.lags
+        self.enabled = self._may_act()
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.anchors = sticking.Anchors()
         self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
@@ -64,9 +64,13 @@ class Friction:
         """Other coefficients (m, m) between materials; what is frozen is let go."""
         self.defined = replace(self.defined, mu=np.array(mu))
         self.device.write(self.resists.mu, self.defined.mu)
-        self.enabled = self.defined.any and self.lags
-        self.let_go()
-        self._index()
+        self.enabled = self._may_act()
+        if self.contacts.candidates.may_touch:
+            self.let_go()
+            self._index()
+
+    def _may_act(self) -> bool:
+        return self.defined.any and self.lags and self.contacts.candidates.may_touch
 
     def let_go(self) -> None:
         """Nothing is frozen any more."""
@@ -276,7 +280,7 @@ class Friction:
     def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
         """Sums over the lagged contacts."""
         r, contacts = self.reduction, self.contacts
-        if contacts.candidates.nobody:
+        if contacts.candidates.nobody or not self.enabled:
             return
         runs, items = self.device.extent(r.run_count, r.run_room), (r.runs, r.counts)
         slips, caution = (self.lagged, eps, pose, rest), contacts.law.caution
@@ -290,7 +294,7 @@ class Friction:
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if not self.contacts.candidates.nobody:
+        if self.enabled and not self.contacts.candidates.nobody:
             self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:

@@ -75,6 +75,14 @@ class BodyEnergies:
         energies[free | goal] += step.ch2 * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
         return energies
 
+    def elastic_size(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n,) sizes of the numbers whose differences the near-rigidity energy V squares, ``2 c h^2 sqrt(k V)``: rounding of
+        A, whose entries are about 1, tells in V as much as in terms of this size."""
+        size, rows = np.zeros(len(q)), ~step.held
+        elastic = self._elastic(arap.energy, orthogonality.energy, rows, q)
+        size[rows] = 2.0 * step.ch2 * np.sqrt(self.data.stiffness[rows] * elastic)
+        return size
+
     def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
         """(n, 12) gradients."""
         data, (free, goal) = self.data, self._movers(step)

@@ -402,6 +402,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.trial = self._along_path(alpha)
         self.trial_terms = self._terms(self.trial)
         change, size = self.trial_terms - self.terms, np.abs(self.trial_terms) + np.abs(self.terms)
+        size[: self.n] += sum(self.energies.elastic_size(self.step, q) for q in (self.q, self.trial))
         finite = np.where(np.isfinite(size), size, 0.0)
         return self.islands.sums(change, self.owners), self.islands.sums(finite, self.owners)
 

@@ -186,7 +186,8 @@ class PathSteps:
         """Every body's change of energy from the current iterate to the trial, and the size of its terms."""
         v = self.values
         difference, size = v["difference"], v["size"]
-        self.device.launch(sums.body_differences, self.n, v["trial"], v["current"], difference, size)
+        states = self.pose, self.trial, v["current"], v["trial"]
+        self.device.launch(bodies.body_differences, self.n, self.body, self.step, *states, difference, size)
         self.joints.add_differences(difference, size)
         self.contacts.add_differences(difference, size)
         self.friction.add_differences(difference, size)

@@ -13,16 +13,18 @@ or that which forces would give.
 below `STRAIN`, of a body at joints for
 
     F     M (3 g + u^2 / D) + forces, M and D mass and extent of all that is joined to the body: what the lowest point of
-          a pendulum carries, u the largest initial speed in it
+          a pendulum carries, u the largest initial speed in it; of forces also what drives, springs and friction along
+          coordinates may exert (`efforts`), torques over the shorter one of the bodies' arms
     u^2   that of a turn by `TURN` per step, at least
 
 and of a body without joints for its own forces and initial spin. It is rho l^2 / h^2, the stiffness beside the inertia in
 a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
 forces with them, by up to a tenth in closed loops. Without joints it is 1e9 Pa at least, or `STIFFEST` rho l^2 / h^2 if that
-is less: bodies may be so small, in steps so long, that rounding were seen.
-Only bodies that are joined change each other's kappa, so that worlds side by side do not.
+is less: bodies may be so small, in steps so long, that rounding were seen; effort limits that nothing comes near raise it to
+no more than that either. Only bodies that are joined change each other's kappa, so that worlds side by side do not.
 
-Forces that drives or contacts bring beyond that are seen when the scene runs: the strain is said there.
+What contacts bring, and drives without a limit that follow their target however much it takes, is seen when the scene
+runs: the strain is said there (`abd.solver.strain`).
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joints import TYPES
 from abd.joints.link_graph import joined_components
 from abd.joints.sizes import half_length, reaches
-from abd.model import Kind, Model
+from abd.model import CoordinateSettings, Joint, Kind, Model
 
 USUAL_TOLERANCE = 1e-3
 """Tolerance [m/s] of bodies of usual size."""
@@ -86,8 +89,55 @@ def default_kappa(model: Model) -> np.ndarray:
     fastest = np.where(joined, np.maximum(u, TURN * length / settings.dt), _spin(model, half))
     stress = np.maximum(load * length / (2.0 * volume), density * fastest**2 / 12.0)
     inertial = density * (length / settings.dt) ** 2
+    pushed = np.bincount(label, _exerted(model, length, dynamic), minlength=n)[label] * length / (2.0 * volume)
+    stress = np.maximum(stress, np.minimum(stress + pushed, STRAIN * STIFFEST * inertial))
     least = np.where(joined, RIGID_IN_STEP * inertial, np.minimum(USUAL_KAPPA, STIFFEST * inertial))
     return np.where(dynamic, np.maximum(stress / STRAIN, least), USUAL_KAPPA)
+
+
+def _exerted(model: Model, length: np.ndarray, dynamic: np.ndarray) -> np.ndarray:
+    """(n,) forces [N] that joints may exert along their coordinates, each of them counted for one of its bodies.
+
+    Args:
+        length: (n,) lever arms [m]; dynamic: (n,) bool, bodies that have one.
+    """
+    arms, out = np.append(np.where(dynamic, length, np.inf), np.inf), np.zeros(len(length))
+    for part in JointList.of(model.joints).parts:
+        joint = part if isinstance(part, Joint) else part.first
+        if not joint.coordinates:
+            continue
+        rotary = {measure.name: measure.rotary for measure in TYPES[joint.type].coordinates(joint)}
+        pushes, turns = (sum(efforts(c) for c in joint.coordinates if rotary[c.name] == kind) for kind in (False, True))
+        ends = np.atleast_2d(np.stack([part.child, part.parent], axis=-1))
+        arm = arms[ends]
+        some = np.isfinite(arm).any(axis=1)
+        owner = np.where(np.isfinite(arm[:, 0]), ends[:, 0], ends[:, 1])
+        np.add.at(out, owner[some], pushes + turns / arm[some].min(axis=1))
+    return out
+
+
+def efforts(settings: CoordinateSettings) -> float:
+    """Largest effort [N or N m] that is known to act along a coordinate: of its drive the limit, or what the drive begins
+    with if it has none; of a spring what it begins with; of friction and a constant force all."""
+    drive, limit = settings.drive, settings.effort_limit
+    total = abs(settings.force or 0.0) + settings.friction
+    total += settings.stiffness * abs(settings.rest - settings.initial)
+    if drive is None:
+        return total
+    limit = min(limit, drive.effort)
+    if np.isfinite(limit):
+        return total + limit
+    speed = settings.initial_rate or 0.0
+    if drive.mode == "force":
+        return total + abs(drive.target(0.0))
+    if drive.mode == "pd":
+        wanted = drive.rate(0.0) if drive.rate else 0.0
+        return (
+            total + drive.stiffness * abs(drive.target(0.0) - settings.initial) + drive.damping * abs(wanted - speed)
+        )
+    if drive.mode == "velocity":
+        return total + drive.damping * abs(drive.target(0.0) - speed)
+    return total
 
 
 def _at_joints(model: Model) -> np.ndarray:

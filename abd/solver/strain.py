@@ -14,6 +14,8 @@ SAID_OF_JOINTED = 1e-5
 """The same of a body at joints, on whose rigidity a mechanism rests."""
 AGAIN = 10.0
 """How many times the strain has to grow until it is said again: under the larger load a larger kappa is needed."""
+APART = 10
+"""Steps between looks at who strains, while bodies do that may strain more than others."""
 MEANT = 1e-6
 """Strain that the suggested stiffness leaves under the same loads: they may still grow by as much as is said no more."""
 
@@ -33,19 +35,21 @@ class StrainWatch:
     def reset(self) -> None:
         """Nothing was said so far."""
         self._factor = 1.0
-        self._looked_at = 0.0
+        self._looked_at, self._since = 0.0, 0
         self._least = float(self._bearable.min(initial=SAID))
 
     def look(self, largest: float, state: Callable[[], np.ndarray]) -> str | None:
         """What is to be said, None for nothing, of a state (n, 12) whose largest strain is known."""
-        if not largest > max(self._factor * self._least, self._looked_at):
+        self._since += 1
+        if not largest > self._factor * self._least or (self._since < APART and not largest > self._looked_at):
             return None
         q = state()
         over = strains(q) / self._bearable
         worst = int(over.argmax())
         if not over[worst] > self._factor:
-            # of a body that may strain so much: not asked again before it does so by more
-            self._looked_at = 2.0 * largest
+            # of a body that may strain so much, behind which others are not seen: asked again where it does so by more, or
+            # a while later
+            self._looked_at, self._since = 2.0 * largest, 0
             return None
         self._factor = AGAIN * float(over[worst])
         return strain_warning(self.model, q, worst)
