@@ -13,12 +13,13 @@ the gaps, and there is no friction. What an impact gave back (restitution) is an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from abd.contact.forces import Pressing, Rubbing, joined, rubbing, wrenches
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     import pandas
 
     from abd.simulation import Simulation
+    from abd.solver.step import Frozen
+
+    Chosen = Callable[[np.ndarray], np.ndarray]
+
+FEW = 32
+"""Points of a pair up to which the nearest is found by looking at each, and not by a tree."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,8 @@ class Contacts:
         normal_force: (c,) [N].
     """
 
-    def __init__(self, simulation: Simulation, pressing: Pressing, rubbing: Rubbing, slip: np.ndarray):
-        self._simulation, self._pressing, self._rubbing, self._slip = simulation, pressing, rubbing, slip
+    def __init__(self, simulation: Simulation, pressing: Pressing, rubs: Rubs):
+        self._simulation, self._pressing, self._rubs = simulation, pressing, rubs
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
         self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
 
@@ -112,16 +119,12 @@ class Contacts:
     def _shared(self) -> tuple[np.ndarray, np.ndarray]:
         """Friction and slip: every force of friction belongs to the nearest point of its pair, for contact may have moved on
         by what a step brings."""
-        friction, slip, load = np.zeros((len(self), 3)), np.zeros((len(self), 3)), np.zeros(len(self))
-        rubs = self._rubbing.kind == RUB
-        rub, speed = part_of(self._rubbing, rubs), self._slip[rubs]
+        rub, speed = self._rubs.points, self._rubs.slip
         row = _nearest(self.pair, self.point, rub.pair, rub.point)
-        found = row >= 0
-        weight, row = np.abs(rub.load[found]), row[found]
-        np.add.at(friction, row, rub.force[found])
-        np.add.at(load, row, weight)
-        np.add.at(slip, row, weight[:, None] * speed[found])
-        return friction, slip / np.where(load > 0.0, load, 1.0)[:, None]
+        row[rub.kind != RUB] = -1
+        weight = np.abs(rub.load)
+        total = summed(row, np.column_stack([rub.force, weight, weight[:, None] * speed]), len(self))
+        return total[:, :3], total[:, 4:] / np.where(total[:, 3] > 0.0, total[:, 3], 1.0)[:, None]
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -166,26 +169,23 @@ class Contacts:
     def _pairs(self) -> np.ndarray:
         """(k, 2) pairs that press or rub."""
         n = len(self._simulation.model.bodies)
-        keys = np.unique(np.concatenate([_keys(self.pair, n), _keys(self._rubbing.pair, n)]))
+        keys = np.unique(np.concatenate([_keys(self.pair, n), _keys(self._rubs.points.pair, n)]))
         return np.stack([keys // n, keys % n], axis=1)
 
     @cached_property
     def _on_bodies(self) -> np.ndarray:
         """(n, 6) force and torque about the centre of mass of all contacts on every body."""
-        q = self._simulation.stepper.q
-        total = np.zeros((len(q), 12))
-        for one in (self._pressing, self._rubbing):
-            np.add.at(total, one.pair[:, 0], one.on_i)
-            np.add.at(total, one.pair[:, 1], one.on_j)
+        q, parts = self._rubs.q, (self._pressing, self._rubs.points)
+        total = sum(summed(one.pair.T.ravel(), np.concatenate([one.on_i, one.on_j]), len(q)) for one in parts)
         out = wrenches(total, q)
         # what a half-space feels is what it does to others, seen from its own origin
         flat = np.isfinite(self._simulation.model.bodies.plane).all(axis=1)
-        for one in (self._pressing, self._rubbing):
+        for one in parts:
             rows = np.flatnonzero(flat[one.pair[:, 1]])
             i, j = one.pair[rows].T
             felt = -wrenches(one.on_i[rows], q[i])
             felt[:, 3:] += np.cross(q[i, :3] - q[j, :3], felt[:, :3])
-            np.add.at(out, j, felt)
+            out += summed(j, felt, len(q))
         return out
 
     def between(self, body: int, other: int | None = None) -> Contacts:
@@ -195,9 +195,7 @@ class Contacts:
             mine = (pair == body).any(axis=1)
             return np.flatnonzero(mine if other is None else mine & (pair == other).any(axis=1))
 
-        which = rows(self._rubbing.pair)
-        pressing = part_of(self._pressing, rows(self.pair))
-        return Contacts(self._simulation, pressing, part_of(self._rubbing, which), self._slip[which])
+        return Contacts(self._simulation, part_of(self._pressing, rows(self.pair)), self._rubs.part(rows))
 
     def on(self, body: int) -> np.ndarray:
         """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
@@ -205,34 +203,87 @@ class Contacts:
 
     def patches(self) -> list[ContactPatch]:
         """One for every pair of bodies."""
-        q, found = self._simulation.stepper.q, []
-        for pair in self._pairs:
-            rows = np.flatnonzero((self.pair == pair).all(axis=1))
-            rubs = np.flatnonzero((self._rubbing.pair == pair).all(axis=1))
-            sliding = rubs[self._rubbing.kind[rubs] == RUB]
-            size = np.abs(self.normal_force[rows])
-            points = self.point[rows] if size.sum() > 0.0 else self._rubbing.point[sliding]
-            weight = size if size.sum() > 0.0 else np.ones(len(sliding))
-            center = weight @ points / weight.sum()
-            on_i = self._pressing.on_i[rows].sum(axis=0) + self._rubbing.on_i[rubs].sum(axis=0)
-            i = int(pair[0])
-            wrench = wrenches(on_i[None], q[[i]])[0]
-            force = wrench[:3]
-            friction = self._rubbing.force[rubs].sum(axis=0)
-            found.append(
-                ContactPatch(
-                    bodies=self._names(pair),
-                    points=rows,
-                    force=force,
-                    torque=wrench[3:] + np.cross(q[i, :3] - center, force),
-                    normal_force=force - friction,
-                    friction=friction,
-                    center=center,
-                    gap=float(self.gap[rows].min(initial=np.inf)),
-                    sticks=bool(self.sticks[rows].all()),
-                )
+        press, rub, q, pairs = self._pressing, self._rubs.points, self._rubs.q, self._pairs
+        n, k = len(q), len(pairs)
+        if k == 0:
+            return []
+        known = _keys(pairs, n)
+        of_press, of_rub = (np.searchsorted(known, _keys(one.pair, n)) for one in (press, rub))
+        size = np.abs(self.normal_force)
+        pressed = summed(of_press, np.column_stack([size, size[:, None] * self.point, press.on_i]), k)
+        slides = (rub.kind == RUB).astype(float)
+        rubbed = summed(of_rub, np.column_stack([slides, slides[:, None] * rub.point, rub.force, rub.on_i]), k)
+        # where nothing presses, the middle of what rubs
+        mean = np.where(pressed[:, :1] > 0.0, pressed[:, :4], rubbed[:, :4])
+        center = mean[:, 1:] / mean[:, :1]
+        first = q[pairs[:, 0]]
+        wrench = wrenches(pressed[:, 4:] + rubbed[:, 7:], first)
+        force, friction = wrench[:, :3], rubbed[:, 4:7]
+        torque = wrench[:, 3:] + np.cross(first[:, :3] - center, force)
+        gap, sticks = np.full(k, np.inf), np.ones(k, dtype=bool)
+        np.minimum.at(gap, of_press, self.gap)
+        np.logical_and.at(sticks, of_press, self.sticks)
+        order = np.argsort(of_press, kind="stable")
+        rows = np.split(order, np.cumsum(np.bincount(of_press, minlength=k))[:-1])
+        return [
+            ContactPatch(
+                bodies=self._names(pairs[m]),
+                points=rows[m],
+                force=force[m],
+                torque=torque[m],
+                normal_force=force[m] - friction[m],
+                friction=friction[m],
+                center=center[m],
+                gap=float(gap[m]),
+                sticks=bool(sticks[m]),
             )
-        return found
+            for m in range(k)
+        ]
+
+
+class Rubs:
+    """What rubbed in the last (sub)steps that led to a state, worked out when it is asked for.
+
+    Args:
+        frozen: lagged contacts of each of the steps, as `rubbing` takes them, and eps [m].
+        q: (n, 12) the state; eps_v: speed below which friction counts as static [m/s].
+        chosen: pairs (l, 2) -> the rows that count; None for all.
+    """
+
+    def __init__(self, frozen: tuple[Frozen, ...], q: np.ndarray, eps_v: float, chosen: Chosen | None = None):
+        self.q, self._frozen, self._eps_v, self._chosen = q, frozen, eps_v, chosen
+
+    def part(self, chosen: Chosen) -> Rubs:
+        """Those of some pairs."""
+        return Rubs(self._frozen, self.q, self._eps_v, chosen)
+
+    @property
+    def points(self) -> Rubbing:
+        """Where, and with what forces."""
+        return self._all[0]
+
+    @property
+    def slip(self) -> np.ndarray:
+        """(l, 3) velocities of slip [m/s]."""
+        return self._all[1]
+
+    @cached_property
+    def _all(self) -> tuple[Rubbing, np.ndarray]:
+        steps = []
+        for contacts, eps in self._frozen:
+            rows = slice(None) if self._chosen is None else self._chosen(contacts[0])
+            *contacts, rest = contacts
+            steps.append((rubbing(*(one[rows] for one in contacts), rest, self.q, eps), eps))
+        slips = [rub.slip * (self._eps_v / eps) for rub, eps in steps]
+        return joined([rub for rub, _ in steps]), np.concatenate([np.zeros((0, 3)), *slips])
+
+
+def summed(row: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """(count, d) sums of the values (l, d) of every row, in their order; those of row -1 are left out."""
+    kept = row >= 0
+    where = np.flatnonzero(kept)
+    matrix = csr_matrix((np.ones(len(where)), (row[kept], where)), shape=(count, len(row)))
+    return matrix @ values
 
 
 def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
@@ -240,16 +291,11 @@ def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
     return type(one)(**{name: value[which] for name, value in vars(one).items()})
 
 
-def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubbing, np.ndarray]:
-    """What presses and rubs in the present state, and the velocities of slip (l, 3) [m/s]."""
-    stepper, backend, settings = simulation.stepper, simulation.backend, simulation.model.settings
-    q = stepper.q
+def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubs]:
+    """What presses and rubs in the present state."""
+    stepper = simulation.stepper
     with stepper.listed():
-        pressing = backend.pressing()
-        frozen = stepper.rubbing()
-    rubs = [rubbing(*contacts, q, eps) for contacts, eps in frozen]
-    slips = [rub.slip * (settings.eps_v / eps) for rub, (_, eps) in zip(rubs, frozen)]
-    return pressing, joined(rubs), np.concatenate([np.zeros((0, 3)), *slips])
+        return simulation.backend.pressing(), Rubs(stepper.rubbing(), stepper.q.copy(), simulation.model.settings.eps_v)
 
 
 def _keys(pair: np.ndarray, n: int) -> np.ndarray:
@@ -263,14 +309,23 @@ def _nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_
     if not len(pair) or not len(asked_pair):
         return out
     n = int(max(pair.max(), asked_pair.max())) + 1
-    label = np.unique(np.concatenate([_keys(pair, n), _keys(asked_pair, n)]), return_inverse=True)[1].ravel()
-    mine, asked = label[: len(pair)], label[len(pair) :]
-    # pairs are kept apart by a fourth coordinate that is larger than all distances
-    everything = np.concatenate([point, asked_point])
-    low = everything.min(axis=0)
-    size = float(max(np.ptp(everything, axis=0).max(), 1e-300))
-    tree = cKDTree(np.column_stack([point - low, 4.0 * size * mine]))
-    distance, row = tree.query(np.column_stack([asked_point - low, 4.0 * size * asked]))
-    near = distance < 3.0 * size
-    out[near] = row[near]
+    key, asked_key = _keys(pair, n), _keys(asked_pair, n)
+    order = np.argsort(key, kind="stable")
+    first, end = (np.searchsorted(key[order], asked_key, side) for side in ("left", "right"))
+    few = end - first <= FEW
+    best = np.full(len(out), np.inf)
+    for rank in range(int((end - first)[few].max(initial=0))):
+        asked = np.flatnonzero(few & (first + rank < end))
+        row = order[first[asked] + rank]
+        way = point[row] - asked_point[asked]
+        distance = np.einsum("li,li->l", way, way)
+        closer = distance < best[asked]
+        best[asked[closer]], out[asked[closer]] = distance[closer], row[closer]
+    if not few.all():
+        many, mine = np.flatnonzero(~few), np.isin(key, asked_key[~few])
+        # pairs are kept apart by a fourth coordinate that is larger than all distances
+        size = 8.0 * max(np.abs(point).max(), np.abs(asked_point).max(), 1e-300)
+        tree = cKDTree(np.column_stack([point[mine], size * key[mine]]))
+        _, row = tree.query(np.column_stack([asked_point[many], size * asked_key[many]]))
+        out[many] = np.flatnonzero(mine)[row]
     return out

@@ -108,16 +108,30 @@ class CoordinateView:
         """On the way into an end [N s/m or N m s/rad]."""
         return self.settings.limit_damping
 
-    def set_limit(self, compliance: float | None = None, damping: float | None = None) -> None:
-        """Make the ends of its range yield, or hold again, from the next step on.
+    @property
+    def limit_restitution(self) -> float:
+        """Share of the speed that its ends give back to what strikes them; 0 where they are no barriers."""
+        return self.settings.limit_restitution if self.limit == "barrier" else 0.0
+
+    def set_limit(
+        self, compliance: float | None = None, damping: float | None = None, restitution: float | None = None
+    ) -> None:
+        """Make the ends of its range yield, or hold again, or give back, from the next step on.
 
         Args:
-            compliance: [m/N or rad/(N m)]; 0 makes them barriers. damping: on the way into an end. None keeps what there is.
+            compliance: [m/N or rad/(N m)]; 0 makes them barriers. damping: on the way into an end. restitution: share of the
+                speed that barriers give back. None keeps what there is.
 
         Raises:
-            ValueError: a number is negative.
+            ValueError: a number is negative, or a restitution is above 1 or of ends that are no barriers.
         """
         changes = {}
+        if restitution is not None:
+            barriers = self.limit == "barrier" if compliance is None else compliance == 0.0
+            if not 0.0 <= restitution <= 1.0 or (restitution > 0.0 and not barriers):
+                what = "must be in [0, 1]" if barriers else "is for barriers: set compliance=0"
+                raise ValueError(f"limit_restitution of '{self.name}' is {restitution!r}, and {what}")
+            changes["limit_restitution"] = float(restitution)
         for key, value in (("limit_compliance", compliance), ("limit_damping", damping)):
             if value is not None:
                 if not (np.isfinite(value) and value >= 0.0):

@@ -109,7 +109,8 @@ class JointControl:
         if active != self._joint(index).active:
             self.replace_joint(index, replace(self._joint(index), active=bool(active)))
         if active:
-            self.broken.pop(self._joint(index).name, None)
+            if self.broken.pop(self._joint(index).name, None) is not None:
+                self._simulation.switches.join(index)
             self._tell_opening(index, "is switched on")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
@@ -270,6 +271,7 @@ class JointControl:
                 found.append(k)
         if found:
             self.rebuild(found)
+            sim.switches.part(found)
         return tuple(joints[k].name for k in found)
 
     # checkpoints --------------------------------------------------------------------------------------------------

@@ -157,6 +157,7 @@ class CoordinateSettings:
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
         limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
         limit_compliance, limit_damping: of compliant ends; the damping acts one-sidedly, on barriers as well.
+        limit_restitution: share of the speed that barriers give back (`abd.solver.limit_impacts`).
         limit_strength: s of the cubic penalty ``s (v / (upper - lower))^3`` in the incremental potential [kg m^2].
         locked: whether the coordinate is held; lock_value: where, None for where it is.
         stiffness, rest, damping: of a spring along the coordinate.
@@ -179,6 +180,7 @@ class CoordinateSettings:
     limit_distance: float | None = None
     limit_compliance: float = 0.0
     limit_damping: float = 0.0
+    limit_restitution: float = 0.0
     limit_strength: float = 1.0
     locked: bool = False
     lock_value: float | None = None

@@ -1,8 +1,9 @@
 """What a simulation takes over from another one whose scene was another: `Simulation.recompiled`.
 
-Bodies, joints, couplings and materials are matched by their names. What both have keeps its state: poses and velocities,
-what contacts, friction, joints and the integrator remember, changes made while running, loads, switches, time, and the work
-done so far. What is new stands where the scene puts it, moving bodies where their motions say now.
+Bodies, joints, couplings and materials are matched by their names, joints by their bodies too: one that was moved to another
+body is a new one. What both have keeps its state: poses and velocities, what contacts, friction, joints and the integrator
+remember, changes made while running, loads, switches, time, and the work done so far. What is new stands where the scene puts
+it, moving bodies where their motions say now.
 
 Scales that follow from all bodies of a scene (tolerances, reach of limits) stay as they were unless the new scene names
 them, so that bodies far away change nothing for the others.
@@ -52,8 +53,27 @@ class Matches:
     def __init__(self, old: Model, new: Model):
         self.old, self.new = old, new
         self.body = _places(old.bodies.names, new.bodies.names)
-        self.joint = _places(JointList.of(old.joints).names, JointList.of(new.joints).names)
+        self.joint = self._same_joints()
         self.coupling = _places([one.name for one in old.couplings], [one.name for one in new.couplings])
+
+    def _same_joints(self) -> np.ndarray:
+        """Joints of one name that join the same bodies: one that was moved to another body begins anew."""
+        before, now = JointList.of(self.old.joints), JointList.of(self.new.joints)
+        found = _places(before.names, now.names)
+        place = np.append(np.where(self.body < 0, -2, self.body), -1)  # the last one stands for the world
+        same = (before.bodies[found] == place[now.bodies]).all(axis=1) if len(before.names) else found >= 0
+        return np.where(same, found, -1)
+
+    def jumping(self) -> np.ndarray:
+        """(n,) bool, new bodies that joints hold which are not there in the other model."""
+        out = np.zeros(len(self.body) + 1, dtype=bool)  # the last one stands for the world
+        out[JointList.of(self.new.joints).bodies[self.joint < 0]] = True
+        place = np.full(len(self.old.bodies) + 1, -1)
+        mine, theirs = _pairs(self.body)
+        place[theirs] = mine
+        gone = np.setdiff1d(np.arange(len(self.old.joints)), self.joint)
+        out[place[JointList.of(self.old.joints).bodies[gone]]] = True
+        return out[:-1]
 
     def states(self, q: np.ndarray, fresh: np.ndarray) -> np.ndarray:
         """(n, 12) states, or velocities, of the new bodies from those of the old ones; `fresh` (n, 12) for what is new. A body
@@ -169,6 +189,7 @@ def carry_over(old: Simulation, new: Simulation) -> None:
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:
         new.stepper.meet(fresh)
+    new.stepper.jump(match.jumping())
     new.stepper.sleep.disturb()
 
 
@@ -238,6 +259,7 @@ def _switches(match: Matches, saved: dict) -> dict:
         "suspended": np.array([joints[k] for k in saved["suspended"].tolist() if k in joints], dtype=np.int64),
         "passing": match.keys(saved["passing"])[0],
         "colliding": match.keys(saved["colliding"])[0],
+        "parting": match.keys(saved["parting"])[0],
     }
 
 

@@ -141,6 +141,7 @@ class Simulation:
             return self._step()
 
     def _step(self) -> StepReport:
+        self.switches.before_step()
         progress, substeps, wall = self.stepper.advance()
         self.turns.count(self._turned_by())
         self._coordinates = None

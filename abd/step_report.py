@@ -22,8 +22,8 @@ class StepReport:
     store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
     coordinates, "friction_work" that of contact friction and of friction and damping in joints. What prescribed bodies
     do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
-    one another on its way. ``max_joint_residual``: of active joints and couplings [m], [rad]. ``broken``: joints that broke
-    after this frame.
+    one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
+    ``broken``: joints that broke after this frame.
     """
 
     step: int

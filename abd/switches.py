@@ -3,10 +3,14 @@
 A body that is off stays where it is, at rest: no force moves it, nothing touches it, and its joints do not act. A pair that is
 off passes through one another; a pair that the scene keeps from colliding, by a contact filter or a joint, can be switched
 on. What begins to collide must not overlap; where it is near, its contact begins in balance, as at the start of a scene.
+
+Bodies whose joint broke, and whom nothing else keeps apart, collide from the next step on. Where they overlap then, as links
+do that reach into one another, they pass through one another until they have come apart.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,10 +20,12 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList, apart
 from abd.model import Kind, Model, affine_state
-from abd.scene.intersections import Surveyor
+from abd.scene.intersections import MOST_DEEP, Surveyor
 
 if TYPE_CHECKING:
     from abd.simulation import Simulation
+
+_log = logging.getLogger(__name__)
 
 
 class PairView:
@@ -79,12 +85,15 @@ class Switches:
 
     Attributes:
         off: (n,) bool, bodies that are off; suspended: indices of joints that act when their bodies are on.
+        parting: (k,) keys of pairs that collide as soon as they are apart.
     """
 
     def __init__(self, simulation: Simulation):
         self._simulation, n = simulation, len(simulation.model.bodies)
         self.off = np.zeros(n, dtype=bool)
         self.suspended: set[int] = set()
+        self.parting = np.zeros(0, dtype=np.int64)
+        self._told: set[int] = set()
         self._apart: np.ndarray | None = None  # as the scene has it
 
     @cached_property
@@ -147,9 +156,10 @@ class Switches:
         Raises:
             SceneError: they overlap; nothing was changed.
         """
+        key, before = first * len(self.off) + second, self._apart
+        self.parting = np.setdiff1d(self.parting, key)
         if enabled != self.are_apart(first, second):
             return
-        key, before = first * len(self.off) + second, self._apart
         if enabled:
             self._apart = self._now[self._now != key]
             try:
@@ -160,6 +170,55 @@ class Switches:
         else:
             self._apart = np.sort(np.append(self._now, key))
         self._go_on(self._simulation.stepper.state(), [first, second] if enabled else [])
+
+    def part(self, joints: list[int]) -> None:
+        """The bodies of some joints that broke collide from now on, or when they have come apart."""
+        sim = self._simulation
+        found = JointList.of(sim.model.joints)
+        ends, holds = found.bodies, ~found.column("collide").astype(bool) & found.column("active").astype(bool)
+        free = _keys(ends[joints][(ends[joints] >= 0).all(axis=1)], len(self.off))
+        kept = [_keys(sim.model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
+        free = np.setdiff1d(np.intersect1d(free, self._now), np.concatenate(kept))
+        able = [not PairView(sim, *pair)._why() for pair in _pairs(free, len(self.off)).tolist()]
+        self.parting = np.union1d(self.parting, free[np.array(able, dtype=bool)])
+
+    def join(self, joint: int) -> None:
+        """A joint that broke acts again: it keeps its bodies apart, if it did."""
+        one = self._simulation.model.joints[joint]
+        if one.parent < 0 or one.collide:
+            return
+        self.set_pair(min(one.parent, one.child), max(one.parent, one.child), False)
+
+    def before_step(self) -> None:
+        """Let pairs collide that have come apart since their joint broke."""
+        if not len(self.parting):
+            return
+        sim, n = self._simulation, len(self.off)
+        before, self._apart = self._apart, np.setdiff1d(self._now, self.parting)
+        moved = np.zeros(n, dtype=bool)
+        moved[_pairs(self.parting, n)] = True
+        found = Surveyor(self.present(sim.model)).survey(sim.stepper.q, moved=moved)
+        self._apart = before
+        meeting = [(way.first, way.second) for way in found.touching] + [pair[:2] for pair in found.deep]
+        overlap = _keys(np.array(meeting, dtype=np.int64).reshape(-1, 2), n)
+        if len(found.deep) >= MOST_DEEP:
+            overlap = self.parting  # there may be more than were looked for
+        self._tell_of_overlap(np.intersect1d(overlap, self.parting))
+        parted = np.setdiff1d(self.parting, overlap)
+        if len(parted):
+            self.parting = np.intersect1d(self.parting, overlap)
+            self._apart = np.setdiff1d(self._now, parted)
+            self._go_on(sim.stepper.state(), np.unique(_pairs(parted, n)).tolist())
+
+    def _tell_of_overlap(self, keys: np.ndarray) -> None:
+        names = self._simulation.model.bodies.names
+        for key in set(keys.tolist()) - self._told:
+            self._told.add(key)
+            first, second = divmod(key, len(self.off))
+            _log.warning(
+                "'%s' and '%s' overlap where their joint broke: they pass through one another until they are apart",
+                names[first], names[second],
+            )  # fmt: skip
 
     def _refuse_overlap(self, q: np.ndarray, bodies: list[int]) -> None:
         """`SceneError` where one of some bodies overlaps, or touches."""
@@ -216,10 +275,12 @@ class Switches:
             "suspended": np.array(sorted(self.suspended), dtype=np.int64),
             "passing": np.setdiff1d(self._apart, self._joined) if changed else nothing,
             "colliding": np.setdiff1d(self._joined, self._apart) if changed else nothing,
+            "parting": self.parting,
         }
 
     def restore(self, saved: dict) -> None:
         """Bring the switches to those of a checkpoint, before its state is restored; the joints know theirs."""
+        self.parting = np.asarray(saved.get("parting", ()), dtype=np.int64)
         off = np.zeros(len(self.off), dtype=bool)
         off[np.asarray(saved["off"], dtype=int)] = True
         keys = None
@@ -235,6 +296,7 @@ class Switches:
         """As the scene has it."""
         nothing = np.zeros(0, dtype=np.int64)
         self.restore({"off": nothing, "suspended": nothing, "passing": nothing, "colliding": nothing})
+        self._told.clear()
 
 
 def _keys(pairs: np.ndarray, n: int) -> np.ndarray:

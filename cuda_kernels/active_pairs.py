@@ -8,6 +8,7 @@ import warp as wp
 from cuda_kernels.blocks import Runs
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
 
 
 @wp.func

@@ -6,6 +6,7 @@ from cuda_kernels.affine import HALF, ONE, ZERO, Path, arc
 from cuda_kernels.surfaces import Surfaces
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
 
 
 @wp.struct

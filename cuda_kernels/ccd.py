@@ -9,7 +9,7 @@ all points of the first primitive ahead of it. *Points*: two points alone stay a
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, arc_and_rate
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, arc, arc_and_rate
 from cuda_kernels.pair_law import activation
 from cuda_kernels.surfaces import (
     EDGE_EDGE,
@@ -24,8 +24,11 @@ from cuda_kernels.surfaces import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
+MANY = wp.constant(wp.int32(4096))
+"""Advances on a way: tight gaps and turning bodies take hundreds, and few candidates need them."""
 ANY_GAP = wp.constant(wp.float64(1.0e300))
 """No bound on the gap that a march leaves [m]."""
 STRAINED = wp.constant(wp.float64(0.75))
@@ -367,3 +370,56 @@ def times_of_impact(
                 if alpha < found:
                     first_found[island[i]] = alpha
         toi[k] = alpha
+
+
+@wp.kernel
+def way_shares(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    minimum: wp.float64,
+    approach: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
+    back: wp.int32,
+    share: wp.array(dtype=wp.float64),
+):
+    """How far the way of a batch of candidates is proven free, 1 where it is free as a whole; listed = [pairs, candidates].
+
+    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, in activations,
+    or lower bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value
+    at the other end, and a fifth of it is kept; no less than the activation if that is smaller.
+    """
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        i = pairs[c[0]][0]
+        j = pairs[c[0]][1]
+        closer = approach[c[0]]
+        least = activation(s.between, i, j)
+        gap = known[k] * least
+        if back == 0:
+            gap = wp.max(gap - closer, ZERO)
+        alpha = ONE
+        if not is_far(closer, gap, ONE):
+            alpha = ZERO
+            floor = ANY_GAP
+            cap = MAX_ADVANCES
+            if back == 0:
+                floor = least
+            for attempt in range(2):
+                if alpha < ONE:
+                    if attempt == 1:
+                        prim = primitives(s, i, j, c[1], c[2], c[3])
+                        end = proximity(
+                            c[1], prim,
+                            path.p[i] + path.dp[i], arc(path, i, ONE), path.p[j] + path.dp[j], arc(path, j, ONE), s.plane[j],
+                        )  # fmt: skip
+                        left = wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO)
+                        floor = wp.min(floor, ENOUGH * left)
+                        cap = MANY
+                    alpha = march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)
+        share[k] = alpha

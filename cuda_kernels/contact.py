@@ -8,7 +8,7 @@ import warp as wp
 from cuda_kernels.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.barrier import barrier
 from cuda_kernels.kept_pairs import OldList
-from cuda_kernels.minima import PARTS, TOTAL, Coefficients, coefficients
+from cuda_kernels.minima import ALL, PARTS, TOTAL, Coefficients, coefficients
 from cuda_kernels.pair_law import activation, pair_stiffness
 from cuda_kernels.surfaces import (
     CORNERS,
@@ -24,6 +24,7 @@ from cuda_kernels.surfaces import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
 
 PARALLEL = 1.0e-3
 TRANSIENT = wp.constant(wp.float64(0.05))
@@ -53,7 +54,7 @@ def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.floa
 
 @wp.struct
 class Reach:
-    """What is known of the candidates before a trial: where `known`, their energies and gaps at the start of the path,
+    """What is known of the candidates before a trial: where `known`, what slots hold of them at the start of the path,
     how much closer the bodies of every pair come along all of it [m], negative for pairs that stay as they are, and how
     far along it the trial lies."""
 
@@ -63,6 +64,7 @@ class Reach:
     alpha: wp.array(dtype=wp.float64)
     energy: wp.array(dtype=wp.float64)
     gap: wp.array(dtype=wp.float64)
+    parts: wp.array(dtype=wp.int32)
 
 
 @wp.struct
@@ -203,55 +205,41 @@ def pair_approaches(
         out[k] = -ONE
 
 
+@wp.struct
+class Known:
+    """What is known of a candidate: its energy, its gap beyond the separation, in activations of the two bodies, and bits of
+    the parts that count (`cuda_kernels.minima`), none where it is not active."""
+
+    energy: wp.float64
+    gap: wp.float64
+    parts: wp.int32
+
+
 @wp.func
-def energy_and_gap(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i) -> wp.vec2d:
-    """Energy of a candidate of bodies i, j, and its gap beyond the separation, in activations of the two."""
+def known(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i) -> Known:
+    """What is known of a candidate of bodies i, j at a pose."""
+    out = Known()
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     D = wp.dot(near.r, near.r)
     xi = separation(s, i, j, law.minimum)
     d = near.side * wp.sqrt(D)
     a = activation(s.between, i, j)
-    gap = (d - xi) / a
-    if gap >= ONE:
-        return wp.vec2d(ZERO, gap)
+    out.gap = (d - xi) / a
+    if out.gap >= ONE:
+        return out
     if d <= xi:
         # never on an accepted path; an infinite energy makes the line search reject the trial
-        return wp.vec2d(wp.float64(1.0e300), gap)
+        out.energy = wp.float64(1.0e300)
+        return out
     kappa = stiffness(law, s, i, j, a, xi)
     m = mollifier(c[1], prim, pose.A[i], pose.A[j])
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
-    return wp.vec2d(kappa * m.m * counts[TOTAL], gap)
-
-
-@wp.kernel
-def find_parts(
-    first: wp.int32,
-    s: Surfaces,
-    law: ContactLaw,
-    pose: Pose,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    batch: wp.int32,
-    gap: wp.array(dtype=wp.float64),
-    parts: wp.array(dtype=wp.int32),
-):
-    """Bits of the parts of a batch of candidates that count; none of those that are not active."""
-    t = wp.tid() + first
-    for e in range(batch * t, wp.min(batch * (t + 1), listed[1])):
-        parts[e] = 0
-        if gap[e] < ONE and gap[e] > ZERO:
-            c = candidates[e]
-            i = pairs[c[0]][0]
-            j = pairs[c[0]][1]
-            prim = primitives(s, i, j, c[1], c[2], c[3])
-            near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-            xi = separation(s, i, j, law.minimum)
-            counts = coefficients(s, law.kind, activation(s.between, i, j), xi, pose, i, j, c, prim, near)
-            for k in range(PARTS):
-                if counts[k] != ZERO:
-                    parts[e] = parts[e] | (1 << k)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, ALL)
+    out.energy = kappa * m.m * counts[TOTAL]
+    for k in range(PARTS):
+        if counts[k] != ZERO:
+            out.parts = out.parts | (1 << k)
+    return out
 
 
 @wp.kernel
@@ -267,8 +255,9 @@ def contact_energies(
     reach: Reach,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
 ):
-    """Energies of a batch of candidates and their gaps beyond the separation, in activations; gaps below 1 are active.
+    """What is known of a batch of candidates (`Known`); gaps below 1 are active.
 
     A candidate whose gap at the start of the path, less what its bodies may have moved since, still reaches 1 is settled
     by that bound, which becomes its gap; one of bodies that are done keeps what it had.
@@ -286,13 +275,16 @@ def contact_energies(
         if closing < ZERO:
             energy[k] = reach.energy[k]
             gap[k] = reach.gap[k]
+            parts[k] = reach.parts[k]
         elif bound >= ONE:
             energy[k] = ZERO
             gap[k] = bound
+            parts[k] = 0
         else:
-            both = energy_and_gap(s, law, pose, i, pairs[c[0]][1], c)
-            energy[k] = both[0]
-            gap[k] = both[1]
+            found = known(s, law, pose, i, pairs[c[0]][1], c)
+            energy[k] = found.energy
+            gap[k] = found.gap
+            parts[k] = found.parts
 
 
 @wp.kernel
@@ -310,8 +302,10 @@ def carry_energies(
     old: OldList,
     old_energy: wp.array(dtype=wp.float64),
     old_gap: wp.array(dtype=wp.float64),
+    old_parts: wp.array(dtype=wp.int32),
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
 ):
     """`contact_energies` at the pose at which the list was renewed: candidates of kept pairs have what they had."""
     t = wp.tid() + first
@@ -322,10 +316,12 @@ def carry_energies(
             m = old.segment[was] + k - segment[c[0]]
             energy[k] = old_energy[m]
             gap[k] = old_gap[m]
+            parts[k] = old_parts[m]
         else:
-            both = energy_and_gap(s, law, pose, pairs[c[0]][0], pairs[c[0]][1], c)
-            energy[k] = both[0]
-            gap[k] = both[1]
+            found = known(s, law, pose, pairs[c[0]][0], pairs[c[0]][1], c)
+            energy[k] = found.energy
+            gap[k] = found.gap
+            parts[k] = found.parts
 
 
 @wp.kernel
@@ -342,3 +338,29 @@ def exchange(
     value = a[k]
     a[k] = b[k]
     b[k] = value
+
+
+@wp.kernel
+def exchange_known(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    energy: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
+    other_energy: wp.array(dtype=wp.float64),
+    other_gap: wp.array(dtype=wp.float64),
+    other_parts: wp.array(dtype=wp.int32),
+):
+    """`exchange` of what two slots know of candidates."""
+    k = wp.tid() + first
+    if k >= counts[1]:
+        return
+    e = energy[k]
+    g = gap[k]
+    bits = parts[k]
+    energy[k] = other_energy[k]
+    gap[k] = other_gap[k]
+    parts[k] = other_parts[k]
+    other_energy[k] = e
+    other_gap[k] = g
+    other_parts[k] = bits

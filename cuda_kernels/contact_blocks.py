@@ -34,7 +34,7 @@ from cuda_kernels.surfaces import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "cpu"
+LOADED_FOR = ("cpu", "contact")
 
 
 @wp.func
@@ -83,12 +83,12 @@ def contact_blocks(
     pose: Pose,
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
-    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
     runs: Runs,
     listed: wp.array(dtype=wp.int32),
     out: PairSums,
 ):
-    """Sums over the active candidates of every run, those with a gap in (0, 1); listed = [pairs, runs]."""
+    """Sums over the candidates of every run that have parts that count; listed = [pairs, runs]."""
     t = wp.tid() + first
     if t >= listed[1]:
         return
@@ -111,12 +111,12 @@ def contact_blocks(
     Y_i = wp.vec4d()
     Y_j = wp.vec4d()
     for e in range(runs.begin[t], runs.end[t]):
-        if gap[e] < ONE and gap[e] > ZERO:
+        if parts[e] != 0:
             c = candidates[e]
             prim = primitives(s, i, j, c[1], c[2], c[3])
             near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
             m = mollifier(c[1], prim, Ai, Aj)
-            counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+            counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
             for k in range(PARTS):
                 if counts[k] != ZERO:
                     if k > 0:

@@ -12,7 +12,7 @@ from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity,
 from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "cuda"
+LOADED_FOR = ("cuda", "contact")
 
 
 @wp.kernel
@@ -51,7 +51,7 @@ def contact_elements(
     k = out.part[place]
     if gap[e] > ZERO:
         a = activation(s.between, i, j)
-        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
         if k > 0:
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])

@@ -10,7 +10,7 @@ import warp as wp
 from cuda_kernels.affine import ONE, ZERO
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "resident"
+LOADED_FOR = ("resident",)
 
 # numbers of the whole step ------------------------------------------------------------------------------------------
 

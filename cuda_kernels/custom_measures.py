@@ -5,6 +5,7 @@ import warp as wp
 from cuda_kernels.measures import Measures, Pose, frames
 
 wp.set_module_options({"enable_backward": False})
+LOADED_FOR = ("joints",)
 
 
 @wp.kernel

@@ -15,7 +15,7 @@ from cuda_kernels.surfaces import EDGE_OF_I, EDGES, FACE_OF_I
 from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "cuda"
+LOADED_FOR = ("cuda", "contact")
 
 SHORT_RUN = 16
 """Active items of a run: more would have threads wait for one another's sums, fewer cost blocks, which are joined."""

@@ -8,7 +8,7 @@ Systems (2006), chapter 4.
 import warp as wp
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "cpu"
+LOADED_FOR = ("cpu",)
 
 
 @wp.func

@@ -10,6 +10,7 @@ from cuda_kernels.laws import ONE_SIDED, QUADRATIC, SATURATED
 from cuda_kernels.measured_rows import Ends, MeasuredRows
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
 
 
 @wp.func

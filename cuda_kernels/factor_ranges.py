@@ -27,7 +27,7 @@ wp.set_module_options(
         "cpu_compiler_flags": "-march=native -ffp-contract=fast -mllvm -inline-threshold=100000",
     }
 )
-LOADED_FOR = "cpu"
+LOADED_FOR = ("cpu",)
 
 
 @wp.kernel

@@ -19,7 +19,7 @@ from cuda_kernels.factor_rows import (
 from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "cuda"
+LOADED_FOR = ("cuda",)
 
 
 @wp.func_native("""

@@ -8,13 +8,14 @@ from cuda_kernels.barrier import barrier
 from cuda_kernels.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.elements import PLAIN, Elements
-from cuda_kernels.minima import PARTS, coefficients, part
+from cuda_kernels.minima import PARTS, coefficients, count_bits, part
 from cuda_kernels.pair_law import activation
 from cuda_kernels.rolling import RUB, SPIN, Resistances, shares, tangent
 from cuda_kernels.sticking import Anchors, anchored
 from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("friction",)
 
 
 @wp.struct
@@ -61,6 +62,7 @@ def lag_contacts(
     pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     anchors: Anchors,
     out: Lagged,
@@ -83,7 +85,7 @@ def lag_contacts(
     kappa = stiffness(law, s, i, j, a, xi)
     length = wp.min(resists.arm[i], resists.arm[j])
     share = shares(resists, s.material[i], s.material[j], length)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[k])
     for m in range(PARTS):
         if counts[m] != ZERO:
             if m > 0:
@@ -128,9 +130,8 @@ def rubbing(
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     surfaces: Surfaces,
-    law: ContactLaw,
     pose: Pose,
-    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
     """How many contacts are frozen of a candidate: for every part that is active, and no nearly parallel edges, as in ipctk,
@@ -140,7 +141,7 @@ def rubbing(
     if k >= listed[1]:
         return
     count[k] = 0
-    if gap[k] >= ONE or gap[k] <= ZERO:
+    if parts[k] == 0:
         return
     c = candidates[k]
     i = pairs[c[0]][0]
@@ -153,12 +154,7 @@ def rubbing(
     if rows > 0:
         prim = primitives(surfaces, i, j, c[1], c[2], c[3])
         if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
-            near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], surfaces.plane[j])
-            xi = separation(surfaces, i, j, law.minimum)
-            counts = coefficients(surfaces, law.kind, activation(surfaces.between, i, j), xi, pose, i, j, c, prim, near)
-            for m in range(PARTS):
-                if counts[m] != ZERO:
-                    count[k] = count[k] + rows
+            count[k] = rows * count_bits(parts[k])
 
 
 @wp.kernel
@@ -172,7 +168,7 @@ def pair_loads(
     candidates: wp.array(dtype=wp.vec4i),
     listed: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
-    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
     """Sum of the loads over the parts of the candidates of every pair that carry friction (`rubbing`).
@@ -190,12 +186,12 @@ def pair_loads(
         xi = separation(s, i, j, law.minimum)
         kappa = stiffness(law, s, i, j, a, xi)
         for e in range(segment[k], segment[k + 1]):
-            if gap[e] < ONE and gap[e] > ZERO:
+            if parts[e] != 0:
                 c = candidates[e]
                 prim = primitives(s, i, j, c[1], c[2], c[3])
                 if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
                     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-                    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+                    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
                     for m in range(PARTS):
                         if counts[m] != ZERO:
                             if m > 0:

@@ -21,7 +21,7 @@ from cuda_kernels.control import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "resident"
+LOADED_FOR = ("resident",)
 
 
 @wp.kernel

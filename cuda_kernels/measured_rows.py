@@ -13,6 +13,7 @@ from cuda_kernels.measures import Measures, frames
 from cuda_kernels.sums import MAX
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
 
 INFINITE = wp.constant(wp.float64(wp.inf))
 

@@ -11,6 +11,7 @@ from cuda_kernels.affine import ONE, TINY, ZERO, Pose
 from cuda_kernels.special_measures import ROTATION, SURFACE_DOT, SURFACE_ROLL, SURFACE_TILT, special_function
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
 
 AFFINE = wp.constant(0)
 ANGLE = wp.constant(1)

@@ -29,6 +29,8 @@ PARTS = 7
 """Parts of a candidate, at most."""
 TOTAL = PARTS
 """Where `Coefficients` hold the combination of barriers itself."""
+ALL = wp.constant((1 << PARTS) - 1)
+"""Bits of all parts."""
 
 
 Coefficients = wp.types.vector(length=8, dtype=wp.float64)
@@ -131,8 +133,9 @@ def of_vertex(
     j: wp.int32,
     c: wp.vec4i,
     prim: Primitives,
+    asked: wp.int32,
 ) -> Coefficients:
-    """Coefficients of a vertex against a target."""
+    """Coefficients of a vertex against a target, those of the parts that are asked for."""
     out = Coefficients()
     v = i
     o = j
@@ -164,6 +167,7 @@ def of_vertex(
         wanted = bool(k == 0)
         if k > 0:
             wanted = ((owned >> (k - 1)) & 1) != 0
+        wanted = wanted and ((asked >> k) & 1) != 0
         D = reach
         if wanted:
             one = part(c[1], prim, k)
@@ -293,8 +297,10 @@ def coefficients(
     c: wp.vec4i,
     prim: Primitives,
     near: Proximity,
+    asked: wp.int32,
 ) -> Coefficients:
-    """What an active candidate (pair, kind, a, b) of bodies i, j counts; `near` is its own proximity."""
+    """What an active candidate (pair, kind, a, b) of bodies i, j counts; `near` is its own proximity. Of a vertex only the parts
+    whose bits are `asked` for are looked at: `ALL`, or those that are known to count."""
     if s.topology.local == 0 or c[1] == VERTEX_PLANE:
         out = Coefficients()
         out[0] = ONE
@@ -302,7 +308,7 @@ def coefficients(
         return out
     if c[1] == EDGE_EDGE:
         return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
-    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim)
+    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, asked)
 
 
 @wp.func

@@ -25,6 +25,7 @@ from cuda_kernels.surfaces import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
 
 SLOTS = 16
 """Candidates an item keeps on its first visit: as many as the edges around the ends of an edge."""

@@ -15,14 +15,15 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 @wp.struct
 class Points:
-    """Points (c,): unit normal from body j to i, place midway between the surfaces and gap [m], and the gradients of the
-    incremental potential by both bodies."""
+    """Points (c,): bodies i, j, unit normal from j to i, place midway between the surfaces and gap [m], and the generalised
+    forces on both bodies."""
 
+    pair: wp.array(dtype=wp.vec2i)
     normal: wp.array(dtype=wp.vec3d)
     place: wp.array(dtype=wp.vec3d)
     gap: wp.array(dtype=wp.float64)
-    g_i: wp.array(dtype=vec12)
-    g_j: wp.array(dtype=vec12)
+    on_i: wp.array(dtype=vec12)
+    on_j: wp.array(dtype=vec12)
 
 
 @wp.kernel
@@ -36,9 +37,10 @@ def press(
     chosen: wp.array(dtype=wp.int32),
     bits: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
+    scale: wp.float64,
     out: Points,
 ):
-    """The parts that count of one of the chosen candidates, from its offset on."""
+    """The parts that count of one of the chosen candidates, from its offset on; `scale` is 1 / (c h^2)."""
     t = wp.tid() + first
     e = chosen[t]
     c = candidates[e]
@@ -52,7 +54,7 @@ def press(
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
     m = mollifier(c[1], prim, Ai, Aj)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, bits[e])
     for number in range(count_bits(bits[e])):
         k = bit_at(bits[e], number)
         if k > 0:
@@ -76,5 +78,6 @@ def press(
         out.normal[row] = n
         out.gap[row] = gap
         out.place[row] = pose.p[i] + Ai * near.Xi - (s.radius[i] + HALF * (gap + law.minimum)) * n
-        out.g_i[row] = g_i
-        out.g_j[row] = g_j
+        out.pair[row] = pairs[c[0]]
+        out.on_i[row] = -scale * g_i
+        out.on_j[row] = -scale * g_j

@@ -9,6 +9,7 @@ from cuda_kernels.pair_law import reach
 from cuda_kernels.surfaces import Surfaces, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
 
 
 @wp.struct

@@ -15,6 +15,7 @@ from cuda_kernels.measures import Measures, is_angle
 from cuda_kernels.rows import Rows
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
 
 ACTIVE = wp.constant(1)
 EXACT = wp.constant(2)

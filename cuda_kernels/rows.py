@@ -9,6 +9,7 @@ import warp as wp
 from cuda_kernels.affine import HALF, ZERO, Pose
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
 
 
 @wp.struct

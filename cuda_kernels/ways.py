@@ -1,23 +1,16 @@
-"""The way between two states: the arc of every body, and how far it is proven free; mirrors ``abd/contact/path.py``
-(`between`) and ``abd/contact/ccd.py`` (`way_shares`).
-"""
+"""The way between two states, the arc of every body; mirrors ``abd/contact/path.py`` (`between`)."""
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, arc, axial, identity3, rotation
-from cuda_kernels.ccd import ANY_GAP, ENOUGH, MAX_ADVANCES, is_far, march
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, rotation
 from cuda_kernels.matrices import polar
-from cuda_kernels.pair_law import activation
 from cuda_kernels.paths import bound_arc, deformed_radius
-from cuda_kernels.surfaces import Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 SMALL = wp.constant(wp.float64(1.0e-9))
 """Sine of an angle below which it is the angle, and its axis is not to be had from it."""
 PI = wp.constant(wp.float64(3.141592653589793))
-MANY = wp.constant(wp.int32(4096))
-"""Advances on a way: tight gaps and turning bodies take hundreds, and few candidates need them."""
 
 
 @wp.func
@@ -104,56 +97,3 @@ def way_paths(
     motion[b] = wp.length(dp) + path.reach[b]
     if not (path.strain[b] <= HALF):
         motion[b] = wp.float64(wp.inf)
-
-
-@wp.kernel
-def way_shares(
-    first: wp.int32,
-    s: Surfaces,
-    path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    batch: wp.int32,
-    minimum: wp.float64,
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
-    back: wp.int32,
-    share: wp.array(dtype=wp.float64),
-):
-    """How far the way of a batch of candidates is proven free, 1 where it is free as a whole; listed = [pairs, candidates].
-
-    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, in activations,
-    or lower bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value
-    at the other end, and a fifth of it is kept; no less than the activation if that is smaller.
-    """
-    t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
-        c = candidates[k]
-        i = pairs[c[0]][0]
-        j = pairs[c[0]][1]
-        closer = approach[c[0]]
-        least = activation(s.between, i, j)
-        gap = known[k] * least
-        if back == 0:
-            gap = wp.max(gap - closer, ZERO)
-        alpha = ONE
-        if not is_far(closer, gap, ONE):
-            alpha = ZERO
-            floor = ANY_GAP
-            cap = MAX_ADVANCES
-            if back == 0:
-                floor = least
-            for attempt in range(2):
-                if alpha < ONE:
-                    if attempt == 1:
-                        prim = primitives(s, i, j, c[1], c[2], c[3])
-                        end = proximity(
-                            c[1], prim,
-                            path.p[i] + path.dp[i], arc(path, i, ONE), path.p[j] + path.dp[j], arc(path, j, ONE), s.plane[j],
-                        )  # fmt: skip
-                        left = wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO)
-                        floor = wp.min(floor, ENOUGH * left)
-                        cap = MANY
-                    alpha = march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)
-        share[k] = alpha

@@ -8,7 +8,7 @@ from cuda_kernels.control import COVERED, MOVING, SOUND, TRIALS, WORST, Control
 from cuda_kernels.surfaces import Surfaces
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = "resident"
+LOADED_FOR = ("resident",)
 
 GOES = 0
 """Whether the step goes on."""

@@ -6,6 +6,7 @@ The tests of device code are marked `device`: by their module (`pytestmark`), or
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 import warp as wp
@@ -17,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--device",
         default="cpu",
         metavar="NAME",
-        help="cpu, cuda, cuda:N, or emulated (CUDA's branches on the processor); but for cpu, only tests of device code run",
+        help="cpu, cuda, cuda:N, or emulated[:SEED] (CUDA's branches on the processor); but for cpu, tests of device code alone",
     )
     parser.addoption(
         "--bounds", action="store_true", help="kernels abort at an index beyond its array; compiled once more for that"
@@ -28,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse a device that is not there before anything is collected, and tell `on_device` which one it is."""
     if config.getoption("--bounds"):
         wp.config.mode = "debug"
+        os.environ["ABD_THREADS"] = "1"  # kernels of this mode share memory between threads
     name = config.getoption("--device")
     if name != "cpu":
         from abd.backends.device import Device
@@ -59,6 +61,17 @@ def _asked_device(item: pytest.Item) -> str | None:
     """The device that a test is parametrised with."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("device") if callspec else None
+
+
+@pytest.fixture(autouse=True)
+def _types_are_forgotten() -> Iterator[None]:
+    """Joint types that a test makes known, by itself or by an example it runs, are gone after it."""
+    from abd.joints import TYPES
+
+    known = set(TYPES)
+    yield
+    for name in set(TYPES) - known:
+        del TYPES[name]
 
 
 @pytest.fixture(scope="session")

@@ -103,7 +103,7 @@ class Kernels:
     def energies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies of the candidates, and gaps [m]."""
         self.contacts.evaluate(pose_of(q), "current")
-        energy, gap = self.contacts.arrays("current")
+        energy, gap, _ = self.contacts.arrays("current")
         count = self.contacts.candidates.count
         return DEVICE.read(energy, count), DEVICE.read(gap, count) * self.model.settings.d_hat
 

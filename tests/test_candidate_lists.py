@@ -111,12 +111,13 @@ def test_a_renewal_carries_what_is_known_of_kept_pairs(seed):
     kept = DEVICE.read(found.kept, found.pair_count) >= 0
     assert kept.any() and not kept.all()
     contacts.carry(pose_of(q), before)
-    energy, gap = (DEVICE.read(values, found.count) for values in contacts.arrays("current"))
+    energy, gap, parts = (DEVICE.read(values, found.count) for values in contacts.arrays("current"))
     safe = kernels.safe(everyone, limit, proven=True)
     of_pair = DEVICE.read(found.items, found.count).reshape(-1, 4)[:, 0]
     kernels.energies(q)
     anew = [DEVICE.read(values, found.count) for values in contacts.arrays("current")]
     np.testing.assert_array_equal(energy, anew[0])
+    np.testing.assert_array_equal(parts, anew[2])
     expected = [
         known[row] if kept[k] else g
         for row, k, g in zip(map(tuple, rows(found).tolist()), of_pair, anew[1], strict=True)
@@ -192,7 +193,7 @@ def test_bodies_that_are_done_are_left_alone():
     bodies = rows(found)[:, :2]
     aside = done[bodies].all(axis=1)
     assert 0 < aside.sum() < len(aside)
-    for k in range(2):
+    for k in (0, 2, 1):  # energies, parts, gaps
         now, trial, other = (
             DEVICE.read(one.contacts.arrays(slot)[k], found.count)
             for one, slot in ((kernels, "current"), (kernels, "trial"), (everything, "trial"))

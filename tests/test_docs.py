@@ -53,6 +53,17 @@ def test_links_and_pictures_lead_somewhere(page):
         assert made or (page.parent / target).is_file(), target
 
 
+def test_the_tests_that_the_rows_of_joints_name_are_there():
+    rows = re.findall(r"^\| [A-E].*$", (DOCS / "reference" / "joint_rows.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) > 40
+    for row in rows:
+        number, feature, here, tests = (cell.strip() for cell in row.strip().strip("|").split("|"))
+        assert feature and here
+        for file, function in re.findall(r"`(\w+)::(\w+)`", tests):
+            assert f"def {function}(" in (ROOT / "tests" / f"{file}.py").read_text(encoding="utf-8"), (number, file, function)
+        assert tests == "" or re.fullmatch(r"`test_\w+::test_\w+`(, `test_\w+::test_\w+`)*", tests), number
+
+
 def test_every_page_is_in_the_index():
     listed = set(re.findall(r"^([a-z_]+(?:/[a-z_]+)?)$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES} - {"index"}

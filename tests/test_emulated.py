@@ -8,8 +8,14 @@ import warp as wp
 
 import abd
 from abd.backends.device import EMULATED, Device
+from abd.errors import DeviceError
 
 SCENES = ("falling_box", "box_stack", "card_house", "chain", "ragdoll", "gear_train")
+
+
+@wp.kernel
+def take_a_ticket(first: wp.int32, ticket: wp.array(dtype=wp.int32), order: wp.array(dtype=wp.int32)):
+    order[wp.tid() + first] = wp.atomic_add(ticket, 0, 1)
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -26,6 +32,31 @@ def test_scenes_take_the_same_steps(scene):
         there, here = emulated.step(), plain.step()
         assert there.newton_iterations == here.newton_iterations and there.contacts == here.contacts
     np.testing.assert_allclose(emulated.stepper.q, plain.stepper.q, atol=1e-9)
+
+
+@pytest.mark.parametrize("scene", [*SCENES, "wrecking_ball"])
+def test_no_order_of_threads_changes_a_bit(scene):
+    """Sums whose order threads decide, or items that read what others write, would."""
+    one, other = (abd.Simulation(scene, device=name) for name in (EMULATED, f"{EMULATED}:1"))
+    for _ in range(3):
+        here, there = one.step(), other.step()
+        assert here.newton_iterations == there.newton_iterations and here.energy == there.energy
+    assert np.array_equal(one.stepper.q, other.stepper.q)
+
+
+def test_the_order_is_that_of_the_seed():
+    """All items are run once, and not from the first to the last."""
+    device, count = Device(f"{EMULATED}:3"), 40
+    order, ticket = device.zeros(count, wp.int32), device.zeros(1, wp.int32)
+    device.launch(take_a_ticket, count, ticket, order)
+    found = device.read(order)
+    assert sorted(found) == list(range(count)) and list(found) != list(range(count))
+
+
+@pytest.mark.parametrize("name", ["emulated:", "emulated:x", "emulate"])
+def test_other_names_are_refused(name):
+    with pytest.raises(DeviceError, match=r"no device|unknown device"):
+        abd.Simulation("falling_box", device=name)
 
 
 @pytest.mark.parametrize("count", [None, 0, 1])

@@ -267,7 +267,7 @@ def test_large_scene_is_checked_in_seconds():
     )
     model = compile_scene(spec)
     assert len(model.meshes) == 1 and 600 * len(model.meshes[0].triangles) > 250_000
-    start = time.perf_counter()
+    start = time.process_time()
     problems = find_initial_intersections(model)
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 20.0
     assert problems[-1].value > 10 and "more pairs" in problems[-1].message

@@ -142,3 +142,36 @@ def test_copies_and_resets_of_one_that_was_recompiled():
         np.testing.assert_array_equal(one.stepper.q, first)
     with pytest.raises(ValueError, match="needs a scene"):
         abd.Simulation(pile().started(), device="numpy").recompiled()
+
+
+def tugs(holder: str) -> abd.Scene:
+    """Two tugs side by side, and a load between them that one of them holds."""
+    scene = abd.Scene("tugs", gravity=(0, 0, 0), solver={"dt": 0.01})
+    for k, name in enumerate(("left", "load", "right")):
+        scene.add_body(name, box=(0.2, 0.2, 0.2), mass=1.0, position=(0.3 * k - 0.3, 0, 0), velocity=(0, 1, 0))
+    place = {"parent_anchor": (0.15 if holder == "left" else -0.15, 0, 0)}
+    place["child_anchor"] = (-place["parent_anchor"][0], 0, 0)
+    turn = {"range": (-2, 2), "friction": 0.01}
+    scene.add_hinge("hook", holder, "load", parent_axis=(0, 0, 1), child_axis=(0, 0, 1), enforcement="exact", **place, **turn)
+    return scene
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_joint_is_moved_to_another_body(device):
+    """The load goes on with the tug that has taken it over, from where it is, and the other one is rid of it."""
+    sim = abd.Simulation(tugs("left"), device=device)
+    for _ in range(5):
+        sim.step()
+    other = sim.recompiled(tugs("right"))
+    np.testing.assert_allclose(other.bodies["load"].transform, sim.bodies["load"].transform, atol=1e-12)
+    assert other.joints["hook"].parent == "right"
+    other.bodies["right"].apply_force((0, 0, 2.0))
+    for _ in range(20):
+        report = other.step()
+        assert report.max_joint_residual[0] < 1e-7
+    assert abs(other.bodies["left"].linear_velocity[2]) < 1e-9
+    assert abs(other.bodies["left"].linear_velocity[1] - 1.0) < 1e-9
+    shared = [other.bodies[name].linear_velocity[2] for name in ("load", "right")]
+    assert sum(shared) == pytest.approx(2.0 * 0.2, rel=1e-6)
+    force = np.array(other.joints["hook"].wrench()[0])
+    assert np.linalg.norm(force) > 0.1

@@ -91,7 +91,7 @@ class Sums:
         read, friction = DEVICE.read, self.friction
         count = self.contacts.candidates.count
         found = {"gradient": read(self.gradient), "diagonal": read(self.diagonal)}
-        found["energy"], found["gap"] = (read(array, count) for array in self.contacts.arrays("current"))
+        found["energy"], found["gap"], found["parts"] = (read(array, count) for array in self.contacts.arrays("current"))
         found["friction"] = read(friction.energies("current"), friction.count)
         found["work"] = read(friction.works(self.pose, self.rest, self.rest, EPS), friction.count)
         for name, part in (("contact", self.contacts.reduction), ("friction", friction.reduction)):

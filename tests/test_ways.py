@@ -259,9 +259,10 @@ def test_nothing_passes_on_the_definitions():
     assert end.refused > 0 and end.ahead > 0.05
 
 
-def test_resident_steps_take_the_same_pieces():
+@pytest.mark.parametrize("sizes", [0.5, 20.0])
+def test_resident_steps_take_the_same_pieces(sizes):
     pair_of_boxes = passing.Pair(passing.BOX, passing.PLATE, "static", tilt=0.2)
-    scene, duration, _ = passing.thrown(pair_of_boxes, 20.0, 0.0, 2, 1)
+    scene, duration, _ = passing.thrown(pair_of_boxes, sizes, 0.0, 2, 1)
     host, resident = pair(scene)
     refused = 0
     for _ in range(round(duration / passing.DT)):
@@ -270,6 +271,44 @@ def test_resident_steps_take_the_same_pieces():
         refused += one.refused_ways
     assert refused > 0
     np.testing.assert_allclose(resident.stepper.q, host.stepper.q, atol=1e-6)
+
+
+# fast hits -------------------------------------------------------------------------------------------------------
+
+
+def test_a_fast_hit_does_what_it_does_at_a_hundredth_of_the_step():
+    """A spinning box that comes half its size per step strikes with the attitude that it has where it meets the plate."""
+    row = passing.row("box at fixed plate", 0.5, 1.0, trials=2, references=2, device=NAME, seed=0)
+    assert row["momentum"] == row["energy"] == 2 and row["refused"] > 0, row
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2", "generalized_alpha"])
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_bodies_that_meet_after_a_long_way_do_so_in_a_short_piece(device, integrator):
+    """Two boxes close by 0.6 of their size per step, flat at each other."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": integrator})
+    for side in (-1.0, 1.0):
+        scene.add_body(f"box {side:g}", box=(0.2,) * 3, position=(0.2 * side, 0, 0), velocity=(-6.0 * side, 0, 0))
+    sim = abd.Simulation(scene, device=device)
+    reports = [sim.step() for _ in range(4)]
+    assert sum(report.refused_ways for report in reports) > 0
+    assert max(report.substeps for report in reports) <= 6
+    # restitution 0: nothing is left of the closing motion
+    np.testing.assert_allclose(sim.stepper.qd[:, 0], 0.0, atol=0.02)
+    np.testing.assert_allclose(reports[-1].momentum["linear"], 0.0, atol=1e-6)
+
+
+@pytest.mark.device
+def test_slow_hits_of_fast_bodies_are_whole_whatever_slides_elsewhere():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    for x, speed in ((0.0, 20.0), (0.202, 19.5)):
+        scene.add_body(f"box {speed:g}", box=(0.2,) * 3, position=(x, 0, 0), velocity=(speed, 0, 0))
+    scene.add_body("ground", half_space={"offset": -5.0})
+    scene.add_body("slider", box=(0.2,) * 3, position=(0, 3, -4.9), velocity=(0, 40, 0))
+    sim = abd.Simulation(scene, device=NAME)
+    reports = [sim.step() for _ in range(3)]
+    assert sum(report.refused_ways for report in reports) == 0
+    np.testing.assert_allclose(sim.stepper.qd[:2, 0], 19.75, atol=0.02)
 
 
 @pytest.mark.device

@@ -25,6 +25,7 @@ from results_file import write_results
 
 ROOT = Path(__file__).resolve().parent.parent
 WRENCHES, RUNNING = "tests/test_joint_wrenches.py", "tests/test_joint_running.py"
+IMPACTS, BROKEN = "tests/test_limit_impacts.py", "tests/test_broken_joints.py"
 PLACES, CHANGES = "tests/test_joint_projection.py", "tests/test_scene_changes.py"
 LONGEST = 600.0
 """Seconds after which a run of tests counts as failed: the mutation made it endless."""
@@ -400,6 +401,71 @@ MUTATIONS = [
         "",
         CHANGES,
         "masses_that",
+    ),
+    # impacts at ends of ranges, and contact after a joint broke
+    Mutation(
+        "end of a range: a rotor drags on",
+        "solver/step.py",
+        "if self.joints.has_rotors:",
+        "if False:",
+        IMPACTS,
+        "turns_round",
+    ),
+    Mutation(
+        "end of a range: rotors weigh nothing",
+        "solver/restitution.py",
+        "= one.armature, one.locked",
+        "= 0.0, one.locked",
+        IMPACTS,
+        "weighs_in",
+    ),
+    Mutation(
+        "end of a range: locks do not hold",
+        "solver/restitution.py",
+        "= one.armature, one.locked",
+        "= one.armature, False",
+        IMPACTS,
+        "locked",
+    ),
+    Mutation(
+        "end of a range: held as it leaves",
+        "joints/build.py",
+        "on_the_way or bounces",
+        "on_the_way",
+        IMPACTS,
+        "makes_no_difference",
+    ),
+    Mutation(
+        "end of a range: pushed as it leaves",
+        "solver/limit_impacts.py",
+        "GRANTED = 1e-3",
+        "GRANTED = 1.0",
+        IMPACTS,
+        "makes_no_difference",
+    ),
+    Mutation(
+        "end of a range: the parent feels nothing",
+        "solver/limit_impacts.py",
+        "(by_parent, parent)",
+        "(0.0 * by_parent, parent)",
+        IMPACTS,
+        "momentum",
+    ),
+    Mutation(
+        "broken joint: its bodies do not collide",
+        CONTROL,
+        "sim.switches.part(found)",
+        "None",
+        BROKEN,
+        "rests and cpu",
+    ),
+    Mutation(
+        "broken joint: other joints do not count",
+        "switches.py",
+        "np.concatenate(kept)",
+        "kept[0]",
+        BROKEN,
+        "what_else",
     ),
 ]
 

@@ -27,7 +27,8 @@ host does between them, and threads share them, which records have no part in.""
 def create(model, device: str = "auto"):
     """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
-    "emulated", for tests, takes every branch of CUDA on the processor (`abd.backends.device`).
+    "emulated", for tests, takes every branch of CUDA on the processor, "emulated:SEED" its items out of order
+    (`abd.backends.device`).
 
     `auto` takes CUDA where there is a usable device with room for the scene; otherwise the processor, and a log record says
     why.
@@ -40,10 +41,11 @@ def create(model, device: str = "auto"):
 
         return NumpyBackend(model)
     from abd.backends.cuda_support import cuda_problem, graph_problem
+    from abd.backends.device import EMULATED
     from abd.backends.memory import memory_watched
     from abd.backends.on_warp import WarpBackend
 
-    if device not in ("auto", "cpu", "emulated") and not device.startswith("cuda"):
+    if device.partition(":")[0] not in ("cuda", EMULATED) and device not in ("auto", "cpu"):
         raise DeviceError(f"unknown device {device!r}: use auto, cpu, cuda, cuda:N or numpy")
 
     def made(name: str) -> WarpBackend:

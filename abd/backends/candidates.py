@@ -82,8 +82,9 @@ class Candidates(ListRooms):
         slack: (1,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: (1,) 1
             while the path is the one that the list was renewed for, which uses up nothing; both on the device.
         reusable: whether a renewal may keep the candidates of pairs.
-        nobody: nothing is listed and nothing is frozen, in this step and in what is recorded of it: what sums over contacts
-            launches nothing then (`abd.backends.whole_step`).
+        may_touch: whether there are two bodies that could.
+        nobody: nothing is listed and nothing is frozen, ever or in this step and in what is recorded of it: what sums over
+            contacts launches nothing then (`abd.backends.whole_step`).
         sorted_alone: partners of a body that one thread sorts.
         travel: motion [m] since the tree of the bodies was built; up to a typical mesh it is only fitted to new boxes.
     """
@@ -100,6 +101,7 @@ class Candidates(ListRooms):
         self.lower = device.zeros(max(self.n, 1), wp.vec3)
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.may_touch = two_may_touch(model)
+        self.nobody = not self.may_touch
         self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
         self.extent, self.travel = typical_extent(model), np.inf
         self.group = device.zeros(self.n + 1, wp.int32)
@@ -112,7 +114,7 @@ class Candidates(ListRooms):
         self.sorted_alone = SORTED_ALONE if device.resident else self.n
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
-        self.reusable = self.nobody = False
+        self.reusable = False
 
     def forget(self) -> None:
         """Search everything anew for the next path."""

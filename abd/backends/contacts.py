@@ -20,15 +20,19 @@ from abd.potentials.contact import Contacts as DefinedContacts
 from cuda_kernels import barrier, sums
 from cuda_kernels import contact as kernels
 from cuda_kernels.affine import Path, Pose
-from cuda_kernels.ccd import times_of_impact
+from cuda_kernels.ccd import times_of_impact, way_shares
 from cuda_kernels.contact_blocks import contact_blocks
 from cuda_kernels.contact_elements import contact_elements
+from cuda_kernels.minima import PARTS
 from cuda_kernels.vector12 import vec12
-from cuda_kernels.ways import way_shares
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64
 """Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
+KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
+"""What a slot holds of every candidate."""
+_COUNT = np.array([bits.bit_count() for bits in range(1 << PARTS)], dtype=np.int32)
+"""How many parts a set of bits names."""
 
 
 class Contacts:
@@ -109,10 +113,11 @@ class Contacts:
         c, extent = self.candidates, self.device.extent
         pairs, count = extent(c.pair_count, c.pair_room), extent(c.count, c.room)
         if pairs > self._room[0] or count > self._room[1]:
-            for name in ("energy_current", "gap_current", "energy_trial", "gap_trial", "toi"):
-                self.pool.get(name, count, wp.float64)
+            for slot in ("current", "trial"):
+                for name, kind in KNOWN.items():
+                    self.pool.get(f"{name}_{slot}", count, kind)
+            self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
-            self.pool.get("parts", count, wp.int32)
             self._room = self.pool.room("approach"), self.pool.room("toi")
         return pairs, -(-count // self.batch)
 
@@ -161,22 +166,21 @@ class Contacts:
             smallest[some] = np.minimum.reduceat(of_candidates, segment[:-1][some])
         return smallest
 
-    def arrays(self, slot: str):
-        """Energy and gap of every candidate, for slot "current" or "trial"."""
+    def arrays(self, slot: str) -> tuple[wp.array, ...]:
+        """Energy and gap of every candidate, and bits of its parts that count, for slot "current" or "trial"."""
         self._sizes()
-        return self.pool.get(f"energy_{slot}", 1, wp.float64), self.pool.get(f"gap_{slot}", 1, wp.float64)
+        return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
 
     def exchange(self) -> None:
         """Exchange slots "current" and "trial"; a record exchanges what they hold."""
         if self.candidates.nobody:
             return
-        for name in ("energy", "gap"):
-            a, b = f"{name}_current", f"{name}_trial"
-            if self.device.resident:
-                count, arrays = self.candidates.room, (self.pool.get(slot, 1, wp.float64) for slot in (a, b))
-                self.device.launch(kernels.exchange, count, self.candidates.counts, *arrays)
-            else:
-                self.pool.swap(a, b)
+        if self.device.resident:
+            slots = *self.arrays("current"), *self.arrays("trial")
+            self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)
+            return
+        for name in KNOWN:
+            self.pool.swap(f"{name}_current", f"{name}_trial")
 
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
@@ -186,7 +190,7 @@ class Contacts:
             launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
 
     def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
-        """Energies and gaps at a pose.
+        """What is known at a pose.
 
         `along` = (island, alpha) says that it lies on the path of the last `times_of_impact`, which settles distant
         candidates by a bound, and those of bodies that are done by what slot "current" holds.
@@ -198,15 +202,15 @@ class Contacts:
         if along is not None:
             reach.island, reach.alpha = along
             reach.approach = self.pool.get("approach", 1, wp.float64)
-            reach.energy, reach.gap = self.arrays("current")
+            reach.energy, reach.gap, reach.parts = self.arrays("current")
         self.device.launch(
             kernels.contact_energies,
             batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, reach,
             *self.arrays(slot), grain=512 // self.batch,
         )  # fmt: skip
 
-    def carry(self, pose: Pose, before: tuple[wp.array, wp.array]) -> None:
-        """Energies and gaps in slot "current" after the list was renewed at the current pose, where pairs that are kept
+    def carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
+        """What is known in slot "current" after the list was renewed at the current pose, where pairs that are kept
         have those of `before`, what the slot held for the list before."""
         c, (_, batches) = self.candidates, self._sizes()
         self.device.launch(
@@ -229,27 +233,31 @@ class Contacts:
         from cuda_kernels.pressing import Points, press
 
         c, device, read, get = self.candidates, self.device, self.device.read, self.pool.get
-        none = np.zeros(0, dtype=np.int32)
-        bits = read(self._find_parts(pose, self.arrays("current")[1]), c.count) if c.count else none
+        if c.count == 0:
+            return Pressing.nothing()
+        _, _, parts = self.arrays("current")
+        bits = read(parts, c.count)
         chosen = np.flatnonzero(bits).astype(np.int32)
-        counts = np.unpackbits(bits[chosen].astype(np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.int32)
+        counts = _COUNT[bits[chosen]]
         total, offset = int(counts.sum()), np.cumsum(counts, dtype=np.int32) - counts
+        if total == 0:
+            return Pressing.nothing()
         points = Points()
-        points.normal, points.place = get("normal", total, wp.vec3d), get("place", total, wp.vec3d)
+        points.pair, points.normal, points.place = (
+            get(f"point {name}", total, kind) for name, kind in (("pair", wp.vec2i), ("normal", wp.vec3d), ("place", wp.vec3d))
+        )
         points.gap = get("point gap", total, wp.float64)
-        points.g_i, points.g_j = get("g_i", total, vec12), get("g_j", total, vec12)
-        if total:
-            asked, first = get("asked", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
-            device.write(asked, chosen)
-            device.write(first, offset)
-            query = self.surfaces, self.law, pose, c.pairs, c.items, asked, get("parts", 1, wp.int32), first
-            device.launch(press, len(chosen), *query, points, grain=256)
-        of_pair = read(c.items, c.count).reshape(-1, 4)[chosen, 0] if total else chosen
-        on_i, on_j = (read(one, total).reshape(-1, 12) / -self.scale for one in (points.g_i, points.g_j))
+        points.on_i, points.on_j = get("on_i", total, vec12), get("on_j", total, vec12)
+        asked, first = get("asked", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
+        device.write(asked, chosen)
+        device.write(first, offset)
+        query = self.surfaces, self.law, pose, c.pairs, c.items, asked, parts, first, 1.0 / self.scale
+        device.launch(press, len(chosen), *query, points, grain=256)
+        on_i, on_j = read(points.on_i, total), read(points.on_j, total)
         return Pressing(
-            pair=c.pair_list().reshape(-1, 2).astype(np.int64)[np.repeat(of_pair, counts)],
-            point=read(points.place, total).reshape(-1, 3),
-            normal=read(points.normal, total).reshape(-1, 3),
+            pair=read(points.pair, total).astype(np.int64),
+            point=read(points.place, total),
+            normal=read(points.normal, total),
             gap=read(points.gap, total),
             force=on_i[:, :3],
             on_i=on_i,
@@ -308,26 +316,18 @@ class Contacts:
 
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
-        c, r, gap = self.candidates, self.reduction, self.arrays("current")[1]
+        c, r = self.candidates, self.reduction
         if c.nobody:
             return
-        parts = self._find_parts(pose, gap) if r.elements else None
-        r.prepare(self._listed(), self.done, gap, 1.0, parts)
-        runs, items = self.device.extent(r.run_count, r.run_room), (c.pairs, c.items, gap, r.runs, r.counts)
+        _, gap, parts = self.arrays("current")
+        r.prepare(self._listed(), self.done, gap, 1.0, parts if r.elements else None)
+        runs, query = self.device.extent(r.run_count, r.run_room), (self.surfaces, self.law, pose, c.pairs, c.items)
+        listed = r.runs, r.counts
         if r.elements:
-            self.device.launch(
-                contact_elements, r.run * runs, self.surfaces, self.law, pose, *items, r.run, r.elements, grain=64
-            )
+            self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.elements, grain=64)
             r.sum_elements()
         else:
-            self.device.launch(contact_blocks, runs, self.surfaces, self.law, pose, *items, r.sums, grain=4)
-
-    def _find_parts(self, pose: Pose, gap: wp.array) -> wp.array:
-        """Bits of the parts of every candidate that count at a pose."""
-        c, (_, batches), parts = self.candidates, self._sizes(), self.pool.get("parts", 1, wp.int32)
-        query = self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, gap
-        self.device.launch(kernels.find_parts, batches, *query, parts, grain=512 // self.batch)
-        return parts
+            self.device.launch(contact_blocks, runs, *query, parts, *listed, r.sums, grain=4)
 
     def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) with active candidates at the current pose, on the host, and the gradients (k, 12) of their

@@ -42,7 +42,10 @@ def threads_available() -> int:
 
 
 EMULATED = "emulated"
-"""Name of the device that has the shape of CUDA on the processor, where it can be tested without a GPU."""
+"""Name of the device that has the shape of CUDA on the processor, where it can be tested without a GPU. "emulated:SEED" runs
+the items of a launch out of order, as a GPU may."""
+PIECES = 4
+"""Into at most so many pieces such a launch is cut."""
 LANDING = 4096
 """Bytes up to which an array is read through pinned memory that is kept for arrays of its shape."""
 RECORDS = 2048
@@ -75,7 +78,8 @@ class Device:
     """A Warp device: launches, scans, sorts and read-backs.
 
     Args:
-        name: "cpu", "cuda", "cuda:N", or "emulated": everything as on CUDA, but for the memory, on the processor.
+        name: "cpu", "cuda", "cuda:N", or "emulated": everything as on CUDA, but for the memory, on the processor;
+            "emulated:SEED": launches in pieces that run in a random order besides.
 
     Attributes:
         observer: told of everything that runs, while there is one.
@@ -92,23 +96,26 @@ class Device:
     """
 
     def __init__(self, name: str = "cpu", resident: bool = False):
+        kind, _, seed = name.partition(":")
+        emulated = kind == EMULATED and (name == EMULATED or seed.isdigit())
         problem = cuda_problem()
-        if name not in ("cpu", EMULATED) and problem:
+        if name != "cpu" and not emulated and problem:
             raise DeviceError(f"no device {name!r}: {problem}; {cuda_remedy()}; `abd doctor` shows more")
         try:
-            self.warp = wp.get_device("cpu" if name == EMULATED else name)
+            self.warp = wp.get_device("cpu" if emulated else name)
         except Exception as error:
             known = ", ".join(["cpu", *map(str, wp.get_cuda_devices())])
             raise DeviceError(f"no device {name!r}: {error}; there are {known}") from error
-        self.name = name if name == EMULATED else str(self.warp)
+        self.name = name if emulated else str(self.warp)
         self.is_cpu = self.warp.is_cpu
-        self.wide = name == EMULATED or not self.is_cpu
+        self.wide = emulated or not self.is_cpu
         self.resident = resident or self.wide
         # a record holds what one thread launches
         self.threads = 1 if self.resident else threads_available()
         self.generation, self.recording = 0, False
         self.observer: Observer | None = None
         self.share = 1.0
+        self._order = np.random.default_rng(int(seed)) if emulated and seed else None
         self.raw, self.why_not_raw = raw_kernels(self.warp)
         self._recorded: dict[tuple, list] = {}
         self._variants: dict[tuple, deque[tuple]] = {}
@@ -121,20 +128,20 @@ class Device:
         """How many threads of a CUDA device share the work on an item: `threads`, or one on the processor."""
         return 1 if self.is_cpu else threads
 
-    def load(self, package: ModuleType) -> None:
+    def load(self, package: ModuleType, *there: str) -> None:
         """Compile, where that was not done before, and load all kernels of a package's imported modules, but for those that
-        are `LOADED_FOR` another kind of device, where they wait until somebody launches them.
+        are `LOADED_FOR` what is not there, on this device or by these words, which wait until somebody launches them.
 
         All at once and side by side: compiling each at its first launch would stop the simulation again and again.
         A log record at level INFO says so if it takes a while.
         """
-        kinds = {None, "cuda" if self.wide else "cpu", "resident" if self.resident else None}
+        known = {*there, "cuda" if self.wide else "cpu", "resident" if self.resident else ""}
         wanted = [
             wp.get_module(name)
             for name, module in sys.modules.items()
-            if name.startswith(f"{package.__name__}.") and getattr(module, "LOADED_FOR", None) in kinds
+            if name.startswith(f"{package.__name__}.") and known.issuperset(getattr(module, "LOADED_FOR", ()))
         ]
-        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (10 to 30 s)",))
+        notice = Timer(_PATIENCE, _log.info, ("compiling kernels, this once (a minute on two processors)",))
         notice.start()
         try:
             wp.force_load(self.warp, [one for one in wanted if one.kernels], max_workers=threads_available())
@@ -157,6 +164,9 @@ class Device:
     def _launch(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
         if self.raw is not None and self.raw.launch(kernel, begin, count, inputs):
             return
+        if self._order is not None:
+            self._launch_out_of_order(kernel, begin, count, inputs)
+            return
         slices = 1 if self._pool is None else min(self.threads, int(self.share * count) // grain)
         if slices <= 1:
             self._command(kernel, 0, begin, count, inputs)()
@@ -167,6 +177,14 @@ class Device:
         commands[0]()
         for job in waiting:
             job.result()
+
+    def _launch_out_of_order(self, kernel, begin: int, count: int, inputs: tuple) -> None:
+        """Pieces of random lengths, one after the other in a random order."""
+        order, pieces = self._order, min(count, PIECES)
+        cuts = [0, *sorted(order.choice(count - 1, pieces - 1, replace=False) + 1), count] if pieces > 1 else [0, count]
+        for lane in order.permutation(pieces).tolist():
+            first, end = int(cuts[lane]), int(cuts[lane + 1])
+            self._command(kernel, lane, begin + first, end - first, inputs)()
 
     def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> Callable[[], None]:
         """Runs a launch recorded per kernel, lane and arguments: packing them anew costs more than a small kernel. Where there

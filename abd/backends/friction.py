@@ -41,7 +41,7 @@ class Friction:
         for name in ("mu", "rolling", "spinning", "arm"):
             setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
         self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
-        self.enabled = self.defined.any and self.lags
+        self.enabled = self._may_act()
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
         self.anchors = sticking.Anchors()
         self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
@@ -64,9 +64,13 @@ class Friction:
         """Other coefficients (m, m) between materials; what is frozen is let go."""
         self.defined = replace(self.defined, mu=np.array(mu))
         self.device.write(self.resists.mu, self.defined.mu)
-        self.enabled = self.defined.any and self.lags
-        self.let_go()
-        self._index()
+        self.enabled = self._may_act()
+        if self.contacts.candidates.may_touch:
+            self.let_go()
+            self._index()
+
+    def _may_act(self) -> bool:
+        return self.defined.any and self.lags and self.contacts.candidates.may_touch
 
     def let_go(self) -> None:
         """Nothing is frozen any more."""
@@ -177,11 +181,11 @@ class Friction:
     def _mark(self, pose: Pose) -> wp.array:
         """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
-        extent, gap = device.extent(c.count, c.room), self.contacts.arrays("current")[1]
+        extent, (_, _, parts) = device.extent(c.count, c.room), self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
-            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, self.contacts.law, pose, gap, marks,
+            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
         )  # fmt: skip
         if device.resident:
             self.scan.run(marks, offset, c.counts, 1, extent)
@@ -200,7 +204,7 @@ class Friction:
             device.launch(
                 friction.lag_contacts,
                 extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
-                offset, self.anchors, self.lagged,
+                self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
             )  # fmt: skip
             # the pair list may be rebuilt while these contacts stay frozen: keep its groups
             wp.copy(self.pairs, c.pairs, count=pairs)
@@ -276,7 +280,7 @@ class Friction:
     def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
         """Sums over the lagged contacts."""
         r, contacts = self.reduction, self.contacts
-        if contacts.candidates.nobody:
+        if contacts.candidates.nobody or not self.enabled:
             return
         runs, items = self.device.extent(r.run_count, r.run_room), (r.runs, r.counts)
         slips, caution = (self.lagged, eps, pose, rest), contacts.law.caution
@@ -290,7 +294,7 @@ class Friction:
 
     def reduce(self, gradient, diagonal) -> None:
         """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if not self.contacts.candidates.nobody:
+        if self.enabled and not self.contacts.candidates.nobody:
             self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
@@ -311,7 +315,7 @@ class Friction:
             launch(
                 friction.pair_loads,
                 c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
-                contacts.arrays("current")[1], out, grain=512,
+                contacts.arrays("current")[2], out, grain=512,
             )  # fmt: skip
             acting = kept(c.pairs, c.pair_count)
         return frozen, acting

@@ -45,7 +45,6 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def __init__(self, model: Model, device: str = "cpu", resident: bool = False):
         self.model, self.device = model, Device(device, resident)
         d, n = self.device, len(model.bodies)
-        d.load(cuda_kernels)
         self.n = n
         self.islands = Islands(d, n)
         self.constants = BodyData.of(model)
@@ -53,7 +52,9 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.contacts = Contacts(model, d, self.islands.done)
         self.friction = Friction(model, d, self.contacts)
         self.iteration = None
-        self.set_joints(build_system(model))
+        system = build_system(model)
+        self._load(system)
+        self.set_joints(system)
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
         self.surface_box = tuple(d.upload(side, wp.vec3d) for side in surface_boxes(model))
@@ -106,6 +107,15 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self._follow_functions()
         self.start = ResidentStart(self) if d.resident else None
         self.whole = WholeStep(self) if d.resident else None
+
+    def _load(self, system: JointSystem) -> None:
+        """Kernels that the scene needs."""
+        there = {
+            "contact": self.contacts.candidates.may_touch,
+            "friction": self.friction.enabled,
+            "joints": len(system.linear) + len(system.rows) > 0,
+        }
+        self.device.load(cuda_kernels, *(word for word, needed in there.items() if needed))
 
     # joints ------------------------------------------------------------------------------------------------------
 
@@ -224,7 +234,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def contact_figures(self) -> tuple[float, int, float]:
         """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
-        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current"))
+        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current")[:2])
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
 
     def abandon(self) -> None:
@@ -409,7 +419,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_friction(self, mu: np.ndarray) -> None:
         """Coefficients (m, m) between materials from now on."""
+        before = self.friction.enabled
         self.friction.set_coefficients(mu)
+        if self.friction.enabled and not before:
+            self._load(self.system)
         self.device.generation += 1
 
     @property

@@ -166,7 +166,7 @@ class PathSteps:
             self.contacts.evaluate(self.pose, "current")
             self.contacts_known = True
 
-    def carry_contacts(self, before: tuple[wp.array, wp.array]) -> None:
+    def carry_contacts(self, before: tuple[wp.array, ...]) -> None:
         """The list was renewed at the current iterate: its contacts are those of `before` where pairs are kept, which slot
         "current" held, and new ones; resting islands are looked at again."""
         self.forget_contacts()

@@ -109,7 +109,7 @@ class ReadOuts:
         self.launch_figures()
         self._mark_touching()
         self.totals.launch(
-            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current"), c.pairs, c.items, between
+            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current")[:2], c.pairs, c.items, between
         )
         return self.read_figures()
 

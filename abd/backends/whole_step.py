@@ -122,7 +122,7 @@ class WholeStep:
             else:
                 body()  # what its end allocates has to be there before it is recorded
         finally:
-            c.nobody = False
+            c.nobody = not c.may_touch
         told = self.device.read(self.told)
         if told[kernels.DONE] == 0.0:
             return self._leave()

@@ -43,6 +43,12 @@ class Pressing:
     on_i: np.ndarray
     on_j: np.ndarray
 
+    @classmethod
+    def nothing(cls) -> Pressing:
+        """No points."""
+        vectors, forces = np.zeros((0, 3)), np.zeros((0, 12))
+        return cls(np.zeros((0, 2), dtype=np.int64), vectors, vectors, np.zeros(0), vectors, forces, forces)
+
 
 @dataclass(frozen=True)
 class Rubbing:
@@ -123,6 +129,8 @@ def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: floa
 
 def joined(parts: list[Rubbing]) -> Rubbing:
     """The points of several steps side by side; none without any."""
+    if len(parts) == 1:
+        return parts[0]
     if not parts:
         empty = [np.zeros((0, 3))] * 3
         return Rubbing(

@@ -27,8 +27,8 @@ class Tally:
     gravity, elastic, contact and joint: what penalties, springs, limits and rotors store) and the work of external
     forces and of joint drives and forces since the start; ``friction_work`` that of friction, and of damping in joints.
     ``energy_moved`` is the largest kinetic energy, or change of all the others together, so far. ``refused_ways``:
-    (sub)steps taken again because bodies would have passed one another on their way. ``broken``: joint -> time [s] at
-    which it broke.
+    (sub)steps taken again because bodies would have passed one another on their way, or met after a long one. ``broken``:
+    joint -> time [s] at which it broke.
     """
 
     steps: int = 0

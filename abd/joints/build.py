@@ -171,7 +171,8 @@ class _Builder:
 
     def _limit(self, k, joint, terms, s: CoordinateSettings, role, bound, sign, rotary) -> None:
         on_the_way = (s.lower_end if role == Role.LOWER else s.upper_end) is not None
-        common = {"bound": bound, "sign": sign, "damping": s.limit_damping, "follows": on_the_way}
+        bounces = s.limit == "barrier" and s.limit_restitution > 0.0
+        common = {"bound": bound, "sign": sign, "damping": s.limit_damping, "follows": on_the_way or bounces}
         width = s.upper - s.lower
         if s.limit == "compliant":
             self._add(terms, role, Law.ONE_SIDED, k, s.name, rotary, stiffness=1.0 / s.limit_compliance, **common)
@@ -181,7 +182,7 @@ class _Builder:
         else:
             self._add(
                 terms, role, Law.BARRIER, k, s.name, rotary, mass_stiffness=self._inertia(joint, rotary),
-                distance=self._distance(rotary, width, s.limit_distance), **common,
+                distance=self._distance(rotary, width, s.limit_distance), restitution=s.limit_restitution, **common,
             )  # fmt: skip
 
     def _drive(self, k, joint, terms, s: CoordinateSettings, drive: Drive, rotary: bool) -> None:
@@ -281,7 +282,7 @@ class _Builder:
         row = {
             "coupling": -1, "active": self.joints[k].active, "exact": False, "mass_stiffness": 0.0,
             "stiffness": 0.0, "damping": 0.0, "effort": np.inf, "bound": 0.0, "sign": 1.0, "distance": 1.0,
-            "target": 0.0, "rate": 0.0, "follows": False,
+            "target": 0.0, "rate": 0.0, "follows": False, "restitution": 0.0,
         }  # fmt: skip
         row.update(role=role, law=law, joint=k, name=name, rotary=rotary, target_of=target_of, rate_of=rate_of, **keys)
         self.rows.append(terms)
@@ -318,6 +319,7 @@ class _Builder:
                 key: column(key)
                 for key in (
                     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "target", "rate",
+                    "restitution",
                 )
             },
         )  # fmt: skip

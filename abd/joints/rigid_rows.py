@@ -136,7 +136,7 @@ class RigidRows:
         last = np.arange(len(self.rows), len(self))
         parts = [(last, *part) for part in self.components.by_twists(q)]
         for gradient, body in ((child, t.child), (parent, t.parent)):
-            twist = _by_twist(gradient, q[body, 3:].reshape(-1, 3, 3))
+            twist = derivatives_by_twists(gradient, q[body, 3:].reshape(-1, 3, 3))
             parts.append((term_row, body[terms], slope[:, None] * twist[terms]))
         row, body, twist = (np.concatenate(column) for column in zip(*parts, strict=True))
         twist = twist * self.scale[row][:, None] * np.repeat([self.length, 1.0], 3)
@@ -145,7 +145,7 @@ class RigidRows:
         return csr_matrix((twist.ravel(), (np.repeat(row, 6), column.ravel())), shape=(len(self), 6 * len(q)))
 
 
-def _by_twist(gradient: np.ndarray, A: np.ndarray) -> np.ndarray:
+def derivatives_by_twists(gradient: np.ndarray, A: np.ndarray) -> np.ndarray:
     """(k, 6) derivatives by twists from those by states (k, 12) of bodies with the rotations A (k, 3, 3)."""
     B = gradient[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)
     axial = np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)

@@ -8,7 +8,7 @@ the factor c h^2. Exact rows carry a multiplier, the force [N or N m] that holds
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -75,7 +75,8 @@ class Acting:
         target_of, rate_of: row -> function of t [s] that gives them.
         revision: rises when targets or rates, or their functions, are changed.
         follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
-            `rate` (velocity drives). Of a barrier: it is on its way to its range, and lets what leaves it go.
+            `rate` (velocity drives). Of a barrier: it is on its way to its range, or bounces, and lets what leaves it go.
+        restitution: of barriers, share of the speed that they give back.
         tolerance: residual to which an exact row is held.
     """
 
@@ -97,6 +98,7 @@ class Acting:
     target: np.ndarray
     rate: np.ndarray
     follows: np.ndarray
+    restitution: np.ndarray
     tolerance: np.ndarray
     target_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
     rate_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
@@ -166,6 +168,18 @@ class JointSystem:
     def has_barriers(self) -> bool:
         """Whether any row has a gap that must stay open."""
         return bool((self.acting.law == Law.BARRIER).any())
+
+    @cached_property
+    def bouncing(self) -> np.ndarray:
+        """Rows (b,) of active barriers that give back what strikes them."""
+        a = self.acting
+        return np.flatnonzero(a.active & (a.law == Law.BARRIER) & (a.restitution > 0.0))
+
+    @cached_property
+    def has_rotors(self) -> bool:
+        """Whether rotors turn with coordinates."""
+        a = self.acting
+        return bool((a.active & (a.role == Role.ARMATURE)).any())
 
     @cached_property
     def has_friction(self) -> bool:
@@ -329,6 +343,12 @@ class JointSystem:
         now, before, rate, _ = memory.history
         fresh = weights[6] * (x - now) + weights[8] * (before - now)
         return JointMemory(reference, np.stack([x, now, fresh, rate]), multiplier, linear)
+
+    def struck(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
+        """Memory of the state q (n, 12) after impacts that changed the velocities by `change` (n, 12)."""
+        history = memory.history.copy()
+        history[2] += self._motion(memory.reference, q, change)[1]
+        return replace(memory, history=history)
 
     def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and speeds (R,) of the rows."""

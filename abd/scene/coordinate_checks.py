@@ -25,7 +25,7 @@ DRIVE_UIDS = {
 }
 LIMIT_KEYS = {
     # kind of limit: keys that mean something beside it
-    "barrier": ("limit_distance", "limit_distance_deg", "limit_damping"),
+    "barrier": ("limit_distance", "limit_distance_deg", "limit_damping", "limit_restitution"),
     "compliant": ("limit_compliance", "limit_damping"),
     "cubic": ("limit_strength",),
 }

@@ -67,6 +67,7 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
         limit_distance=in_radians(spec, "limit_distance"),
         limit_compliance=spec.limit_compliance,
         limit_damping=spec.limit_damping,
+        limit_restitution=spec.limit_restitution,
         limit_strength=spec.limit_strength,
         locked=spec.locked,
         lock_value=in_radians(spec, "lock_value"),

@@ -67,6 +67,8 @@ class CoordinateKeys(TypedDict, total=False):
     # acts on the way into an end, of a barrier as well; negative: that share of critical damping, of compliant ends [N
     # s/m or N m s/rad]
     limit_damping: float
+    # share of the speed that a barrier gives back to what strikes it; 0: nothing
+    limit_restitution: float
     # s of the cubic penalty s (v / (upper - lower))^3 [kg m^2]
     limit_strength: float
     # where it is held; default: where it is [m or rad]

@@ -123,6 +123,9 @@ class CoordinateSpec(CoordinateKeys):
         "acts on the way into an end, of a barrier as well; negative: that share of critical damping, of compliant ends",
         unit="N s/m or N m s/rad",
     )
+    limit_restitution: Number = entry(
+        0.0, "share of the speed that a barrier gives back to what strikes it; 0: nothing", ge=0, le=1
+    )
     limit_strength: Number = entry(1.0, "s of the cubic penalty s (v / (upper - lower))^3", unit="kg m^2", gt=0)
     lock_value: Number | None = entry(None, "where it is held; default: where it is", unit="m or rad")
     lock_value_deg: Number | None = entry(None, "the same in degrees", unit="deg")

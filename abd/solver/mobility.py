@@ -3,7 +3,10 @@
 Twists are ``(v; w)``, impulses ``(P; L)`` about the centres of mass, in world axes. Free bodies have blocks W_b, the inverse of
 their mass matrix within the motions that they may have; joint rows J v = 0 that hold take
 
-    W = W_0 - W_0 J^T (J W_0 J^T)^-1 J W_0
+    W = W_0 - W_0 J^T (J W_0 J^T + C)^-1 J W_0
+
+with C = 0. Rows of coordinates with which a rotor of the inertia a turns do not hold, but add a J^T J to the mass matrix:
+that is the same with C = 1/a (Woodbury).
 """
 
 from __future__ import annotations
@@ -42,13 +45,21 @@ class Mobility:
 
     @classmethod
     def of(
-        cls, mass: np.ndarray, inertia: np.ndarray, rows: RigidRows, J: sparse.csr_matrix, pairs: np.ndarray, seeds: np.ndarray
+        cls,
+        mass: np.ndarray,
+        inertia: np.ndarray,
+        rows: RigidRows,
+        J: sparse.csr_matrix,
+        slack: np.ndarray,
+        pairs: np.ndarray,
+        seeds: np.ndarray,
     ) -> Mobility:
         """Of everything that hangs together with the pairs `seeds`.
 
         Args:
             mass: (n,) [kg]; inertia: (n, 3, 3) about the centres of mass, world axes [kg m^2].
-            rows: whose `movable` and `basis` say how each body may move; J: (R, 6 n) rows that hold, by (v; w).
+            rows: whose `movable` and `basis` say how each body may move; J: (R, 6 n) rows that hold, by (v; w);
+                slack: (R,) the diagonal of C.
             pairs: (k, 2) bodies.
         """
         n, movable, body = len(mass), rows.movable, J.indices // 6
@@ -65,7 +76,8 @@ class Mobility:
         chosen = np.flatnonzero(np.isin(of_pair, wanted))
         blocks = _blocks(mass, inertia, rows.basis, movable & np.isin(label[:n], wanted))
         free = sparse.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
-        J = J[np.isin(label[n:], wanted)].tocsr()
+        reached = np.isin(label[n:], wanted)
+        J, slack = J[reached].tocsr(), slack[reached]
         joined = np.zeros(n, dtype=bool)
         if not J.shape[0]:
             return cls(chosen, blocks, free, J, None, joined)
@@ -73,7 +85,7 @@ class Mobility:
         S = (J @ free @ J.T).tocsc()
         weight = S.diagonal()
         # rows that are redundant, or hold nothing that moves, get no more than their share
-        S = S + sparse.diags(np.where(weight > 0.0, 1e-11 * weight, 1.0))
+        S = S + sparse.diags(slack + np.where(weight > 0.0, 1e-11 * weight, 1.0))
         return cls(chosen, blocks, free, J, scipy.sparse.linalg.splu(S.tocsc()), joined)
 
     def apply(self, impulses: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Restitution: what impacts give back, added to the velocities once a step has converged.
 
-A step is inelastic: at its end, bodies that have struck each other move together. For every pair k of bodies in contact let
-P_k be the impulse of its contacts in the step as a pair of wrenches, ``P_k . v`` is then its normal velocity times the size of
-the impulse. A pair *strikes* if it closes faster than ``max(2 |g| h, 2 tolerance)``: what is slower rests.
+A step is inelastic: at its end, bodies that have struck each other move together. For every pair k of bodies in contact, and
+every end of a joint's range that gives back (`abd.solver.limit_impacts`), let P_k be its impulse in the step as a pair of
+wrenches, ``P_k . v`` is then its normal velocity times the size of the impulse. A pair *strikes* if it closes faster than
+``max(2 |g| h, 2 tolerance)``: what is slower rests.
 
 Who strikes whom is found in rounds (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact"),
 from the velocities w = v before the step: all pairs that close at the time, and they alone, are reflected together,
@@ -32,7 +33,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import scipy.sparse as sparse
@@ -41,9 +42,10 @@ from abd.contact.forces import wrenches
 from abd.contact.path import axial
 from abd.energies import potential_energies
 from abd.joints.rigid_build import follows_pose, rigid_rows
-from abd.joints.rigid_rows import Part
+from abd.joints.rigid_rows import Part, RigidRows
 from abd.joints.sizes import half_length
-from abd.model import Kind, Model
+from abd.joints.system import JointSystem
+from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
 from abd.solver.mobility import Mobility
 from abd.solver.sweeps import swept
@@ -71,26 +73,43 @@ class Strikes:
         pairs: (k, 2) bodies i, j.
         impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
         center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
+        size: (k,) of the impulses [N s], by which powers are speeds [m/s].
+        restitution, mu: (k,) of the pairs.
+        grants: (k,) share of `PUSHES` by which it may open faster than before: weights settle on contacts.
     """
 
     pairs: np.ndarray
     impulses: np.ndarray
     center: np.ndarray
+    size: np.ndarray
+    restitution: np.ndarray
+    mu: np.ndarray
+    grants: np.ndarray
 
-    @property
-    def size(self) -> np.ndarray:
-        """(k,) [N s]."""
-        return np.linalg.norm(self.impulses[:, 0, :3], axis=1)
+    def among(self, chosen: np.ndarray) -> Strikes:
+        """Some of them."""
+        return Strikes(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def beside(self, others: Strikes) -> Strikes:
+        """These and others."""
+        columns = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
+        return Strikes(*(np.concatenate(pair) for pair in columns))
 
     @classmethod
-    def of(cls, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray) -> Strikes:
+    def of_contacts(
+        cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
+    ) -> Strikes:
         """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
         some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
         pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
         i, j = pairs.T
         f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
         arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
-        return cls(pairs, np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1), q[i, :3] + arm)
+        impulses = np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1)
+        material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
+        materials = model.materials
+        of_materials = materials.restitution[material], materials.mu[material]
+        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, grants=np.ones(len(size)))
 
 
 class Restitution:
@@ -98,11 +117,10 @@ class Restitution:
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
-        self.table, self.mu = model.materials.restitution, model.materials.mu
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
-        self._rows, self._warned = None, False
+        self._built_for, self._warned = None, False
 
     def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> bool:
         """Whether any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than what counts as resting."""
@@ -118,6 +136,7 @@ class Restitution:
         before: tuple[np.ndarray, np.ndarray],
         after: tuple[np.ndarray, np.ndarray],
         h: float,
+        system: JointSystem,
         sweep: Sweep = swept,
     ) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Velocities (n, 12) after the impacts of a step, the bodies that they change (b,), and the work of friction [J]; None
@@ -125,40 +144,39 @@ class Restitution:
 
         Args:
             before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s].
+            system: rows of the joints at present.
             sweep: as `abd.solver.sweeps.swept`.
         """
         if not len(strikes.pairs):
             return None
-        (q, qd), i, j = after, *strikes.pairs.T
-        material = self.model.bodies.material
-        e = self.table[material[i], material[j]]
+        q, qd = after
         then, now = self._twists(*before), self._twists(q, qd)
         size = strikes.size
         closing, left = _power(strikes, then), _power(strikes, now)
         fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
         least = max(2.0 * fall, resting)
         strikes_now = closing < -least * size
-        pushed = left - np.maximum(closing, 0.0) > max(PUSHES * fall, resting) * size
+        pushed = left - np.maximum(closing, 0.0) > strikes.grants * max(PUSHES * fall, resting) * size
         if not strikes_now.any() and not pushed.any():
             return None
-        system = self._mobility(q, np.flatnonzero(strikes_now | pushed), strikes)
-        mine = system.chosen
-        part = Strikes(strikes.pairs[mine], strikes.impulses[mine], strikes.center[mine])
+        mobility = self._mobility(system, q, np.flatnonzero(strikes_now | pushed), strikes)
+        mine = mobility.chosen
+        part = strikes.among(mine)
         P = _rows(part, len(q))
-        if system.rows_met(P) > MOST_MET:
-            self._say_left_out(system, len(mine))
+        if mobility.rows_met(P) > MOST_MET:
+            self._say_left_out(mobility, len(mine))
             return None
-        A, closing, left, size = system.between(P), closing[mine], left[mine], size[mine]
-        met = self._met(part, closing, left, h, system.jointed)
-        target, struck = _reflected(sweep, A, met, e[mine], least, size)
+        A, closing, left, size = mobility.between(P), closing[mine], left[mine], size[mine]
+        met = self._met(part, closing, left, h, mobility.jointed)
+        target, struck = _reflected(sweep, A, met, part.restitution, least, size)
         law = target, np.maximum(closing, 0.0), struck, size
         s = _brought(sweep, A, left, *law)
-        added, friction = system.apply(P.T @ s), np.zeros(6 * len(q))
-        pull = self._friction(part, s, now.ravel() + added, system, q)
+        added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
+        pull = self._friction(part, s, now.ravel() + added, mobility, q)
         if pull is not None:
-            friction = system.apply(pull)
+            friction = mobility.apply(pull)
             s_rubbed = _brought(sweep, A, left + P @ friction, *law)
-            rubbed = system.apply(P.T @ s_rubbed) + friction
+            rubbed = mobility.apply(P.T @ s_rubbed) + friction
             if self._energy(q, now.ravel() + rubbed) <= self._energy(q, now.ravel() + added):
                 added, s = rubbed, s_rubbed
             else:
@@ -195,8 +213,7 @@ class Restitution:
         self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray
     ) -> np.ndarray | None:
         """(6 n,) impulses of friction for what is added, None without any: pair by pair, each against the slip that is left."""
-        material = self.model.bodies.material
-        mu = self.mu[material[part.pairs[:, 0]], material[part.pairs[:, 1]]]
+        mu = part.mu
         rubs = np.flatnonzero((mu > 0.0) & (s > 0.0))
         if self.settings.friction_iterations == 0 or not len(rubs):
             return None
@@ -270,15 +287,31 @@ class Restitution:
         w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
         return np.concatenate([qd[:, :3], w], axis=1)
 
-    def _mobility(self, q: np.ndarray, seeds: np.ndarray, strikes: Strikes) -> Mobility:
+    def _mobility(self, system: JointSystem, q: np.ndarray, seeds: np.ndarray, strikes: Strikes) -> Mobility:
         """Of everything that hangs together with the pairs `seeds` by contacts and joints."""
-        if self._rows is None or follows_pose(self.model):
-            self._rows = rigid_rows(replace(self.model, joints=list(self.model.joints)), q)
+        if self._built_for is not system or follows_pose(self.model):
+            joints = list(self.model.joints)
+            self._rows = rows = rigid_rows(replace(self.model, joints=joints), q)
+            inertia, locked = _rotors_and_locks(joints, rows)
+            held = (rows.held & ~rows.yields & (rows.part != Part.GAP)) | locked | (inertia > 0.0)
+            self._held, self._built_for = np.flatnonzero(held), system
+            slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
+            self._slack = np.where(locked, 0.0, slack)[self._held]
         rows, n = self._rows, len(q)
-        held = rows.held & ~rows.yields & (rows.part != Part.GAP)
-        J = rows.jacobian(q)[np.flatnonzero(held)]
+        J = rows.jacobian(q)[self._held]
         J = (J @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
-        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, strikes.pairs, seeds)
+        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, self._slack, strikes.pairs, seeds)
+
+
+def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:
+    """(R,) inertias [kg or kg m^2] of rotors that turn with coordinate rows, and whether (R,) rows are locked coordinates."""
+    inertia, locked = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
+    for row in rows.coordinates():
+        joint = joints[rows.joint[row]]
+        for one in joint.coordinates if joint.active else ():
+            if one.name == rows.name[row]:
+                inertia[row], locked[row] = one.armature, one.locked
+    return inertia, locked
 
 
 def _reflected(sweep: Sweep, A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:

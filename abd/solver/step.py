@@ -19,12 +19,14 @@ from abd.joints.laws import SLOTS
 from abd.joints.link_graph import joined_components
 from abd.joints.readings import JointReader, Readings
 from abd.joints.redundancy import open_by
+from abd.joints.sizes import half_length
 from abd.joints.system import TURN, JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.sticking import Anchors
 from abd.solver.account import Opening, Work
 from abd.solver.integrators import Mode, Scheme, scheme
+from abd.solver.limit_impacts import limit_strikes
 from abd.solver.newton import Progress, solve_step
 from abd.solver.prescribed import Prescribed
 from abd.solver.restitution import Restitution, Strikes
@@ -34,7 +36,7 @@ from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
 from abd.solver.strain import StrainWatch
-from abd.solver.ways import NotFree
+from abd.solver.ways import SHORT, FastHit, NotFree, NotProven
 from abd.state import State
 
 _log = logging.getLogger(__name__)
@@ -85,6 +87,8 @@ class Stepper:
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
+        self.sizes = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
+        self.sizes[~self.dynamic | (self.sizes == 0.0)] = np.inf
         self.jointed = np.zeros(len(model.bodies), dtype=bool)
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
@@ -420,6 +424,10 @@ class Stepper:
         with progress.time("end"):
             self._became(mode)
             self.figures = outcome.figures
+            rebound = None if outcome.limited is None else self._rebound(rule.h, outcome.limited)
+            if rebound is not None:
+                self.figures = backend.figures()
+                self._begin_from(*rebound, rule.h)
             self._conclude(rule.h, outcome.limited)
         return True
 
@@ -504,6 +512,7 @@ class Stepper:
             self._begin_joints(ch2, h)
             start(backend, self.touching, self.sleep.ripe(self.joints))
             late = self._struck(mode)
+        self._find_fast_hits(h)
         if late.any():
             return late
 
@@ -520,6 +529,7 @@ class Stepper:
                 minimise_step()
             self._refuse_turned()
         except Struck as struck:
+            self._find_fast_hits(h)
             return struck.bodies
         except StepFailure as failure:
             late = self._struck(mode)
@@ -528,7 +538,34 @@ class Stepper:
             if failure.reason == "joints":
                 failure.args = (f"{failure}; the widest open is '{self._widest()}'",)
             raise
+        self._find_fast_hits(h)
         return self._struck(mode)
+
+    def _find_fast_hits(self, h: float) -> None:
+        """Refuse a (sub)step of h [s] in which bodies that touched nothing meet others, and come far relative to them in it.
+
+        Raises:
+            FastHit: there are some.
+        """
+        touching = self.backend.touching() != 0
+        met = touching & self.dynamic & ~self.touching
+        if not met.any():
+            return
+        pairs = np.asarray(self.backend.touching_pairs(), dtype=int).reshape(-1, 2)
+        i, j = pairs[touching[pairs].all(axis=1) & met[pairs].any(axis=1)].T
+        v = self.qd[:, :3]
+        turning = self.backend.vertex_speeds() - np.linalg.norm(v, axis=1)
+        whole = h * np.linalg.norm(v[i] - v[j], axis=1)
+        way = whole + h * (turning[i] + turning[j])
+        far = way > SHORT * np.minimum(self.sizes[i], self.sizes[j])
+        if not far.any():
+            return
+        i, j, whole, way = i[far], j[far], whole[far], way[far]
+        moved = (self.backend.read_positions() - self.q)[:, :3]
+        came = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
+        short = SHORT * np.minimum(self.sizes[i], self.sizes[j]) / way
+        found = NotProven(np.maximum(came - short, short), np.stack([i, j], axis=1))
+        raise FastHit(found, self.model.bodies.names, h)
 
     def _goals(self, h: float) -> np.ndarray:
         """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""
@@ -541,7 +578,7 @@ class Stepper:
         limited = backend.limited()
         backend.finish()
         self._became(mode)
-        rebound = self._rebound(h)
+        rebound = self._rebound(h, limited)
         if self.off.any():
             velocity = backend.read_state()[1]
             velocity[self.off] = 0.0
@@ -576,19 +613,24 @@ class Stepper:
         self.acting = self.touching | self._drawn_along(limited) if some else self.touching
         self.stiffness.end(backend, h)
 
-    def _rebound(self, h: float) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """Give the velocities what impacts give back (`Restitution.rebound`)."""
-        backend = self.backend
-        touching = self.dynamic & (backend.touching() != 0)
-        if not touching.any():
+    def _rebound(self, h: float, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
+        backend, model = self.backend, self.model
+        touching, ends = self.dynamic & (backend.touching() != 0), len(self.joints.bouncing) and limited.any()
+        met = touching | limited if ends else touching
+        if not met.any():
             return None
         before, after = backend.read_previous(), backend.read_state()
-        if not self.restitution.stirred(touching, before[1], after[1]):
+        if not self.restitution.stirred(met, before[1], after[1]):
             return None
-        strikes = Strikes.of(*backend.contact_impulses(), after[0])
-        rebound = self.restitution.rebound(strikes, before, after, h, backend.sweep)
+        strikes = Strikes.of_contacts(model, *backend.contact_impulses(), after[0])
+        if ends:
+            strikes = strikes.beside(limit_strikes(model, self.joints, self.memory, self.applied, after[0], h))
+        rebound = self.restitution.rebound(strikes, before, after, h, self.joints, backend.sweep)
         if rebound is not None:
             backend.set_velocity(rebound[0])
+            if self.joints.has_rotors:
+                self.memory = self.joints.struck(self.memory, after[0], rebound[0] - after[1])
         return rebound
 
     def _begin_from(self, velocity: np.ndarray, struck: np.ndarray, friction: float, h: float) -> None:

@@ -1,0 +1,170 @@
+"""Ends of ranges that give back: restitution, together with contacts, rotors and locks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.errors import SceneError
+
+pytestmark = pytest.mark.device
+
+
+def arm(e: float, dt: float = 0.01, rate: float = 3.0, integrator: str = "generalized_alpha", **coordinate) -> abd.Scene:
+    """An arm that turns freely towards its end at 0.1 rad."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "integrator": integrator})
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0))
+    settings = {"range": (-1, 0.1), "limit_restitution": e, **coordinate}
+    scene.add_joint(
+        "hinge", "joint", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact", initial_rate=rate,
+        coordinate={"theta": settings},
+    )  # fmt: skip
+    return scene
+
+
+def bounced(scene: abd.Scene, device: str = NAME, after: int = 3) -> float:
+    """Speed of the joint some steps after its first bounce, over that before it."""
+    sim = abd.Simulation(scene, device=device)
+    coordinate = sim.joints["joint"].coordinate(0)
+    before = coordinate.speed
+    for _ in range(int(0.2 / sim.model.settings.dt)):
+        sim.step()
+        if coordinate.speed < 0.0:
+            break
+        before = coordinate.speed if coordinate.limit_engagement == 0 else before
+    for _ in range(after):
+        sim.step()
+    return -coordinate.speed / before
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("e", [0.3, 1.0])
+def test_an_end_gives_back_its_share(e, integrator, device):
+    assert bounced(arm(e, integrator=integrator), device) == pytest.approx(e, abs=5e-3)
+
+
+@pytest.mark.parametrize("e", [0.2, 0.9])
+@pytest.mark.parametrize("dt", [1e-3, 1e-4])
+def test_the_step_makes_no_difference(dt, e):
+    """Of the many short steps in which it leaves the barrier none pushes it."""
+    assert bounced(arm(e, dt, rate=4.0), after=round(0.01 / dt)) == pytest.approx(e, abs=1e-3)
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-3])
+def test_a_slider_between_free_bodies_keeps_their_momentum(dt):
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("base", box=(0.4, 0.1, 0.1), mass=3.0, velocity=(0.2, 0.3, 0))
+    scene.add_body("cart", box=(0.1, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), velocity=(0.2, 0.3, 0))
+    ends = {"z": {"range": (-1, 0.05), "limit_restitution": 0.8}}
+    frames = {"anchor": (0.2, 0, 0), "axis": (1, 0, 0)}
+    scene.add_joint("slider", "joint", "base", "cart", enforcement="exact", initial_rate=1.5, coordinate=ends, **frames)
+    sim = abd.Simulation(scene, device=NAME)
+    begin = sim.model.bodies.mass @ sim.stepper.qd[:, :3]
+    for _ in range(int(0.08 / dt)):
+        sim.step()
+    assert sim.joints["joint"].coordinate("z").speed == pytest.approx(-0.8 * 1.5, rel=1e-3)
+    np.testing.assert_allclose(sim.model.bodies.mass @ sim.stepper.qd[:, :3], begin, atol=1e-6)
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
+def test_a_rotor_turns_round_with_its_joint(integrator):
+    """A rotor ten times as heavy as the arm: what it remembers of its speed does not drag the arm on."""
+    assert bounced(arm(0.5, integrator=integrator, armature=0.5)) == pytest.approx(0.5, abs=5e-3)
+
+
+def test_a_weight_comes_to_rest_on_its_end():
+    scene = arm(0.7, rate=0.0)
+    scene.gravity = (0, 0, -9.81)
+    sim = abd.Simulation(scene, device=NAME)
+    theta = sim.joints["joint"].coordinate("theta")
+    speeds = []
+    for _ in range(300):
+        sim.step()
+        speeds.append(theta.speed)
+        assert theta.value < 0.1
+    assert np.sum(np.diff(np.sign(speeds[:200])) != 0) > 3, "it bounces more than once"
+    assert np.abs(speeds[-20:]).max() < 1e-6
+
+
+def carts(e: float) -> abd.Scene:
+    """A box flies at a cart that a force holds at the end of its way."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3})
+    scene.add_material("steel", restitution=1.0)
+    scene.add_body("cart", box=(0.1, 0.1, 0.1), mass=1.0, material="steel")
+    scene.add_body("box", box=(0.1, 0.1, 0.1), mass=1.0, position=(-0.12, 0, 0), velocity=(1, 0, 0), material="steel")
+    drive = {"mode": "force", "target": 1.0}
+    ends = {"z": {"range": (-1, 1e-4), "limit_restitution": e, "drive": drive}}
+    scene.add_joint("slider", "joint", abd.WORLD, "cart", axis=(1, 0, 0), anchor=(0, 0, 0), enforcement="exact", coordinate=ends)
+    return scene
+
+
+def test_an_impact_runs_through_a_cart_into_its_end():
+    """The cart hands it to the end, the end gives it back, and the cart gives it to the box."""
+    sim = abd.Simulation(carts(1.0), device=NAME)
+    for _ in range(40):
+        sim.step()
+    assert sim.bodies["box"].velocity[0, 3] == pytest.approx(-1.0, rel=1e-2)
+    assert abs(sim.joints["joint"].coordinate("z").speed) < 0.05
+
+
+def test_what_strikes_a_locked_arm_strikes_a_wall():
+    """A box bounces off an arm whose coordinate is locked, as from the world, and the arm stays."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3})
+    scene.add_material("steel", restitution=1.0)
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), material="steel")
+    scene.add_body("box", box=(0.1, 0.1, 0.1), mass=1.0, position=(0.3, 0, 0.12), velocity=(0, 0, -1), material="steel")
+    frames = {"anchor": (0, 0, 0), "axis": (0, 1, 0)}
+    scene.add_joint("hinge", "joint", abd.WORLD, "arm", enforcement="exact", locked=True, **frames)
+    sim = abd.Simulation(scene, device=NAME)
+    for _ in range(25):
+        sim.step()
+        assert abs(sim.joints["joint"].coordinate("theta").speed) < 1e-3
+    assert sim.bodies["box"].velocity[2, 3] == pytest.approx(1.0, rel=2e-3)
+
+
+def test_it_is_said_in_scenes_and_set_while_running():
+    sim = abd.Simulation(arm(0.0), device=NAME)
+    theta = sim.joints["joint"].coordinate("theta")
+    assert theta.limit_restitution == 0.0
+    theta.set_limit(restitution=0.4)
+    kept = sim.checkpoint()
+    speeds = []
+    for _ in range(2):
+        for _ in range(12):
+            sim.step()
+        speeds.append(theta.speed)
+        sim.restore(kept)
+    assert theta.limit_restitution == 0.4
+    assert speeds[0] == speeds[1]
+    assert speeds[0] == pytest.approx(-0.4 * 3.0, rel=1e-2)
+    with pytest.raises(ValueError, match=r"must be in \[0, 1\]"):
+        theta.set_limit(restitution=1.5)
+    theta.set_limit(compliance=1e-3)
+    assert theta.limit_restitution == 0.0
+    with pytest.raises(ValueError, match="is for barriers"):
+        theta.set_limit(restitution=0.5)
+    with pytest.raises(SceneError, match="has no effect on a compliant limit"):
+        arm(0.5, limit="compliant", limit_compliance=1e-3)
+    with pytest.raises(SceneError, match="limit_restitution"):
+        arm(1.5)
+
+
+def test_a_rotor_weighs_in_an_impact():
+    """A box strikes an arm with a rotor of inertia a: elastically, they part as a box and a mass ``(I + a) / r^2`` do."""
+    r, rotor = 0.3, 0.2
+    inertia = (0.4**2 + 0.1**2) / 12.0 + 0.2**2 + rotor
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3})
+    scene.add_material("steel", restitution=1.0)
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), material="steel")
+    scene.add_body("ball", sphere={"radius": 0.05}, mass=1.0, position=(r, 0, 0.11), velocity=(0, 0, -1), material="steel")
+    frames = {"anchor": (0, 0, 0), "axis": (0, -1, 0)}
+    scene.add_joint("hinge", "joint", abd.WORLD, "arm", enforcement="exact", armature=rotor, **frames)
+    sim = abd.Simulation(scene, device=NAME)
+    for _ in range(25):
+        sim.step()
+    mass = inertia / r**2
+    assert sim.bodies["ball"].velocity[2, 3] == pytest.approx(-(1.0 - mass) / (1.0 + mass), rel=5e-3)
+    assert sim.joints["joint"].coordinate("theta").speed == pytest.approx(-2.0 / (1.0 + mass) / r, rel=5e-3)
