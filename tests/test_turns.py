@@ -88,19 +88,21 @@ def test_a_gear_of_a_hundred_counts_all_turns():
 @pytest.mark.parametrize(
     "keys",
     [
-        {"friction": 55.0},
-        {"drive": {"mode": "brake", "effort": 55.0}},
-        {"drive": {"mode": "position", "target": -1.0, "effort": 60.0}},
-        {"drive": {"mode": "pd", "target": -1.0, "stiffness": 1e6, "damping": 1e3, "effort": 60.0}},
+        {"friction": 55.0, "most": 7, "mean": 5},
+        {"drive": {"mode": "brake", "effort": 55.0}, "most": 7, "mean": 5},
+        {"drive": {"mode": "position", "target": -1.0, "effort": 60.0}, "most": 3, "mean": 3},
+        {"drive": {"mode": "pd", "target": -1.0, "stiffness": 1e6, "damping": 1e3, "effort": 60.0}, "most": 3, "mean": 3},
     ],
     ids=["friction", "brake", "position", "pd"],
 )
 def test_sticking_and_saturated_efforts_take_few_iterations(keys, integrator):
     """Near the edge of what they hold, in every step and not only in the first ones."""
+    most, mean = keys["most"], keys["mean"]
+    keys = {key: value for key, value in keys.items() if key not in ("most", "mean")}
     simulation = arm(gravity=(0, 0, -9.81), integrator=integrator, **keys)
     counts = [simulation.step().newton_iterations for _ in range(25)]
-    assert max(counts) <= 10
-    assert np.mean(counts[10:]) <= 5
+    assert max(counts) <= most
+    assert np.mean(counts[10:]) <= mean
 
 
 def test_a_ring_of_gears_turns_as_one():

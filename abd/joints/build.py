@@ -100,7 +100,10 @@ class _Builder:
                 self._stiff(k, joint, [(index, factor(1.0))], Role.CONSTRAINT, measure.name, measure.rotary)
         for one in module.combined(joint) if hasattr(module, "combined") else []:
             terms = [(self._shared(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
-            if one.stiffness is None:
+            if one.law is not None:
+                self.given[len(self.acting)] = ForceLaw(one.law)
+                self._add(terms, Role.FORCE, Law.GIVEN, k, one.name, one.rotary)
+            elif one.stiffness is None:
                 self._stiff(k, joint, terms, Role.CONSTRAINT, one.name, one.rotary, target=one.rest)
             else:
                 self._add(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from abd.joints.measures import Measure
@@ -18,6 +19,7 @@ class Combined:
         stiffness: None for a constraint row, ``x = 0``; otherwise that of a spring with energy ``stiffness x^2 / 2`` [J].
         damping: of the spring, power ``damping (dx/dt)^2`` [W].
         rest: value of the sum at which x = 0.
+        law: instead of a spring, the force along the sum as a function of (sum, t), t at the end of a step [N or N m].
     """
 
     name: str
@@ -27,3 +29,4 @@ class Combined:
     stiffness: float | None = None
     damping: float = 0.0
     rest: float = 0.0
+    law: Callable[[tuple[float, float]], float] | None = None

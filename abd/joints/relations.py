@@ -95,10 +95,10 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], float]] = {}
 
 def coupling_function(name: str, function: Callable[[np.ndarray], float]) -> None:
     """Define a function of coordinates for scenes of the same process: ``function = name`` with ``variables`` of a coupling, or
-    ``force_function = name`` of a coordinate.
+    ``force_function = name`` of a coordinate or of a spring.
 
     Args:
         function: smooth; of the values (k,) of a coupling's variables in their order, or of (q, t) of a force along q [m, rad
-            and s], which gives N or N m. It runs on numpy and cpu.
+            and s], or of (length, gap, t) of a spring, which gives N or N m. It runs on numpy and cpu.
     """
     FUNCTIONS[name] = function

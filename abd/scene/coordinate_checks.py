@@ -77,6 +77,21 @@ def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
                 yield finding
 
 
+def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Findings about a force that is given as a formula or a function of these."""
+    if table.force_formula is not None:
+        if table.force_function is not None:
+            yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
+        try:
+            parse_formula(table.force_formula, names)
+        except FormulaError as error:
+            place = f" (column {error.column})" if error.column else ""
+            yield Finding(("force_formula",), f"cannot be read: {error}{place}", table.force_formula, error.remedy)
+    elif table.force_function is not None and table.force_function not in FUNCTIONS:
+        remedy = did_you_mean(table.force_function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
+        yield Finding(("force_function",), f"there is no function '{table.force_function}'", table.force_function, remedy)
+
+
 def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     yield from check_twins(table)
     if not measure.rotary:
@@ -91,17 +106,7 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
         for key in ("rest", "rest_deg"):
             if getattr(table, key) is not None:
                 yield Finding((key,), "has no effect without stiffness", getattr(table, key), "drop it")
-    if table.force_formula is not None:
-        if table.force_function is not None:
-            yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
-        try:
-            parse_formula(table.force_formula, ("q", "t"))
-        except FormulaError as error:
-            place = f" (column {error.column})" if error.column else ""
-            yield Finding(("force_formula",), f"cannot be read: {error}{place}", table.force_formula, error.remedy)
-    elif table.force_function is not None and table.force_function not in FUNCTIONS:
-        remedy = did_you_mean(table.force_function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
-        yield Finding(("force_function",), f"there is no function '{table.force_function}'", table.force_function, remedy)
+    yield from check_law(table, ("q", "t"))
     if table.drive is not None:
         for finding in _check_drive(measure, table.drive):
             finding.path = ("drive", *finding.path)

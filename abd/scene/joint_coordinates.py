@@ -77,16 +77,17 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
         friction=spec.friction,
         friction_load=spec.friction_load,
         armature=spec.armature,
-        law=_law(spec),
+        law=law_of(spec, ("q", "t")),
         drive=None if spec.drive is None else _drive(spec.drive),
         velocity_limit=in_radians(spec, "velocity_limit") or math.inf,
         effort_limit=spec.effort_limit or math.inf,
     )
 
 
-def _law(spec: CoordinateSpec) -> Callable[[tuple[float, float]], float] | None:
+def law_of(spec: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Callable[[tuple[float, ...]], float] | None:
+    """The force that is given as a formula or function of these; None without any."""
     if spec.force_formula is not None:
-        return NamedFormula(spec.force_formula, ("q", "t"))
+        return NamedFormula(spec.force_formula, names)
     return None if spec.force_function is None else FUNCTIONS[spec.force_function]
 
 

@@ -234,6 +234,11 @@ class CommonKeys(TypedDict, total=False):
     rotary_damping: float | None
     # distance at which a spring is slack [m]
     rest_length: float | None
+    # springs: force between the ends as a formula of length, gap = length - rest_length and t, such as '-400 * max(0,
+    # gap)'; positive pushes them apart [N]
+    force_formula: str | None
+    # the same by name, of a function that abd.coupling_function defines in Python
+    force_function: str | None
     # value at t = 0; default 0 [m or rad]
     initial: float | None
     # the same in degrees [deg]

@@ -89,8 +89,12 @@ class JointMethods:
         """A rope without mass that lets ``parent_anchor`` and ``child_anchor`` no farther apart than this [m]."""
         return self.add_joint("rope", name, parent, child, distance=distance, **keys)
 
-    def add_spring(self, name: str, parent: str | int, child: str, stiffness: float, **keys: Unpack[SpringKeys]) -> str:
-        """A spring [N/m] between ``parent_anchor`` and ``child_anchor``, with ``rest_length`` and ``damping``."""
+    def add_spring(
+        self, name: str, parent: str | int, child: str, stiffness: float | None = None, **keys: Unpack[SpringKeys]
+    ) -> str:
+        """A spring [N/m] between ``parent_anchor`` and ``child_anchor``, with ``rest_length`` and ``damping``; or a force that
+        depends on how far they are apart: ``force_formula="-400 * max(0, gap)"``, or ``force_function`` by name
+        (`abd.coupling_function`), of ``length``, ``gap = length - rest_length`` [m] and t. Positive forces push apart."""
         return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
 
     def add_coupling(

@@ -9,8 +9,9 @@ from abd.joints.measures import Measure
 from abd.joints.transform import transform
 from abd.model import WORLD, Joint
 from abd.scene.angles import DEGREES, in_radians
+from abd.scene.joint_coordinates import law_of
 from abd.scene.joint_schema import WORLD_NAME, JointParameters, JointSpec
-from abd.scene.joint_types import traits, type_of
+from abd.scene.joint_types import LAWS, LENGTHS, traits, type_of
 
 SHARED = ("stiffness", "damping")
 """Parameters of springs and bushings whose keys say something about the constraint rows of other types."""
@@ -21,6 +22,8 @@ def parameters(spec: JointSpec) -> dict[str, object]:
     """What `Joint.parameters` holds: those given, angles in radians."""
     taken = traits(spec.type).parameters
     values = {key: in_radians(spec, key) for key in PARAMETERS if key in taken}
+    if set(LAWS) <= set(taken):
+        values |= {"law": law_of(spec, LENGTHS), **dict.fromkeys(LAWS)}
     return {key: value for key, value in values.items() if value is not None} | spec.parameters
 
 

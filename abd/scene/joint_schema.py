@@ -205,6 +205,13 @@ class JointParameters(Spec):
         None, "of a damper: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
     )
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
+    force_formula: str | None = entry(
+        None,
+        "springs: force between the ends as a formula of length, gap = length - rest_length and t, such as '-400 * max(0, gap)'; "
+        "positive pushes them apart",
+        unit="N",
+    )
+    force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")
 
 
 class JointDrawing(Spec):

@@ -21,21 +21,26 @@ class Traits:
     Attributes:
         axis: "needed", "optional", or "none": its orientation means nothing.
         points: "together", so that one world anchor may stand for both, or "apart": each body has its own.
-        needs: parameters without which it is not defined; takes: those that it may have beside them.
+        needs: parameters without which it is not defined; instead: those that do for them; takes: others that it may have.
     """
 
     axis: str = "optional"
     points: str = "together"
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """All parameters of the type, without their twins in degrees."""
-        return (*self.needs, *self.takes)
+        return (*self.needs, *self.takes, *self.instead)
 
 
 ALONG = Traits(axis="needed")
+LAWS = ("force_formula", "force_function")
+"""How a force is given as a function: of a coordinate and time, or, for springs, of `LENGTHS`."""
+LENGTHS = ("length", "gap", "t")
+"""What the force of a spring may depend on."""
 TRAITS = {
     "hinge": ALONG,
     "slider": ALONG,
@@ -56,7 +61,7 @@ TRAITS = {
     "segmented_planar_connector": Traits(axis="needed", needs=("segments",), takes=("unilateral",)),
     "distance": Traits(axis="none", points="apart", needs=("distance",)),
     "rope": Traits(axis="none", points="apart", needs=("distance",)),
-    "spring": Traits(axis="none", points="apart", needs=("stiffness",), takes=("damping", "rest_length")),
+    "spring": Traits(axis="none", points="apart", needs=("stiffness",), instead=LAWS, takes=("damping", "rest_length")),
     "general": Traits(needs=("constrained",), takes=("frame",)),
     "bushing": Traits(needs=("stiffness",), takes=("damping", "rest")),
     "fixed": Traits(axis="none"),

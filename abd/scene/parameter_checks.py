@@ -10,10 +10,11 @@ from abd.errors import SceneError
 from abd.joints import TYPES
 from abd.joints.build import yielding
 from abd.scene.angles import DEGREES
+from abd.scene.coordinate_checks import check_law
 from abd.scene.findings import Finding
 from abd.scene.joint_parameters import unplaced_joint
 from abd.scene.joint_schema import JointParameters, JointSpec
-from abd.scene.joint_types import traits, type_of, types_with
+from abd.scene.joint_types import LAWS, LENGTHS, traits, type_of, types_with
 from abd.scene.suggestions import enumerated
 
 UNIFORM = ("linear_compliance", "rotary_compliance")
@@ -35,11 +36,13 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             message = f"a {joint.type} joint has no {own}"
             owners = types_with(own)
             remedy = f"drop it; it belongs to {enumerated(owners, 'and')}" if owners else "drop it"
+            remedy += ", or to [joint.coordinate.NAME]" if key in LAWS else ""
             yield Finding((key,), message, getattr(joint, key), remedy)
     for key in demands.needs:
-        if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}")):
+        if all(getattr(joint, twin, None) is None for twin in (key, f"{key}{DEGREES}", *demands.instead)):
+            other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
             meaning = JointSpec.model_fields[key].description
-            yield Finding((), f"has no {key}", remedy=f"a {joint.type} joint needs it: {meaning}", is_absence=True)
+            yield Finding((), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}", is_absence=True)
     for key in ("max_rotation", "max_rotation_deg"):
         if getattr(joint, key) is not None and min(getattr(joint, key)) <= 0.0:
             yield Finding((key,), "should be three numbers greater than 0", getattr(joint, key))
@@ -59,6 +62,7 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             value = getattr(joint, key)
             if value is not None and (np.ndim(value) > 0 or value < 0.0):
                 yield Finding((key,), "should be a number of at least 0", value)
+        yield from check_law(joint, LENGTHS)
 
 
 def check_type(joint: JointSpec) -> Iterator[Finding]:

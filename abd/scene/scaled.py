@@ -17,7 +17,7 @@ from abd.joints.build import yielding
 from abd.scene.fields import Spec
 from abd.scene.joint_parameters import joint_coordinates, unplaced_joint
 from abd.scene.joint_schema import CoordinateSpec, CouplingSpec, CouplingTermSpec, DriveSpec, JointSpec
-from abd.scene.joint_types import type_of
+from abd.scene.joint_types import LENGTHS, type_of
 from abd.scene.schema import BodySpec, SceneSpec
 
 POWERS = {
@@ -114,6 +114,7 @@ def _joint(joint: JointSpec, factor: float) -> JointSpec:
         if value is not None:
             turns = [False] * 3 + [True] * 3 if type_of(joint.type) == "bushing" else rows
             changes[key] = _per_row(value, factor, turns, unit)
+    changes |= _law(joint, factor, LENGTHS[:2], f"joint.{joint.name}")
     if joint.rest is not None:
         lengths = np.where(np.arange(6) < 3, factor, 1.0)
         changes["rest"] = tuple((np.broadcast_to(joint.rest, 6) * lengths).tolist())
@@ -143,14 +144,21 @@ def _coordinate(table: CoordinateSpec, factor: float, rotary: bool, where: str) 
     if table.limit == "cubic":
         # s of s (v / width)^3 is an energy times the square of the time, whatever the coordinate is
         changes["limit_strength"] = table.limit_strength * factor**2
-    if table.force_function is not None:
-        remedy = "write it as force_formula"
-        raise SceneError([Problem("nothing says how it scales", key=f"{where}.force_function", remedy=remedy)])
-    if table.force_formula is not None and not rotary:
-        changes["force_formula"] = times(re.sub(r"\bq\b", f"(q / {factor!r})", table.force_formula), factor)
+    changes |= _law(table, factor, () if rotary else ("q",), where)
     if table.drive is not None:
         changes["drive"] = _drive(table.drive, factor, rotary)
     return out.model_copy(update=changes)
+
+
+def _law(table: CoordinateSpec | JointSpec, factor: float, lengths: tuple[str, ...], where: str) -> dict[str, Any]:
+    """What changes of a force by a function of these lengths; of a torque by an angle, without any, nothing does."""
+    if table.force_function is not None:
+        remedy = "write it as force_formula"
+        raise SceneError([Problem("nothing says how it scales", key=f"{where}.force_function", remedy=remedy)])
+    if table.force_formula is None or not lengths:
+        return {}
+    formula = re.sub(rf"\b({'|'.join(lengths)})\b", rf"(\1 / {factor!r})", table.force_formula)
+    return {"force_formula": times(formula, factor)}
 
 
 def _drive(drive: DriveSpec, factor: float, rotary: bool) -> DriveSpec:
