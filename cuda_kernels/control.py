@@ -162,6 +162,18 @@ def to_bodies(
 
 
 @wp.kernel
+def most_to_bodies(
+    first: wp.int32,
+    island: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """out of every body = the larger of its own and its island's value."""
+    b = wp.tid() + first
+    out[b] = wp.max(out[b], values[island[b]])
+
+
+@wp.kernel
 def check_room(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), pairs: wp.int32, runs: wp.int32):
     """Whether the sums of contacts fitted into their rooms; one item."""
     if needed[0] > pairs or needed[1] > runs:

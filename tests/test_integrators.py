@@ -61,6 +61,28 @@ def test_a_contact_adds_nothing():
     assert abs(found["returned"]) < 0.02 and found["gain"] <= 0.0
 
 
+def test_a_body_that_touches_nothing_spins_on_while_others_collide():
+    """Turns of 0.5 rad per step: with the bits that it has alone, and neither braked nor tilted."""
+
+    def wheel(*, others: bool) -> list[np.ndarray]:
+        scene = abd.Scene(solver={"dt": 0.01})
+        scene.add_body("wheel", box=(0.2, 0.2, 0.1), position=(0, 0, 5), angular_velocity=(0, 0, 50.0))
+        if others:
+            scene.add_body("floor", half_space={})
+            scene.add_body("box", box=(0.1, 0.1, 0.1), position=(2, 0, 0.06), velocity=(0, 0, -2.0))
+            scene.add_body("upper", box=(0.1, 0.1, 0.1), position=(2.03, 0, 0.19), velocity=(0, 0, -3.0))
+        simulation = abd.Simulation(scene, device=NAME)
+        reports = [simulation.step() for _ in range(12)]
+        assert not others or max(report.contacts for report in reports) > 4
+        view = simulation.bodies["wheel"]
+        return [view.transform, view.velocity, view.angular_velocity]
+
+    found = wheel(others=True)
+    for value, alone in zip(found, wheel(others=False)):
+        np.testing.assert_array_equal(value, alone)
+    np.testing.assert_allclose(found[2], (0.0, 0.0, 50.0), atol=1e-11)
+
+
 def test_a_ball_set_down_on_a_rough_plane_keeps_five_sevenths_of_its_speed():
     scene = abd.Scene()
     scene.add_material("default", mu=0.5)

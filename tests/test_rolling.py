@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import cos, pi, sin, sqrt
+
 import numpy as np
 import pytest
 from on_device import NAME
@@ -102,3 +104,32 @@ def test_pairs_take_their_own_coefficients_or_the_geometric_means():
     a, b = (table.names.index(name) for name in "ab")
     assert table.rolling[a, b] == table.rolling[b, a] == pytest.approx(2e-3)
     assert table.spinning[a, b] == 5e-3 and table.spinning[a, a] == pytest.approx(4e-3)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("facets", [6, 12])
+def test_a_prism_that_rolls_onto_its_next_facet_loses_what_the_impact_takes(facets):
+    """A cylinder of n facets turns about an edge until the next one strikes the ground: without restitution the momentum about
+    that one is kept, so its spin falls by ``(k + cos(2 pi / n)) / (k + 1)``, k = I / (m R^2)."""
+    tilt, spin = 0.6 * pi / facets, 0.6 * sqrt(G / R)
+    scene = abd.Scene(solver={"dt": 5e-4})
+    scene.add_material("rough", mu=3.0)
+    scene.add_body("ground", half_space={}, material="rough")
+    # a corner of the mesh, on its x axis, is turned downwards and the axis into -y
+    turn = (pi / 2.0 + tilt) / 2.0
+    quaternion = np.array([cos(turn), cos(turn), sin(turn), -sin(turn)]) / sqrt(2.0)
+    height = R * cos(tilt)
+    scene.add_body(
+        "prism", cylinder={"radius": R, "length": 0.1, "segments": facets}, material="rough",
+        position=(R * sin(tilt), 0.0, height + 1e-5), quaternion=tuple(quaternion.tolist()),
+        velocity=(spin * height, 0.0, -spin * R * sin(tilt)), angular_velocity=(0.0, spin, 0.0),
+    )  # fmt: skip
+    simulation = abd.Simulation(scene, device=NAME)
+    bodies, spins = simulation.model.bodies, []
+    for _ in range(60):
+        simulation.step()
+        spins.append(simulation.bodies["prism"].angular_velocity[1])
+    hit = int(np.diff(spins).argmin())
+    k = bodies.moment[1, :2].sum() / (bodies.mass[1] * R * R)
+    assert spins[hit] > 1.02 * spin, "it falls from one edge onto the next"
+    assert spins[hit + 2] / spins[hit] == pytest.approx((k + cos(2.0 * pi / facets)) / (k + 1.0), rel=0.003)

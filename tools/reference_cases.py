@@ -2,7 +2,7 @@
 
 The numbers and their sources are in `reference_values.py`.
 
-Bodies are proxies of given mass and inertia, nearly rigid with kappa = 1e10 Pa. SI units.
+Bodies are proxies of given mass and inertia, as rigid as they are by default. SI units.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from reference_values import (  # noqa: E402
 import abd  # noqa: E402
 
 G = 9.81
-KAPPA = 1e10
 ROUNDED = 1e-6
 """Last digit of the published A01 table."""
 
@@ -51,7 +50,7 @@ def empty(h: float, gravity=(0.0, -G, 0.0), **solver) -> abd.Scene:
 
 def link(scene: abd.Scene, name: str, mass: float, inertia, position, **keys) -> None:
     """A nearly rigid body without a surface; inertia (3,) about its centre of mass, in which its frame has its origin."""
-    scene.add_body(name, proxy=True, mass=mass, inertia=inertia, position=position, **{"kappa": KAPPA, **keys})
+    scene.add_body(name, proxy=True, mass=mass, inertia=inertia, position=position, **keys)
 
 
 def about_y(angle: float) -> dict[str, object]:

@@ -285,6 +285,8 @@ class Iteration:
     def _spread_caution(self) -> None:
         b = self.backend
         self.device.launch(control.to_bodies, b.n, b.islands.island, self.control.share, b.contacts.law.caution)
+        if b.system.has_friction:
+            self.device.launch(control.most_to_bodies, b.n, b.islands.island, self.control.share, b.joints.caution)
 
     def _assemble(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch

@@ -179,6 +179,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         )
         self.hold(self.immobile)
         self.contacts.set_scale(self.step.ch2)
+        self.joints.caution = np.zeros(self.n)
         self.set_caution(np.zeros(self.islands.count))
         self.friction.forget()
 
@@ -276,6 +277,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
         self.contacts.caution = share[self.islands.host]
+        self.joints.caution = np.maximum(self.joints.caution, self.contacts.caution)
 
     # steps along arcs --------------------------------------------------------------------------------------------
 

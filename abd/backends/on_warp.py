@@ -36,7 +36,7 @@ from abd.joints.table import MeasureTable
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
 from abd.solver.integrators import Scheme
-from cuda_kernels import bodies, figures, integrators, paths, sums
+from cuda_kernels import bodies, control, figures, integrators, paths, sums
 
 
 class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
@@ -309,6 +309,8 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.step.lp.zero_()
         self.step.lA.zero_()
         self.contacts.law.caution.zero_()
+        if self.system.has_friction:
+            self.joints.caution.zero_()
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
@@ -438,3 +440,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def set_caution(self, share: np.ndarray) -> None:
         """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.solver.caution`)."""
         self.contacts.set_caution(share[self.islands.host])
+        if self.system.has_friction:
+            shares = self.islands.scalars("caution")
+            self.device.write(shares, share)
+            self.device.launch(control.most_to_bodies, self.n, self.islands.island, shares, self.joints.caution)

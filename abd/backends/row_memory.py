@@ -209,7 +209,7 @@ class RowMemory:
             launch = self.device.launch
             launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, ch2, self.linear)
         totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
-        if joints.row_count:
+        if joints.measure_count:
             self._measure(pose)
             wp.copy(joints.measures.reference, joints.values)
         totals.launch(

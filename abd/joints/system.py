@@ -333,7 +333,7 @@ class JointSystem:
         linear = np.zeros(shifts.shape)
         if self.linear.exact.any():
             linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
-        if not len(self.rows):
+        if not len(self.table):
             return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
         a = self.acting
         carried = np.where(a.law == Law.ONE_SIDED, a.sign * (p[:, 1] - p[:, 7]), p[:, 2] - p[:, 1])
