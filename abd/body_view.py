@@ -91,7 +91,7 @@ class BodyView:
     @property
     def position(self) -> np.ndarray:
         """(3,) origin of the mesh frame [m]; can be set."""
-        return self.transform[:3, 3]
+        return self._origin(self._simulation.stepper.q)
 
     @position.setter
     def position(self, position: Vector) -> None:
@@ -127,6 +127,12 @@ class BodyView:
         """(4, 4) time derivative of `transform`."""
         return self._matrix(self._simulation.stepper.qd, 0.0)
 
+    def _origin(self, state: np.ndarray) -> np.ndarray:
+        """(3,) of the mesh frame's origin, from its row of positions or velocities (n, 12): forces by functions ask for it in
+        every step."""
+        row = state[self.index]
+        return row[:3] + row[3:].reshape(3, 3) @ self._simulation.model.bodies.body_frame[self.index, :3, 3]
+
     def _matrix(self, state: np.ndarray, corner: float) -> np.ndarray:
         """(4, 4) of its row of positions or velocities (n, 12), in the mesh frame, with 1 or 0 in the corner."""
         row, out = state[self.index], np.zeros((4, 4))
@@ -138,7 +144,7 @@ class BodyView:
     @property
     def linear_velocity(self) -> np.ndarray:
         """(3,) velocity of the mesh frame's origin [m/s]; can be set, the angular velocity stays."""
-        return self.velocity[:3, 3]
+        return self._origin(self._simulation.stepper.qd)
 
     @linear_velocity.setter
     def linear_velocity(self, velocity: Vector) -> None:

@@ -51,7 +51,7 @@ class Load:
     def value(self, time: float) -> np.ndarray:
         """(3,) the vector as it was given, at a time [s]."""
         if callable(self.vector):
-            return three_numbers(self.vector(time, self._view), f"the load on body '{self._view.name}' at {time:g} s")
+            return three_numbers(self.vector(time, self._view), lambda: f"the load on body '{self._view.name}' at {time:g} s")
         return self.vector
 
     def remove(self) -> None:
@@ -182,9 +182,10 @@ def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
 
-def three_numbers(values: Vector, what: str) -> np.ndarray:
+def three_numbers(values: Vector, what: str | Callable[[], str]) -> np.ndarray:
     """(3,) finite numbers; `ValueError` that says `what` they are of for anything else."""
     found = np.array(values, dtype=float)
     if found.shape != (3,) or not np.isfinite(found).all():
+        what = what() if callable(what) else what
         raise ValueError(f"{what} is {values!r}; three finite numbers are needed")
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from on_device import NAME
+from scipy.spatial.transform import Rotation
 
 import abd
 from abd.io.trajectory import Trajectory
@@ -141,6 +142,41 @@ def test_a_gripper_feels_what_its_fingers_press():
         held, _ = sim.joints[f"rail {name}"].wrench(point="center")
         assert contact[0] == pytest.approx(side * 20.0, abs=1e-4)
         assert contact[1:] + held[1:] == pytest.approx([0, 0.2 * G], abs=1e-6 * 20.0)
+
+
+@pytest.mark.slow
+def test_a_pile_of_a_hundred_at_rest_is_carried(tmp_path):
+    """Boxes of all sizes, dropped at random: each is carried by its weight within 1e-6 of it, action is reaction, friction
+    stays within mu N, and the file has the same numbers. It takes 200 to 300 steps until nothing rocks any more."""
+    made, rng, weights = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8}), np.random.default_rng(0), [0.0]
+    made.add_material("default", mu=0.5)
+    made.add_body("floor", half_space={})
+    made.spec.output.contacts = True
+    for k in range(100):
+        layer, rest = divmod(k, 25)
+        size, pose = rng.uniform(0.08, 0.14, 3), np.eye(4)
+        pose[:3, :3] = Rotation.from_rotvec(rng.normal(0, 0.3, 3)).as_matrix()
+        pose[:3, 3] = 0.21 * (rest // 5 - 2), 0.21 * (rest % 5 - 2), 0.13 + 0.2 * layer
+        made.add_body(f"box {k}", box=tuple(size), density=1000, transform=pose)
+        weights.append(1000 * G * float(np.prod(size)))
+    sim = abd.Simulation(made, device=NAME)
+    for _ in range(800):
+        sim.step()
+        if np.abs(sim.stepper.qd[1:, :3]).max() < 1e-9:
+            break
+    sim.run(steps=1, record=tmp_path / "run")
+    contacts, load = sim.contacts(), np.array(weights)[1:]
+    on = np.array([contacts.on(k) for k in range(101)])
+    assert np.abs(on[1:, :3] - load[:, None] * [0, 0, 1]).max(axis=1) / load == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(on[:, :3].sum(axis=0)).max() < 1e-12 * load.sum()
+    rubs, pushes = np.zeros((2, len(contacts.patches())))
+    for k, patch in enumerate(contacts.patches()):
+        rubs[k], pushes[k] = np.linalg.norm(patch.friction), contacts.normal_force[patch.points].sum()
+    assert (rubs <= 0.5 * pushes + 1e-6 * load.max()).all() and rubs.max() > 0.01 * load.min()
+    with Trajectory(tmp_path / "run") as trajectory:
+        stored = trajectory.contacts(len(trajectory) - 1)
+        for name in ("pair", "point", "normal", "gap", "force"):
+            np.testing.assert_array_equal(stored[name], getattr(contacts, name))
 
 
 def test_sensors_and_files_hold_the_same(tmp_path):

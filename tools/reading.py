@@ -2,9 +2,9 @@
 
     python tools/reading.py [--boxes 10000] [--bodies 1000] [--steps 10] [-o FILE]
 
-Contacts: boxes at rest in stacks of four; after every step all points with their forces are read, and the force on every
-body. Laws: the same boxes, each pushed by a function of (time, body) that asks for its position, against the same ones that
-are pushed by numbers.
+Contacts: boxes at rest in stacks of four; after every step all points with their normal forces are read, then the force on
+every body, friction at the points, and patches, each by itself. Laws: the same boxes, each pushed by a function of (time, body)
+that asks for its position, against the same ones that are pushed by numbers.
 """
 
 from __future__ import annotations
@@ -37,45 +37,52 @@ def stacks(count: int) -> abd.Scene:
 
 
 def reading(count: int, steps: int) -> dict:
-    """CPU time of steps and of reading their contacts [s], medians."""
+    """CPU time of steps and of what is read after each of them [s], medians: points with their normal forces, then forces on
+    all bodies, then friction at the points, then patches."""
     sim = abd.Simulation(stacks(count), device="cpu")
     sim.run(steps=5)
     sim.contacts()
-    step, read = [], []
-    for _ in range(steps):
+    spent: dict[str, list[float]] = {}
+
+    def timed(name: str, what):
         begin = time.process_time()
-        sim.step()
-        between = time.process_time()
-        contacts = sim.contacts()
-        forces = np.array([contacts.on(k)[:3] for k in range(len(sim.bodies))])
-        assert len(contacts.friction) == len(contacts.force)  # points share friction when they are asked for it
-        step.append(between - begin)
-        read.append(time.process_time() - between)
+        found = what()
+        spent.setdefault(name, []).append(time.process_time() - begin)
+        return found
+
+    for _ in range(steps):
+        timed("step", sim.step)
+        contacts = timed("points", sim.contacts)
+        forces = timed("bodies", lambda: [contacts.on(k)[:3] for k in range(len(sim.bodies))])  # noqa: B023
+        timed("friction", lambda: contacts.force)  # noqa: B023
+        timed("patches", contacts.patches)
+    seconds = {name: float(np.median(values)) for name, values in spent.items()}
     weight = 9.81 * sim.model.bodies.mass[1:]
     return {
         "bodies": len(sim.bodies) - 1,
         "points": len(contacts),
-        "step_s": float(np.median(step)),
-        "reading_s": float(np.median(read)),
-        "share": float(np.median(read) / np.median(step)),
-        "worst_balance": float(np.abs(forces[1:, 2] / weight - 1.0).max()),
+        **{f"{name}_s": value for name, value in seconds.items()},
+        "share_points": seconds["points"] / seconds["step"],
+        "share_points_and_bodies": (seconds["points"] + seconds["bodies"]) / seconds["step"],
+        "share_with_friction": (seconds["points"] + seconds["bodies"] + seconds["friction"]) / seconds["step"],
+        "worst_balance": float(np.abs(np.array(forces)[1:, 2] / weight - 1.0).max()),
     }
 
 
 def laws(count: int, steps: int) -> dict:
-    """CPU time of a step of bodies that functions push, and of the same step that numbers push [s], medians."""
-    found = {}
-    for name in ("numbers", "functions"):
-        sim = abd.Simulation(stacks(count), device="cpu")
-        for body in list(sim.bodies.values())[1:]:
+    """CPU time of a step of bodies that functions push, and of the same step that numbers push, in turns [s], medians."""
+    sims, spent = {}, {"numbers": [], "functions": []}
+    for name in spent:
+        sims[name] = abd.Simulation(stacks(count), device="cpu")
+        for body in list(sims[name].bodies.values())[1:]:
             body.apply_force((0, 0, 0) if name == "numbers" else lambda t, one: 0.0 * one.position)
-        sim.run(steps=3)
-        spent = []
-        for _ in range(steps):
+        sims[name].run(steps=3)
+    for _ in range(steps):
+        for name, sim in sims.items():
             begin = time.process_time()
             sim.step()
-            spent.append(time.process_time() - begin)
-        found[name] = float(np.median(spent))
+            spent[name].append(time.process_time() - begin)
+    found = {name: float(np.median(values)) for name, values in spent.items()}
     return found | {"bodies": len(sim.bodies) - 1, "share": found["functions"] / found["numbers"] - 1.0}
 
 
