@@ -264,7 +264,7 @@ def test_a_tight_gap_stiffens_the_contact():
 
 
 def test_slopes_decide_where_energies_are_rounding():
-    host, resident = pair(apart(tolerance=1e-8, **PCG))
+    host, resident = pair(apart(tolerance=1e-11, **PCG))
     slopes = counted(host.backend, "descent")
     iterations = sum(step_both(host, resident)[0].newton_iterations for _ in range(9))
     assert len(slopes) > iterations + 5
