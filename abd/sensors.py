@@ -1,4 +1,4 @@
-"""Sensors: quantities of a running simulation, recorded over time.
+"""Sensors: quantities of a running simulation, recorded over time::
 
     what                 of                                  columns
     "coordinate"         (joint, coordinate) or joint        value [m or rad]

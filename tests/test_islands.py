@@ -92,7 +92,7 @@ def states(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list,
     return np.array(out), simulation.model.bodies.names, reports
 
 
-@pytest.mark.parametrize("device", [NAME, "numpy"])
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_bodies_of_one_island_do_not_notice_another(device):
     both, names, reports = states(two_worlds_apart(), device, 12)
     assert max(report.newton_iterations for report in reports) > 4

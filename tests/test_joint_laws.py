@@ -173,7 +173,7 @@ def test_a_velocity_drive_turns_at_its_speed(device, keys):
     assert np.diff(angles)[5:] == pytest.approx(0.02, rel=1e-3)
 
 
-@devices
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_angles_are_counted_over_turns(device):
     arms = Arms(device, drive=Drive("velocity", target=lambda t: 20.0))
     arms.run(100)

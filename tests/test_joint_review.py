@@ -105,7 +105,7 @@ def test_an_inactive_exact_joint_may_be_open():
     assert not any("closed" in note or "moved" in note for note in scene.compile().notes)
 
 
-@DEVICES
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 @pytest.mark.parametrize(("compliance", "stretch"), [(0.0, 0.0), (1e-3, 9.81e-3)])
 def test_ropes_stretch_by_their_compliance(device, compliance, stretch):
     scene = empty(tolerance=1e-6)  # m/s: forces are as exact as that times m / h

@@ -178,7 +178,7 @@ def test_limits_become_soft_and_hard_again():
         theta.set_limit(damping=-1.0)
 
 
-@pytest.mark.parametrize("device", ["numpy", NAME])
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_a_range_that_leaves_out_the_present_value_takes_it_back(device):
     """Against the weight, without ever letting it farther out; a checkpoint on the way goes on bit for bit."""
     sim = arm(device, second="fixed")

@@ -90,7 +90,7 @@ def test_what_is_taken_away_is_missed_by_what_it_carried(device):
     assert max(other.joints["shoulder"].residual) < 1e-7
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_a_body_set_down_on_others_begins_in_balance(device):
     sim = begun(device)
     for _ in range(60):

@@ -16,6 +16,8 @@ MAKES = {
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
     "resident": lambda scene: host_or_resident(scene, True),
 }
+LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME, "resident"]
+"""Those of long runs: the definitions take many times as long."""
 
 
 def block(**solver) -> abd.Scene:
@@ -45,7 +47,7 @@ def test_it_swings_as_a_mass_on_a_spring(make):
     np.testing.assert_allclose(sim.bodies["block"].rotation, np.eye(3), atol=1e-6)
 
 
-@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("make", LONG)
 def test_it_carries_and_its_force_balances(make):
     """A stiff spring at a corner, set down: the force is the weight, and the block hangs below its corner."""
     sim = MAKES[make](block(dt=0.01))
@@ -63,7 +65,7 @@ def test_it_carries_and_its_force_balances(make):
     assert body.linear_velocity[2] < -0.25
 
 
-@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("make", LONG)
 def test_it_drags_over_the_ground_against_friction(make):
     """A point that goes on at a constant speed: the force that is left is that of friction, the work that of its drive."""
     scene = block(dt=0.01)
