@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_cuda_stops_with_the_reason_and_what_to_install(machine, case):
     machine(**answers)
     assert cuda_support.cuda_problem().startswith(f"Warp finds no CUDA device: {reason}")
     with pytest.raises(DeviceError) as refused:
-        backends.create(None, "cuda")
+        backends.create(SimpleNamespace(bodies=[]), "cuda")
     assert str(refused.value).startswith(f"no device 'cuda': Warp finds no CUDA device: {reason}")
     assert remedy in str(refused.value) and "`abd doctor` shows more" in str(refused.value)
 
@@ -150,11 +151,11 @@ def test_a_driver_without_conditional_nodes_is_slower_not_refused(machine):
 
 
 def test_a_run_says_that_graphs_are_slower(machine, monkeypatch, caplog):
-    monkeypatch.setattr("abd.backends.on_warp.WarpBackend", lambda model, name: name)
+    monkeypatch.setattr("abd.backends.on_warp.WarpBackend", lambda model, name, resident: name)
     for driver, told in (((12, 2), 1), ((12, 4), 0)):
         machine(driver, [Gpu()], toolkit=(12, 9))
         with caplog.at_level(logging.INFO, "abd"):
-            assert backends.create(None, "cuda:0") == "cuda:0"
+            assert backends.create(SimpleNamespace(bodies=[]), "cuda:0") == "cuda:0"
         assert sum("loops and branches in CUDA graphs need CUDA 12.4" in one for one in caplog.messages) == told
         caplog.clear()
 
@@ -181,7 +182,7 @@ def small_gpu(machine, monkeypatch):
     monkeypatch.setattr(
         WarpBackend,
         "__init__",
-        lambda self, model, name="cpu", *rest: full() if name.startswith("cuda") else make(self, model, name, *rest),
+        lambda self, model, name="cpu", **keys: full() if name.startswith("cuda") else make(self, model, name, **keys),
     )
     monkeypatch.setattr(wp, "get_device", lambda name: Gpu() if str(name).startswith("cuda") else get_device(name))
 

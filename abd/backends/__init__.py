@@ -50,8 +50,7 @@ def create(model, device: str = "auto"):
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
-            recorded = {"resident": True} if SMALL and len(model.bodies) <= SMALL else {}
-            backend = WarpBackend(model, name, **recorded)
+            backend = WarpBackend(model, name, resident=len(model.bodies) <= SMALL)
         if name.startswith("cuda") and (lost := graph_problem()):
             _log.info("%s", lost)
         return backend

@@ -19,12 +19,12 @@ from abd.joints.laws import SLOTS
 from abd.joints.link_graph import joined_components
 from abd.joints.readings import JointReader, Readings
 from abd.joints.redundancy import open_by
-from abd.joints.sizes import half_length
 from abd.joints.system import TURN, JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.sticking import Anchors
 from abd.solver.account import Opening, Work
+from abd.solver.fast_hits import FastHits
 from abd.solver.integrators import Mode, Scheme, scheme
 from abd.solver.limit_impacts import limit_strikes
 from abd.solver.newton import Progress, solve_step
@@ -36,7 +36,7 @@ from abd.solver.start import start
 from abd.solver.starts import starting_laws
 from abd.solver.stiffness import ContactStiffness
 from abd.solver.strain import StrainWatch
-from abd.solver.ways import SHORT, FastHit, NotFree, NotProven
+from abd.solver.ways import NotFree
 from abd.state import State
 
 _log = logging.getLogger(__name__)
@@ -87,8 +87,7 @@ class Stepper:
         self.components = np.unique(joined_components(model), return_inverse=True)[1]
         self.component_count = int(self.components.max(initial=-1)) + 1
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
-        self.sizes = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
-        self.sizes[~self.dynamic | (self.sizes == 0.0)] = np.inf
+        self.fast_hits = FastHits(model)
         self.jointed = np.zeros(len(model.bodies), dtype=bool)
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
@@ -542,44 +541,9 @@ class Stepper:
         return self._struck(mode)
 
     def _find_fast_hits(self, h: float) -> None:
-        """Refuse a (sub)step of h [s] in which bodies that touched nothing meet others, and come far relative to them in it.
-
-        Raises:
-            FastHit: there are some.
-        """
-        if not self._some_come_far(h):
-            return
-        touching = self.backend.touching() != 0
-        met = touching & self.dynamic & ~self.touching
-        if not met.any():
-            return
-        pairs = np.asarray(self.backend.touching_pairs(), dtype=int).reshape(-1, 2)
-        i, j = pairs[touching[pairs].all(axis=1) & met[pairs].any(axis=1)].T
-        v = self.qd[:, :3]
-        turning = self.backend.vertex_speeds() - np.linalg.norm(v, axis=1)
-        whole = h * np.linalg.norm(v[i] - v[j], axis=1)
-        way = whole + h * (turning[i] + turning[j])
-        far = way > SHORT * np.minimum(self.sizes[i], self.sizes[j])
-        if not far.any():
-            return
-        i, j, whole, way = i[far], j[far], whole[far], way[far]
-        moved = (self.backend.read_positions() - self.q)[:, :3]
-        came = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
-        short = SHORT * np.minimum(self.sizes[i], self.sizes[j]) / way
-        found = NotProven(np.maximum(came - short, short), np.stack([i, j], axis=1))
-        raise FastHit(found, self.model.bodies.names, h)
-
-    def _some_come_far(self, h: float) -> bool:
-        """Whether bodies may come far relative to one another in a (sub)step of h [s]: by the energy of the state, which is
-        known, so that nothing is read where all is slow."""
-        if self.figures is None or len(self.prescribed.bodies):
-            return True
-        sizes = self.sizes[np.isfinite(self.sizes)]
-        if not len(sizes):
-            return False
-        lightest = self.model.bodies.mass[np.isfinite(self.sizes)].min()
-        speed = np.sqrt(2.0 * self.figures.kinetic / lightest) + self.figures.fastest * sizes.max()
-        return 2.0 * h * speed > SHORT * sizes.min()
+        """Refuse a (sub)step of h [s] with fast hits (`abd.solver.fast_hits`)."""
+        if self.fast_hits.possible(self.figures, h):
+            self.fast_hits.refuse(self.backend, lambda: (self.q, self.qd), self.touching, h)
 
     def _goals(self, h: float) -> np.ndarray:
         """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""

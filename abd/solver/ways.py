@@ -12,9 +12,7 @@ Only the islands do so whose way is not free (`abd.solver.retries`).
     attempt 4                                          |--|         the impact
     attempt 5                                             |-----|   free, the rest of the step
 
-The same is done where bodies meet that come far relative to one another in a (sub)step, by more than `SHORT` of the smaller
-one (`FastHit`): an impact acts from the end of its (sub)step on, and with the attitudes that the bodies have there, so the
-one in which it happens has to be short.
+The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.solver.fast_hits`).
 """
 
 from __future__ import annotations
@@ -33,8 +31,6 @@ SHORTER = 4
 """What a (sub)step that begins in a collision is divided by."""
 LONGER = 8
 """How much longer than the last one that was free a (sub)step may be, where one of this frame was not."""
-SHORT = 0.2
-"""Way of bodies relative to one another in a (sub)step, in sizes of the smaller one, beyond which they meet in a shorter one."""
 STRAINED = 0.5
 """Share of a way that bends too much to be proven (`cuda_kernels.ways`) after which the step is tried to end."""
 
@@ -71,10 +67,6 @@ class NotFree(StepFailure):
             bodies=bodies,
         )
         self.found = found
-
-
-class FastHit(NotFree):
-    """A (sub)step in which bodies meet that come far in it: pairs, and the share of it before the piece in which they do."""
 
 
 class Pieces:
