@@ -1,8 +1,9 @@
 """Gradient and blocks of the contact potential, summed over the candidates of body pairs.
 
 With the distance d and unit normal n, the block of a contact is the Gauss-Newton one, ``max(0, E_dd) n n^T`` between its
-closest points, plus ``dE/dd`` times the curvature of d: all of it where a part takes away from others (`across`), else a share
-of a bound of its positive part where it matters (`turning`). A nearly parallel edge pair adds ``kappa b m' 2 J^T J`` for its mollifier, with J the Jacobian of ea x eb.
+closest points, plus ``dE/dd`` times the curvature of d: all of it where a part takes away from others (`across`), else a
+share of a bound of its positive part where it matters (`turning`). A nearly parallel edge pair adds ``kappa b m' 2 J^T J``
+for its mollifier, with J the Jacobian of ea x eb.
 """
 
 import warp as wp

@@ -15,8 +15,8 @@ Gauss-Newton form, per contact with unit normal n and distance d
 
 that is, d is taken as linear in the bodies; its curvature, times dE/dd < 0, is bounded by positive terms where it
 matters (`curvature.py`) and left out elsewhere. What takes away from others in a combination has dE/dd > 0: times the
-curvature of d, which is positive, that is taken as it is (`_across`). A nearly parallel pair adds, with ``e = u x v`` the cross product of
-its edge vectors, the same for ``c = |e|^2``:
+curvature of d, which is positive, that is taken as it is (`_across`). A nearly parallel pair adds, with ``e = u x v`` the
+cross product of its edge vectors, the same for ``c = |e|^2``:
 
     kappa s b m' dc/du, kappa s b m' dc/dv,    sigma (de)^T (de)    with  sigma = 2 kappa s b m' >= 0
 """
