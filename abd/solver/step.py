@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from time import perf_counter
 
 import numpy as np
@@ -44,6 +45,9 @@ _log = logging.getLogger(__name__)
 STEADY = 0.5
 """Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.solver.integrators`)."""
 
+
+FEW = 3
+"""Times that a step is taken again for the bodies that were struck in it, before it is for all that may touch them."""
 
 Frozen = tuple[tuple[np.ndarray, ...], float]
 
@@ -370,7 +374,7 @@ class Stepper:
             self.backend.set_loads(*loads)
         rule = self._rule(h)
         struck = self.acting | self._whirling(h) | self.absent
-        while True:
+        for tries in count(1):
             mode = self.modes(rule, struck)
             if self._take_whole(rule, mode, progress):
                 return
@@ -378,6 +382,9 @@ class Stepper:
             late = self._solve(rule, mode, progress)
             if not late.any():
                 break
+            if tries >= FEW:
+                islands = self.backend.islands.host
+                late = np.isin(islands, islands[late])
             self.take_back(*kept)
             struck = struck | late
         with progress.time("way"):
