@@ -3,8 +3,9 @@
     python tools/reading.py [--boxes 10000] [--bodies 1000] [--steps 10] [-o FILE]
 
 Contacts: boxes at rest in stacks of four; after every step all points with their normal forces are read, then the force on
-every body, friction and slip at the points, and patches, each by itself, as arrays; then every patch as an object. Laws: the same boxes, each pushed by a function of (time, body) that asks for
-its position, against the same ones that are pushed by numbers.
+every body, friction and slip at the points, and patches, each by itself, as arrays; then every patch as an object. Laws: the
+same boxes, each pushed by a function of (time, body) that asks for its position, against the same ones that are pushed by
+numbers.
 """
 
 from __future__ import annotations
