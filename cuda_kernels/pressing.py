@@ -83,7 +83,7 @@ def press(
         row = offset[t] + number
         distance = wp.length(near.r)
         n = near.r / distance
-        along = radial(law, kappa, counts, k, c[1], m, near.r, a, xi, ZERO)
+        along = radial(law, kappa, counts, k, m, near.r, a, xi, ZERO)
         f = -scale * along[0] * n
         arm_i = Ai * near.Xi
         t_i = wp.cross(arm_i, f)
