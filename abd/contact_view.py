@@ -2,7 +2,7 @@
 
     contacts = sim.contacts()                       # all, or of one body, or between two
     contacts.point, contacts.force                  # (c, 3) arrays, one row per point
-    for patch in contacts.patches(): ...            # one per pair of bodies in contact
+    for patch in contacts.patches(): ...            # one per pair of bodies in contact; arrays too: .pair, .force, .center
 
 Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
 friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
@@ -19,10 +19,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.spatial import cKDTree
 
-from abd.contact.forces import Pressing, Rubbing, joined, rubbing, wrenches
+from abd.contact.forces import Pressing, Rubbing, joined
+from abd.contact.pair_rows import PairRows, bodies_of
+from abd.contact_patches import Patches
 from abd.pandas_tables import table_of
 from abd.potentials.rolling import RUB
 
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from abd.solver.step import Frozen
 
     Chosen = Callable[[np.ndarray], np.ndarray]
-
-FEW = 32
-"""Points of a pair up to which the nearest is found by looking at each, and not by a tree."""
 
 
 @dataclass(frozen=True)
@@ -61,29 +58,6 @@ class ContactPoint:
     def force(self) -> np.ndarray:
         """(3,) on the first body [N]."""
         return self.normal_force * self.normal + self.friction
-
-
-@dataclass(frozen=True)
-class ContactPatch:
-    """All contact of two bodies.
-
-    Attributes:
-        bodies: names of the first and the second body; points: rows of `Contacts`.
-        force, torque: (3,) on the first body, the torque about `center` [N, N m]; normal_force: (3,), friction: (3,) shares
-            of the force [N]. On the second body act their negatives, and the couple of friction across the gap.
-        center: (3,) mean of the points, weighted by the sizes of their normal forces [m]; gap: the smallest [m].
-        sticks: no point that carries friction slides.
-    """
-
-    bodies: tuple[str, str]
-    points: np.ndarray
-    force: np.ndarray
-    torque: np.ndarray
-    normal_force: np.ndarray
-    friction: np.ndarray
-    center: np.ndarray
-    gap: float
-    sticks: bool
 
 
 class Contacts:
@@ -117,14 +91,13 @@ class Contacts:
 
     @cached_property
     def _shared(self) -> tuple[np.ndarray, np.ndarray]:
-        """Friction and slip: every force of friction belongs to the nearest point of its pair, for contact may have moved on
-        by what a step brings."""
-        rub, speed = self._rubs.points, self._rubs.slip
-        row = _nearest(self.pair, self.point, rub.pair, rub.point)
-        row[rub.kind != RUB] = -1
-        weight = np.abs(rub.load)
-        total = summed(row, np.column_stack([rub.force, weight, weight[:, None] * speed]), len(self))
-        return total[:, :3], total[:, 4:] / np.where(total[:, 3] > 0.0, total[:, 3], 1.0)[:, None]
+        """Friction and slip: every force of friction belongs to the nearest point of its pair."""
+        return self._rubs.reader.shared(self.pair, self.point, self._rows, self._rubs.points, self._rubs.rows)
+
+    @cached_property
+    def _rows(self) -> PairRows:
+        """The points by pair."""
+        return PairRows(self.pair, len(self._rubs.q))
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -166,27 +139,43 @@ class Contacts:
         return names[int(pair[0])], names[int(pair[1])]
 
     @cached_property
+    def _keys(self) -> np.ndarray:
+        """(k,) numbers of the pairs that press or rub, rising."""
+        return np.union1d(self._rows.key, self._rubs.rows.key)
+
+    @property
     def _pairs(self) -> np.ndarray:
         """(k, 2) pairs that press or rub."""
-        n = len(self._simulation.model.bodies)
-        keys = np.unique(np.concatenate([_keys(self.pair, n), _keys(self._rubs.points.pair, n)]))
-        return np.stack([keys // n, keys % n], axis=1)
+        return bodies_of(self._keys, len(self._rubs.q))
+
+    def _by_pair(self, rows: PairRows, sums: np.ndarray) -> np.ndarray:
+        """(k, d) sums over those of the pairs that have rows, 0 for others."""
+        out = np.zeros((len(self._keys), *sums.shape[1:]))
+        out[np.searchsorted(self._keys, rows.key)] = sums
+        return out
+
+    @cached_property
+    def _wrenches(self) -> np.ndarray:
+        """(k, 9) of every pair the force on the first body, and the torques on both about their centres of mass."""
+        parts = (self._rows, self._pressing), (self._rubs.rows, self._rubs.points)
+        total = np.zeros((len(self._keys), 9))
+        for rows, one in parts:
+            total += self._by_pair(rows, rows.sums(np.column_stack([one.force, one.torque_i, one.torque_j])))
+        # what a half-space feels is what it does to others, seen from its own origin
+        q, (i, j) = self._rubs.q, self._pairs.T
+        k = np.flatnonzero(np.isfinite(self._simulation.model.bodies.plane[j]).all(axis=1))
+        total[k, 6:] = -total[k, 3:6] - np.cross(q[i[k], :3] - q[j[k], :3], total[k, :3])
+        return total
 
     @cached_property
     def _on_bodies(self) -> np.ndarray:
         """(n, 6) force and torque about the centre of mass of all contacts on every body."""
-        q, parts = self._rubs.q, (self._pressing, self._rubs.points)
-        total = sum(summed(one.pair.T.ravel(), np.concatenate([one.on_i, one.on_j]), len(q)) for one in parts)
-        out = wrenches(total, q)
-        # what a half-space feels is what it does to others, seen from its own origin
-        flat = np.isfinite(self._simulation.model.bodies.plane).all(axis=1)
-        for one in parts:
-            rows = np.flatnonzero(flat[one.pair[:, 1]])
-            i, j = one.pair[rows].T
-            felt = -wrenches(one.on_i[rows], q[i])
-            felt[:, 3:] += np.cross(q[i, :3] - q[j, :3], felt[:, :3])
-            out += summed(j, felt, len(q))
-        return out
+        n, wrench = len(self._rubs.q), self._wrenches
+        i, j = self._pairs.T
+        first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
+        return np.stack(
+            [np.bincount(i, first[:, k], n) + np.bincount(j, second[:, k], n) for k in range(6)], axis=1
+        )
 
     def between(self, body: int, other: int | None = None) -> Contacts:
         """Those of one body, or of two."""
@@ -201,92 +190,76 @@ class Contacts:
         """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
         return self._on_bodies[body]
 
-    def patches(self) -> list[ContactPatch]:
-        """One for every pair of bodies."""
-        press, rub, q, pairs = self._pressing, self._rubs.points, self._rubs.q, self._pairs
-        n, k = len(q), len(pairs)
-        if k == 0:
-            return []
-        known = _keys(pairs, n)
-        of_press, of_rub = (np.searchsorted(known, _keys(one.pair, n)) for one in (press, rub))
+    def patches(self) -> Patches:
+        """One row for every pair of bodies, as arrays and as `ContactPatch` objects."""
+        return self._patches
+
+    @cached_property
+    def _patches(self) -> Patches:
+        rows, rubs, rub, q, pairs = self._rows, self._rubs.rows, self._rubs.points, self._rubs.q, self._pairs
         size = np.abs(self.normal_force)
-        pressed = summed(of_press, np.column_stack([size, size[:, None] * self.point, press.on_i]), k)
+        pressed = self._by_pair(rows, rows.sums(np.column_stack([size, size[:, None] * self.point])))
         slides = (rub.kind == RUB).astype(float)
-        rubbed = summed(of_rub, np.column_stack([slides, slides[:, None] * rub.point, rub.force, rub.on_i]), k)
+        rubbed = self._by_pair(rubs, rubs.sums(np.column_stack([slides, slides[:, None] * rub.point, rub.force])))
         # where nothing presses, the middle of what rubs
         mean = np.where(pressed[:, :1] > 0.0, pressed[:, :4], rubbed[:, :4])
         center = mean[:, 1:] / mean[:, :1]
-        first = q[pairs[:, 0]]
-        wrench = wrenches(pressed[:, 4:] + rubbed[:, 7:], first)
-        force, friction = wrench[:, :3], rubbed[:, 4:7]
-        torque = wrench[:, 3:] + np.cross(first[:, :3] - center, force)
-        gap, sticks = np.full(k, np.inf), np.ones(k, dtype=bool)
-        np.minimum.at(gap, of_press, self.gap)
-        np.logical_and.at(sticks, of_press, self.sticks)
-        order = np.argsort(of_press, kind="stable")
-        rows = np.split(order, np.cumsum(np.bincount(of_press, minlength=k))[:-1])
-        return [
-            ContactPatch(
-                bodies=self._names(pairs[m]),
-                points=rows[m],
-                force=force[m],
-                torque=torque[m],
-                normal_force=force[m] - friction[m],
-                friction=friction[m],
-                center=center[m],
-                gap=float(gap[m]),
-                sticks=bool(sticks[m]),
-            )
-            for m in range(k)
-        ]
+        force, friction = self._wrenches[:, :3], rubbed[:, 4:7]
+        place = np.searchsorted(self._keys, rows.key)
+        gap, sticks, count = np.full(len(pairs), np.inf), np.ones(len(pairs), dtype=bool), np.zeros(len(pairs), dtype=int)
+        gap[place] = rows.reduced(np.minimum, self.gap)
+        sticks[place] = rows.reduced(np.logical_and, self.sticks)
+        count[place] = rows.counts
+        return Patches(
+            names=self._simulation.model.bodies.names,
+            pair=pairs,
+            force=force,
+            torque=self._wrenches[:, 3:6] + np.cross(q[pairs[:, 0], :3] - center, force),
+            normal_force=force - friction,
+            friction=friction,
+            center=center,
+            gap=gap,
+            sticks=sticks,
+            count=count,
+            order=np.arange(len(self)) if rows.order is None else rows.order,
+        )
 
 
 class Rubs:
     """What rubbed in the last (sub)steps that led to a state, worked out when it is asked for.
 
     Args:
+        reader: works it out (`abd.backends.rubbing`, `abd.contact.sharing`).
         frozen: lagged contacts of each of the steps, as `rubbing` takes them, and eps [m].
         q: (n, 12) the state; eps_v: speed below which friction counts as static [m/s].
         chosen: pairs (l, 2) -> the rows that count; None for all.
     """
 
-    def __init__(self, frozen: tuple[Frozen, ...], q: np.ndarray, eps_v: float, chosen: Chosen | None = None):
-        self.q, self._frozen, self._eps_v, self._chosen = q, frozen, eps_v, chosen
+    def __init__(self, reader, frozen: tuple[Frozen, ...], q: np.ndarray, eps_v: float, chosen: Chosen | None = None):
+        self.reader, self.q, self._frozen, self._eps_v, self._chosen = reader, q, frozen, eps_v, chosen
 
     def part(self, chosen: Chosen) -> Rubs:
         """Those of some pairs."""
-        return Rubs(self._frozen, self.q, self._eps_v, chosen)
-
-    @property
-    def points(self) -> Rubbing:
-        """Where, and with what forces."""
-        return self._all[0]
-
-    @property
-    def slip(self) -> np.ndarray:
-        """(l, 3) velocities of slip [m/s]."""
-        return self._all[1]
+        return Rubs(self.reader, self._frozen, self.q, self._eps_v, chosen)
 
     @cached_property
-    def _all(self) -> tuple[Rubbing, np.ndarray]:
+    def points(self) -> Rubbing:
+        """Where, with what forces and at what speeds."""
         steps = []
         for contacts, eps in self._frozen:
             rows = slice(None) if self._chosen is None else self._chosen(contacts[0])
             *contacts, rest = contacts
-            steps.append((rubbing(*(one[rows] for one in contacts), rest, self.q, eps), eps))
-        slips = [rub.slip * (self._eps_v / eps) for rub, eps in steps]
-        return joined([rub for rub, _ in steps]), np.concatenate([np.zeros((0, 3)), *slips])
+            chosen = (one[rows] for one in contacts)
+            steps.append(self.reader.rubbing(*chosen, rest, self.q, eps, self._eps_v / eps))
+        return joined(steps)
+
+    @cached_property
+    def rows(self) -> PairRows:
+        """The same by pair."""
+        return PairRows(self.points.pair, len(self.q))
 
 
-def summed(row: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    """(count, d) sums of the values (l, d) of every row, in their order; those of row -1 are left out."""
-    kept = row >= 0
-    where = np.flatnonzero(kept)
-    matrix = csr_matrix((np.ones(len(where)), (row[kept], where)), shape=(count, len(row)))
-    return matrix @ values
-
-
-def part_of(one: Pressing | Rubbing, which: np.ndarray) -> Pressing | Rubbing:
+def part_of(one: Pressing, which: np.ndarray) -> Pressing:
     """Some of the points."""
     return type(one)(**{name: value[which] for name, value in vars(one).items()})
 
@@ -295,37 +268,5 @@ def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubs]:
     """What presses and rubs in the present state."""
     stepper = simulation.stepper
     with stepper.listed():
-        return simulation.backend.pressing(), Rubs(stepper.rubbing(), stepper.q.copy(), simulation.model.settings.eps_v)
-
-
-def _keys(pair: np.ndarray, n: int) -> np.ndarray:
-    """(c,) one number for every pair (c, 2) of n bodies."""
-    return pair[:, 0].astype(np.int64) * n + pair[:, 1]
-
-
-def _nearest(pair: np.ndarray, point: np.ndarray, asked_pair: np.ndarray, asked_point: np.ndarray) -> np.ndarray:
-    """(l,) row of the nearest point of the same pair, -1 where the pair has none."""
-    out = np.full(len(asked_pair), -1)
-    if not len(pair) or not len(asked_pair):
-        return out
-    n = int(max(pair.max(), asked_pair.max())) + 1
-    key, asked_key = _keys(pair, n), _keys(asked_pair, n)
-    order = np.argsort(key, kind="stable")
-    first, end = (np.searchsorted(key[order], asked_key, side) for side in ("left", "right"))
-    few = end - first <= FEW
-    best = np.full(len(out), np.inf)
-    for rank in range(int((end - first)[few].max(initial=0))):
-        asked = np.flatnonzero(few & (first + rank < end))
-        row = order[first[asked] + rank]
-        way = point[row] - asked_point[asked]
-        distance = np.einsum("li,li->l", way, way)
-        closer = distance < best[asked]
-        best[asked[closer]], out[asked[closer]] = distance[closer], row[closer]
-    if not few.all():
-        many, mine = np.flatnonzero(~few), np.isin(key, asked_key[~few])
-        # pairs are kept apart by a fourth coordinate that is larger than all distances
-        size = 8.0 * max(np.abs(point).max(), np.abs(asked_point).max(), 1e-300)
-        tree = cKDTree(np.column_stack([point[mine], size * key[mine]]))
-        _, row = tree.query(np.column_stack([asked_point[many], size * asked_key[many]]))
-        out[many] = np.flatnonzero(mine)[row]
-    return out
+        rubs = Rubs(simulation.backend.rubbing, stepper.rubbing(), stepper.q.copy(), simulation.model.settings.eps_v)
+        return simulation.backend.pressing(), rubs

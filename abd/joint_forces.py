@@ -207,7 +207,7 @@ class JointForces(JointFrames):
         else:
             held = [one for one in module.constraints(joint) if not one.unilateral]
         rows = [Combined(one.name, one.rotary, (one,), (1.0,)) for one in held]
-        return rows + [one for one in combined if one.stiffness is None]
+        return rows + [one for one in combined if one.holds]
 
     def _bilateral_forces(self) -> np.ndarray:
         """(k,) multipliers of the constraint rows of the type."""

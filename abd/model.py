@@ -164,7 +164,7 @@ class CoordinateSettings:
         friction: effort of dry friction; friction_load: what is added to it per newton that the joint's constraints carry
             [-] or [m].
         armature: inertia of a rotor that turns with the coordinate.
-        law: force or torque along it as a function of (value, t).
+        law: force or torque along it as a function of (value, t, rate).
         drive: what moves it; force: constant effort beside it, None for no such row.
         velocity_limit, effort_limit: bounds; the first is reported when exceeded, the second caps the drive.
     """
@@ -190,7 +190,7 @@ class CoordinateSettings:
     friction: float = 0.0
     friction_load: float = 0.0
     armature: float = 0.0
-    law: Callable[[tuple[float, float]], float] | None = None
+    law: Callable[[Sequence[float]], float] | None = None
     drive: Drive | None = None
     force: float | None = None
     velocity_limit: float = np.inf

@@ -2,28 +2,30 @@
 
 import warp as wp
 
-from cuda_kernels.affine import HALF, ONE, TWO, ZERO, Pose
-from cuda_kernels.blocks import spread
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, stiffness
-from cuda_kernels.minima import bit_at, coefficients, count_bits, part
+from cuda_kernels.affine import HALF, TWO, ZERO, Pose
+from cuda_kernels.barrier import barrier
+from cuda_kernels.contact import ContactLaw, mollifier, radial, stiffness
+from cuda_kernels.minima import Coefficients, bit_at, coefficients, count_bits, part
 from cuda_kernels.pair_law import activation
-from cuda_kernels.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
-from cuda_kernels.vector12 import vec12
+from cuda_kernels.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, primitives, proximity, separation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LEAST = wp.constant(wp.float64(1e-290))
+"""Energies that can be divided by."""
 
 
 @wp.struct
 class Points:
-    """Points (c,): bodies i, j, unit normal from j to i, place midway between the surfaces and gap [m], and the generalised
-    forces on both bodies."""
+    """Points (c,): bodies i, j, unit normal from j to i, place midway between the surfaces and gap [m], force on i [N], and
+    torques about the centres of mass of both bodies [N m]."""
 
     pair: wp.array(dtype=wp.vec2i)
     normal: wp.array(dtype=wp.vec3d)
     place: wp.array(dtype=wp.vec3d)
     gap: wp.array(dtype=wp.float64)
-    on_i: wp.array(dtype=vec12)
-    on_j: wp.array(dtype=vec12)
+    force: wp.array(dtype=wp.vec3d)
+    torque_i: wp.array(dtype=wp.vec3d)
+    torque_j: wp.array(dtype=wp.vec3d)
 
 
 @wp.kernel
@@ -36,11 +38,17 @@ def press(
     candidates: wp.array(dtype=wp.vec4i),
     chosen: wp.array(dtype=wp.int32),
     bits: wp.array(dtype=wp.int32),
+    energy: wp.array(dtype=wp.float64),
     offset: wp.array(dtype=wp.int32),
     scale: wp.float64,
     out: Points,
 ):
-    """The parts that count of one of the chosen candidates, from its offset on; `scale` is 1 / (c h^2)."""
+    """The parts that count of one of the chosen candidates, from its offset on; `energy` and `bits` are what is known of the
+    candidates at this pose, `scale` is 1 / (c h^2).
+
+    How much a part counts takes longer to find than all else. A vertex of which one part alone counts has the energy
+    ``kappa counts b``, which says it.
+    """
     t = wp.tid() + first
     e = chosen[t]
     c = candidates[e]
@@ -52,32 +60,47 @@ def press(
     a = activation(s.between, i, j)
     kappa = stiffness(law, s, i, j, a, xi)
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
     m = mollifier(c[1], prim, Ai, Aj)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, bits[e])
-    for number in range(count_bits(bits[e])):
+    count = count_bits(bits[e])
+    counts = Coefficients()
+    alone = bool(c[1] != EDGE_EDGE and count == 1)
+    if alone:
+        k = bit_at(bits[e], 0)
+        one = part(c[1], prim, k)
+        near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        whole = kappa * barrier(law.kind, wp.dot(near.r, near.r), a, xi)[0]
+        alone = whole > LEAST
+        if alone:
+            counts[k] = energy[e] / whole
+    if not alone:
+        near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, bits[e])
+    for number in range(count):
         k = bit_at(bits[e], number)
-        if k > 0:
+        if k > 0 and not alone:
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         row = offset[t] + number
         distance = wp.length(near.r)
         n = near.r / distance
         along = radial(law, kappa, counts, k, m, near.r, a, xi, ZERO)
-        f = along[0] * n
-        g_i = spread(f, homogeneous(near.Xi, ONE))
-        g_j = spread(-f, homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE)))
+        f = -scale * along[0] * n
+        arm_i = Ai * near.Xi
+        t_i = wp.cross(arm_i, f)
+        t_j = wp.vec3d()
+        if c[1] != VERTEX_PLANE:
+            t_j = wp.cross(f, Aj * near.Xj)
         if m.active != 0 and k == 0:
-            aa = wp.dot(m.ea, m.ea)
             ab = wp.dot(m.ea, m.eb)
-            bb = wp.dot(m.eb, m.eb)
-            q = TWO * along[2]
-            g_i = g_i + spread(q * (bb * m.ea - ab * m.eb), homogeneous(m.Ea, ZERO))
-            g_j = g_j + spread(q * (aa * m.eb - ab * m.ea), homogeneous(m.Eb, ZERO))
+            # the couple that the mollifier of two edges exerts
+            couple = -scale * TWO * along[2] * ab * wp.cross(m.eb, m.ea)
+            t_i = t_i + couple
+            t_j = t_j - couple
         gap = distance - xi
         out.normal[row] = n
         out.gap[row] = gap
-        out.place[row] = pose.p[i] + Ai * near.Xi - (s.radius[i] + HALF * (gap + law.minimum)) * n
+        out.place[row] = pose.p[i] + arm_i - (s.radius[i] + HALF * (gap + law.minimum)) * n
         out.pair[row] = pairs[c[0]]
-        out.on_i[row] = -scale * g_i
-        out.on_j[row] = -scale * g_j
+        out.force[row] = f
+        out.torque_i[row] = t_i
+        out.torque_j[row] = t_j

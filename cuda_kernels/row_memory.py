@@ -9,7 +9,7 @@ import warp as wp
 from cuda_kernels.affine import HALF, ZERO
 from cuda_kernels.figures import CHUNK
 from cuda_kernels.integrators import SMOOTH
-from cuda_kernels.laws import BARRIER, CUBIC, FRICTION, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, push
+from cuda_kernels.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, push
 from cuda_kernels.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.measures import Measures, is_angle
 from cuda_kernels.rows import Rows
@@ -192,6 +192,11 @@ def set_laws(
         p0 = p0 * ch2 * per_step * per_step
     if has(acting, e, EXACT):
         p6 = acting.tolerance[e]
+    if law == GIVEN:
+        # what the host needs to give the others, by a user's function of value and speed
+        p4 = per_step
+        p5 = last
+        p7 = now
     if law == BARRIER:
         if not has(acting, e, FOLLOWS):
             p6 = push(p0, p3, p5)

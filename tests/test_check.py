@@ -1,6 +1,7 @@
 """`abd check` tells everything that is wrong with a scene in one pass, and nothing else."""
 
 import json
+import time
 
 import pytest
 
@@ -289,4 +290,8 @@ def test_many_problems_are_few_lines(tmp_path, capsys):
     assert main(["check", str(path)]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == SHOWN + 2 and "3900 more" in lines[-2] and lines[-1] == "4000 problems"
+    path.write_text("".join(f'[[body]]\nname = "b{k}"\nbox = [1, 1]\n' for k in range(8000)))
+    begin = time.process_time()
+    assert main(["check", str(path)]) == 2 and capsys.readouterr().err.splitlines()[-1] == "8000 problems"
+    assert time.process_time() - begin < 10.0, "what is found in a table is not looked for in all others"
     assert len(str(SceneError([Problem("wrong")] * 40_000)).splitlines()) == SHOWN + 1

@@ -111,7 +111,7 @@ def test_starts_and_states_set_by_hand_have_normal_forces():
     sim.step()
     assert len(sim.contacts()) and not sim.contacts("box").friction.any()
     sim.bodies["box"].position = (0, 0, 1)
-    assert not len(sim.contacts()) and sim.contacts().patches() == [] and not sim.bodies["box"].contact_force.any()
+    assert not len(sim.contacts()) and not len(sim.contacts().patches()) and not sim.bodies["box"].contact_force.any()
     with pytest.raises(UnknownName):
         sim.contacts("bax")
 
@@ -225,7 +225,58 @@ def test_points_of_the_kernels_are_those_of_the_definitions(contact_set):
     expected = pressing(sim.model, Surfaces.of(sim.model), topology, c.pair_law, *c.acting(sim.model), sim.stepper.q)
     assert len(found.pair) == len(expected.pair) > 9
     order = [np.lexsort(np.round(np.column_stack([one.point, one.pair]), 9).T) for one in (found, expected)]
-    scale = np.abs(expected.force).max()
-    for name, tolerance in {"pair": 0, "point": 1e-9, "gap": 1e-12, "on_i": 1e-8 * scale, "on_j": 1e-8 * scale}.items():
+    scale, forces = np.abs(expected.force).max(), ("force", "torque_i", "torque_j")
+    for name, tolerance in {"pair": 0, "point": 1e-9, "gap": 1e-12, **dict.fromkeys(forces, 1e-8 * scale)}.items():
         one, two = (getattr(values, name)[rows] for values, rows in zip((found, expected), order, strict=True))
         np.testing.assert_allclose(one, two, rtol=0, atol=tolerance, err_msg=name)
+
+
+def everything_rubs() -> abd.Scene:
+    """A ball that rolls and spins and a box that slides, on a plate and on the ground, with all three resistances."""
+    made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
+    made.add_material("default", mu=0.4, rolling=0.01, spinning=0.005)
+    made.add_body("floor", half_space={})
+    made.add_body("plate", box=(2, 2, 0.1), position=(3, 0, 0.051), density=1000)
+    spin = {"velocity": (1.0, 0.3, 0), "angular_velocity": (0, 3.0, 9.0)}
+    for name, x, z in (("low", 0.0, 0.1001), ("high", 3.0, 0.2012)):
+        made.add_body(f"{name} ball", sphere={"radius": 0.1}, position=(x, 0, z), mass=1.0, **spin)
+        made.add_body(f"{name} box", box=(0.2, 0.2, 0.2), position=(x, 0.5, z), mass=1.0, velocity=(0, 1, 0))
+    return made
+
+
+def test_friction_of_the_kernels_is_that_of_the_definition():
+    """Every lagged contact's force, place, slip and torques; and which point of contact it belongs to, in any order."""
+    from abd.contact import forces, sharing
+    from abd.contact.pair_rows import PairRows
+
+    sim = steps(everything_rubs(), 4)
+    ((contacts, eps),) = sim.stepper.rubbing()
+    q, reader, n = sim.stepper.q, sim.backend.rubbing, len(sim.bodies)
+    assert {0, 1, 2} <= set(contacts[1].tolist())
+    found, expected = (one(*contacts, q, eps, 7.0) for one in (reader.rubbing, forces.rubbing))
+    for name in ("point", "force", "slip", "torque_i", "torque_j"):
+        scale = np.abs(getattr(expected, name)).max()
+        assert scale > 0
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-12 * scale, err_msg=name)
+    point, pair = sim.contacts().point, sim.contacts().pair
+    shuffled, rng = np.random.default_rng(1).permutation(len(pair)), np.random.default_rng(2)
+    many = rng.integers(0, 2, 300), rng.normal(size=(300, 3))
+    for pairs, places in ((pair, point), (pair[shuffled], point[shuffled]), (pair[many[0] % len(pair)], many[1])):
+        known = reader.shared(pairs, places, PairRows(pairs, n), found, PairRows(found.pair, n))
+        for one, two in zip(known, sharing.shared(pairs, places, found), strict=True):
+            np.testing.assert_allclose(one, two, rtol=0, atol=1e-12 * max(np.abs(two).max(), 1.0))
+
+
+def test_patches_are_arrays_and_objects():
+    sim = steps(everything_rubs(), 3)
+    patches = sim.contacts().patches()
+    assert len(patches) == 5 and patches.count.sum() == len(sim.contacts())
+    for k, patch in enumerate(patches):
+        assert patch.bodies == patches.bodies[k] and patch.points.tolist() == patches[k].points.tolist()
+        assert (sim.contacts().pair[patch.points] == patches.pair[k]).all() and patch.gap == patches.gap[k]
+        assert patch.force == pytest.approx(patches.normal_force[k] + patches.friction[k])
+    assert patches[-1].bodies == patches[4].bodies and "5 patches" in repr(patches)
+    with pytest.raises(IndexError, match="there are 5 patches, and none 5"):
+        patches[5]
+    table = pytest.importorskip("pandas") and patches.to_pandas()
+    assert len(table) == 5 and {"first", "second", "force.x", "center.z", "sticks"} <= set(table.columns)

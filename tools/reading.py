@@ -3,8 +3,9 @@
     python tools/reading.py [--boxes 10000] [--bodies 1000] [--steps 10] [-o FILE]
 
 Contacts: boxes at rest in stacks of four; after every step all points with their normal forces are read, then the force on
-every body, friction at the points, and patches, each by itself. Laws: the same boxes, each pushed by a function of (time, body)
-that asks for its position, against the same ones that are pushed by numbers.
+every body, friction and slip at the points, and patches, each by itself, as arrays; then every patch as an object. Laws: the
+same boxes, each pushed by a function of (time, body) that asks for its position, against the same ones that are pushed by
+numbers.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ def stacks(count: int) -> abd.Scene:
 
 def reading(count: int, steps: int) -> dict:
     """CPU time of steps and of what is read after each of them [s], medians: points with their normal forces, then forces on
-    all bodies, then friction at the points, then patches."""
+    all bodies, then friction at the points, then patches, then these as objects."""
     sim = abd.Simulation(stacks(count), device="cpu")
     sim.run(steps=5)
-    sim.contacts()
+    sim.contacts().patches()
     spent: dict[str, list[float]] = {}
 
     def timed(name: str, what):
@@ -54,8 +55,9 @@ def reading(count: int, steps: int) -> dict:
         timed("step", sim.step)
         contacts = timed("points", sim.contacts)
         forces = timed("bodies", lambda: [contacts.on(k)[:3] for k in range(len(sim.bodies))])  # noqa: B023
-        timed("friction", lambda: contacts.force)  # noqa: B023
-        timed("patches", contacts.patches)
+        timed("friction", lambda: (contacts.force, contacts.slip, contacts.sticks))  # noqa: B023
+        patches = timed("patches", contacts.patches)
+        timed("objects", lambda: list(patches))  # noqa: B023
     seconds = {name: float(np.median(values)) for name, values in spent.items()}
     weight = 9.81 * sim.model.bodies.mass[1:]
     return {
@@ -65,6 +67,7 @@ def reading(count: int, steps: int) -> dict:
         "share_points": seconds["points"] / seconds["step"],
         "share_points_and_bodies": (seconds["points"] + seconds["bodies"]) / seconds["step"],
         "share_with_friction": (seconds["points"] + seconds["bodies"] + seconds["friction"]) / seconds["step"],
+        "share_of_all_arrays": (sum(seconds.values()) - seconds["step"] - seconds["objects"]) / seconds["step"],
         "worst_balance": float(np.abs(np.array(forces)[1:, 2] / weight - 1.0).max()),
     }
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 
-from abd.errors import DeviceError, OutOfMemory
+from abd.errors import DeviceError
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ def create(model, device: str = "auto"):
     "emulated", for tests, takes every branch of CUDA on the processor, "emulated:SEED" its items out of order
     (`abd.backends.device`).
 
-    `auto` takes CUDA where there is a usable device with room for the scene; otherwise the processor, and a log record says
-    why.
+    `auto` takes CUDA where there is a usable device with room for the scene and what is in it; otherwise the processor, and a
+    log record says why.
 
     Raises:
         DeviceError: unknown name, or a device that is not there. OutOfMemory: the scene does not fit.
@@ -61,7 +61,7 @@ def create(model, device: str = "auto"):
     if not problem:
         try:
             return made("cuda")
-        except OutOfMemory as error:
+        except DeviceError as error:
             problem = str(error)
     _log.info("running on the processor: %s", problem)
     return made("cpu")

@@ -24,7 +24,6 @@ from cuda_kernels.ccd import times_of_impact, way_shares
 from cuda_kernels.contact_blocks import contact_blocks
 from cuda_kernels.contact_elements import contact_elements
 from cuda_kernels.minima import PARTS
-from cuda_kernels.vector12 import vec12
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
 BATCH = 64
@@ -235,7 +234,7 @@ class Contacts:
         c, device, read, get = self.candidates, self.device, self.device.read, self.pool.get
         if c.count == 0:
             return Pressing.nothing()
-        _, _, parts = self.arrays("current")
+        energy, _, parts = self.arrays("current")
         bits = read(parts, c.count)
         chosen = np.flatnonzero(bits).astype(np.int32)
         counts = _COUNT[bits[chosen]]
@@ -243,26 +242,17 @@ class Contacts:
         if total == 0:
             return Pressing.nothing()
         points = Points()
-        points.pair, points.normal, points.place = (
-            get(f"point {name}", total, kind) for name, kind in (("pair", wp.vec2i), ("normal", wp.vec3d), ("place", wp.vec3d))
-        )
-        points.gap = get("point gap", total, wp.float64)
-        points.on_i, points.on_j = get("on_i", total, vec12), get("on_j", total, vec12)
+        vectors = ("normal", "place", "force", "torque_i", "torque_j")
+        for name, kind in {"pair": wp.vec2i, "gap": wp.float64, **dict.fromkeys(vectors, wp.vec3d)}.items():
+            setattr(points, name, get(f"point {name}", total, kind))
         asked, first = get("asked", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(asked, chosen)
         device.write(first, offset)
-        query = self.surfaces, self.law, pose, c.pairs, c.items, asked, parts, first, 1.0 / self.scale
+        query = self.surfaces, self.law, pose, c.pairs, c.items, asked, parts, energy, first, 1.0 / self.scale
         device.launch(press, len(chosen), *query, points, grain=256)
-        on_i, on_j = read(points.on_i, total), read(points.on_j, total)
-        return Pressing(
-            pair=read(points.pair, total).astype(np.int64),
-            point=read(points.place, total),
-            normal=read(points.normal, total),
-            gap=read(points.gap, total),
-            force=on_i[:, :3],
-            on_i=on_i,
-            on_j=on_j,
-        )
+        found = {name: read(getattr(points, name), total) for name in vectors}
+        pair, gap = read(points.pair, total).astype(np.int64), read(points.gap, total)
+        return Pressing(pair=pair, gap=gap, point=found.pop("place"), **found)
 
     def acting(self, model: Model) -> tuple[Pairs, Listed]:
         """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""

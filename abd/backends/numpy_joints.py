@@ -31,10 +31,14 @@ class NumpyJoints:
         self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, SLOTS))
         self.reference, self.shift = np.zeros(len(system.table)), np.zeros((len(system.linear), 3))
         self.caution = np.ones(bodies)
+        self.ch2, self.time = 1.0, 0.0
 
-    def begin(self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
-        """Laws and parameters of one (sub)step."""
+    def begin(
+        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: float = 1.0, time: float = 0.0
+    ) -> None:
+        """Laws and parameters of one (sub)step of c h^2 [s^2] that ends at `time` [s]."""
         self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
+        self.ch2, self.time = ch2, time
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(l + R,) energies of the rows in the state q."""
@@ -74,7 +78,7 @@ class NumpyJoints:
 
     def _give(self, x: np.ndarray) -> None:
         for row, force in self.system.given.items():
-            force.set(self.p[row], x[row], *self.p[row, [4, 5, 7]])
+            force.set(self.p[row], x[row], self.ch2, self.time)
 
     def _cautions(self) -> np.ndarray:
         """(R,) the larger share of the bodies of every row."""

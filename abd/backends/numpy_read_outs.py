@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.contact.sharing import RubbingDefinition
 from abd.energies import Figures, external_work, kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.joints.forces import row_work
 from abd.joints.readings import Readings
@@ -11,6 +12,8 @@ from abd.joints.readings import Readings
 
 class ReadOuts:
     """Numbers of the current iterate; the part of `NumpyBackend` that the Newton loop does not need."""
+
+    rubbing = RubbingDefinition()
 
     def smallest_gap(self, exact: bool = True) -> float:
         """Smallest gap among the candidates at the current iterate [m]; infinity without any."""

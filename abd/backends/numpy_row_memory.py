@@ -30,7 +30,7 @@ class NumpyRowMemory:
         self.row_weights = row_weights(self.rule, self.mode, *system.row_bodies)
         system.follow(memory, self.now)
         law, p = system.laws(memory, self.row_weights, ch2, time, speed)
-        self.joints.begin(law, p, memory.reference, system.shifts(memory, ch2))
+        self.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
         return system.closed_gap(law, p, memory.history[0])
 
     def end_joints(self) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
+from abd.backends.rubbing import RubbingReader
 from abd.backends.totals import Section, Totals
 from abd.contact.forces import Pressing
 from abd.energies import Figures
@@ -77,6 +80,11 @@ class ReadOuts:
         *where, load = self.friction.frozen()
         rest = self.device.read(self._packed(self.rest, self.before_contacts))  # others may look at `q`
         return *where, load / self.step.ch2, rest
+
+    @cached_property
+    def rubbing(self) -> RubbingReader:
+        """Reads friction point by point."""
+        return RubbingReader(self.device)
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""

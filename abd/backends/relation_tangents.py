@@ -28,24 +28,25 @@ class RelationTangents:
                 "sums of polynomials and tables of single coordinates"
             )
         if self.given and device.wide:
-            raise DeviceError(f"forces by functions of coordinates do not run on {device.name}; use --device cpu or numpy")
-        self.ch2, self.time, self.reference = 1.0, 0.0, None
+            raise DeviceError(
+                "forces by formulas or functions of lengths, coordinates and speeds (force_formula, force_function) do not run "
+                f"on {device.name}; use --device cpu or numpy"
+            )
+        self.ch2, self.time = 1.0, 0.0
         self.terms = [np.arange(len(host.term_measure))[one.terms] for one in host.relations]
         self.chosen = np.concatenate(self.terms) if self.terms else np.zeros(0, dtype=int)
         self.piece = host.piece_starts[self.chosen]
 
-    def begin(self, ch2: float, time: float, reference: wp.array) -> None:
-        """Begin a (sub)step that ends at `time` [s], at the values (m,) of the measures."""
-        if self.given:
-            self.ch2, self.time, self.reference = ch2, time, reference.numpy().copy()
+    def begin(self, ch2: float, time: float) -> None:
+        """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
+        self.ch2, self.time = ch2, time
 
     def set(self, values: wp.array) -> None:
         """Take the tangents at measured values (m,)."""
         measured = values.numpy() if self.given or len(self.chosen) else None
         for row, force in self.given.items():
             m = self.host.term_measure[self.host.starts[row]]
-            begin = measured[m] if self.reference is None else self.reference[m]
-            force.set(self.rows.p.numpy()[row], measured[m], self.ch2, self.time, begin)
+            force.set(self.rows.p.numpy()[row], measured[m], self.ch2, self.time)
         if not len(self.chosen):
             return
         v = measured[self.host.term_measure]

@@ -125,7 +125,7 @@ class RowMemory:
         self.ch2_now = float(ch2)
         if self.joints.row_count:
             self._place_targets(time)
-            self.joints.relations.begin(self.ch2_now, time, self.joints.measures.reference)
+            self.joints.relations.begin(self.ch2_now, time)
 
     def launch_laws(self, scheme: tuple[wp.array, wp.array], speed: float) -> None:
         """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""

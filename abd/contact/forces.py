@@ -32,7 +32,8 @@ class Pressing:
 
     Attributes:
         pair: (c, 2) bodies i, j; point: (c, 3) midway between the two surfaces [m]; normal: (c, 3) from j to i; gap: (c,) [m].
-        force: (c, 3) on i [N]; on_i, on_j: (c, 12) generalized forces on both, couples of parallel edges included.
+        force: (c, 3) on i [N], its negative on j; torque_i, torque_j: (c, 3) about the centres of mass of both, couples of
+            parallel edges included, 0 on a half-space [N m].
     """
 
     pair: np.ndarray
@@ -40,14 +41,14 @@ class Pressing:
     normal: np.ndarray
     gap: np.ndarray
     force: np.ndarray
-    on_i: np.ndarray
-    on_j: np.ndarray
+    torque_i: np.ndarray
+    torque_j: np.ndarray
 
     @classmethod
     def nothing(cls) -> Pressing:
         """No points."""
-        vectors, forces = np.zeros((0, 3)), np.zeros((0, 12))
-        return cls(np.zeros((0, 2), dtype=np.int64), vectors, vectors, np.zeros(0), vectors, forces, forces)
+        vectors = np.zeros((0, 3))
+        return cls(np.zeros((0, 2), dtype=np.int64), vectors, vectors, np.zeros(0), vectors, vectors, vectors)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Rubbing:
     Attributes:
         pair: (l, 2) bodies i, j; kind: (l,) what is resisted (`abd.potentials.rolling`): but for `RUB` these are couples.
         point: (l, 3) of the material of i [m]; load: (l,) mu times the normal force [N].
-        force: (l, 3) on i [N]; slip: (l, 3) of i against j over the step [m]; on_i, on_j: (l, 12) generalized forces.
+        force: (l, 3) on i [N], its negative on j; slip: (l, 3) velocity of i against j [m/s]; torque_i, torque_j: (l, 3) about
+            the centres of mass of both, 0 on a half-space [N m].
     """
 
     pair: np.ndarray
@@ -66,8 +68,14 @@ class Rubbing:
     load: np.ndarray
     force: np.ndarray
     slip: np.ndarray
-    on_i: np.ndarray
-    on_j: np.ndarray
+    torque_i: np.ndarray
+    torque_j: np.ndarray
+
+    @classmethod
+    def nothing(cls) -> Rubbing:
+        """No points."""
+        vectors, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
+        return cls(pair, np.zeros(0, dtype=np.int32), vectors, np.zeros(0), vectors, vectors, vectors, vectors)
 
 
 def pressing(
@@ -97,34 +105,36 @@ def pressing(
     gap, radius = distance - parts.xi, model.bodies.radius
     inner = radius[parts.first.astype(np.int64)] + 0.5 * (gap + model.settings.minimum_separation)
     pair = np.stack([parts.first, parts.second], axis=1).astype(np.int64)
+    pair = np.where(parts.flipped[:, None], pair[:, ::-1], pair)
     return Pressing(
-        pair=np.where(parts.flipped[:, None], pair[:, ::-1], pair),
+        pair=pair,
         point=at_first - inner[:, None] * toward_first,
         normal=side * toward_first,
         gap=gap,
         force=on_i[:, :3],
-        on_i=on_i,
-        on_j=on_j,
+        torque_i=wrenches(on_i, q[pair[:, 0]])[:, 3:],
+        torque_j=wrenches(on_j, q[pair[:, 1]])[:, 3:],
     )
 
 
-def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float) -> Rubbing:
+def rubbing(pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float, speed: float) -> Rubbing:
     """Forces of lagged friction in the state q (n, 12).
 
     Args:
         pair: (l, 2); kind: (l,) what is resisted; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates, 0 on a
             half-space; share: (l, 3) stretch at the beginning of the step, of eps; load: (l,) mu lambda [N].
-        rest: (n, 12) reference of slips; eps: slip below which friction counts as static [m].
+        rest: (n, 12) reference of slips; eps: slip below which friction counts as static [m]; speed: velocity of a slip of a
+            metre [1/s].
     """
     i, j = pair.T
     moved = _points(q - rest, i, Y_i) - _points(q - rest, j, Y_j)
     u = moved - np.einsum("li,li->l", moved, n)[:, None] * n
     stretch = u + eps * share
     force = -(load * f1_over_y(np.linalg.norm(stretch, axis=1), eps))[:, None] * stretch
-    on_i, on_j = body_gradient(force, Y_i), body_gradient(-force, Y_j)
+    torque_i, torque_j = np.cross(_arms(q, i, Y_i), force), -np.cross(_arms(q, j, Y_j), force)
     rubs = (kind == RUB)[:, None]
     # arms resist turning: they push nothing, and are nowhere
-    return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * u, on_i, on_j)
+    return Rubbing(pair, kind, _points(q, i, Y_i), load, rubs * force, rubs * speed * u, torque_i, torque_j)
 
 
 def joined(parts: list[Rubbing]) -> Rubbing:
@@ -132,17 +142,18 @@ def joined(parts: list[Rubbing]) -> Rubbing:
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        empty = [np.zeros((0, 3))] * 3
-        return Rubbing(
-            np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int32), empty[0], np.zeros(0), *empty[1:],
-            *(np.zeros((0, 12)),) * 2,
-        )  # fmt: skip
+        return Rubbing.nothing()
     return Rubbing(**{name: np.concatenate([getattr(one, name) for one in parts]) for name in vars(parts[0])})
 
 
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """(l, 3) ``y0 p + A Y`` of the bodies (l,)."""
-    return Y[:, :1] * q[body, :3] + np.einsum("lij,lj->li", q[body, 3:].reshape(-1, 3, 3), Y[:, 1:])
+    return Y[:, :1] * q[body, :3] + _arms(q, body, Y)
+
+
+def _arms(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """(l, 3) ``A Y`` of the bodies (l,)."""
+    return np.einsum("lij,lj->li", q[body, 3:].reshape(-1, 3, 3), Y[:, 1:])
 
 
 def wrenches(forces: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -103,7 +103,7 @@ class _Builder:
             if one.law is not None:
                 self.given[len(self.acting)] = ForceLaw(one.law)
                 self._add(terms, Role.FORCE, Law.GIVEN, k, one.name, one.rotary)
-            elif one.stiffness is None:
+            elif one.holds:
                 self._stiff(k, joint, terms, Role.CONSTRAINT, one.name, one.rotary, target=one.rest)
             else:
                 self._add(

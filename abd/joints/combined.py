@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from abd.joints.measures import Measure
@@ -16,10 +16,11 @@ class Combined:
         name: unique within the joint.
         rotary: x is in radians rather than metres.
         measures, weights: summands.
-        stiffness: None for a constraint row, ``x = 0``; otherwise that of a spring with energy ``stiffness x^2 / 2`` [J].
+        stiffness: None for a constraint row, ``x = 0``, and beside a law; otherwise that of a spring with energy
+            ``stiffness x^2 / 2`` [J].
         damping: of the spring, power ``damping (dx/dt)^2`` [W].
         rest: value of the sum at which x = 0.
-        law: instead of a spring, the force along the sum as a function of (sum, t), t at the end of a step [N or N m].
+        law: instead of a spring, the force along the sum as a function of (sum, t, rate) at the end of a step [N or N m].
     """
 
     name: str
@@ -29,4 +30,9 @@ class Combined:
     stiffness: float | None = None
     damping: float = 0.0
     rest: float = 0.0
-    law: Callable[[tuple[float, float]], float] | None = None
+    law: Callable[[Sequence[float]], float] | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is a constraint, and neither a spring nor a force."""
+        return self.stiffness is None and self.law is None

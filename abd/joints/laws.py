@@ -13,7 +13,7 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps
     LINEAR     -T x                                         p = T
     SINE       K/2 sin(x - a)^2                             p = K, a, target
-    GIVEN      a user's force at x = v: psi, its slope and curvature there      p = v, psi, slope, curvature, c h^2, t, -, x_n
+    GIVEN      a user's force at x = v: psi, its slope and curvature there      p = v, psi, slope, curvature, w, x_h, -, x_n
 
 An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
 ``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D

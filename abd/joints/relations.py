@@ -6,8 +6,9 @@ plane at the present values, which is exact there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +16,37 @@ STEP = 5e-4
 """Step of differences over one and the size of a value."""
 STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Places, in steps, and weights of the five-point formula."""
+ACCURACY = 1e-9
+"""To which share of itself the work of a force within a step is integrated."""
+PIECES = 50
+"""Into how many pieces that may cut the way, where the force bends or jumps."""
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A function of k numbers that knows its derivatives, as formulas do."""
+
+    def gradient(self, values: Sequence[float]) -> np.ndarray:
+        """Its derivatives (k,) at values (k,)."""
+        ...
+
+
+def gradient(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
+    """Derivatives (k,) of a function at values (k,): its own where it knows them, or differences."""
+    return function.gradient(values) if isinstance(function, Differentiable) else differences(function, values)
+
+
+def differences(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
+    """Derivatives (k,) of a function at values (k,), by differences of fourth order."""
+    v = np.asarray(values, dtype=float)
+    slopes = np.zeros(len(v))
+    for k in range(len(v)):
+        step = STEP * (1.0 + abs(v[k]))
+        for place, weight in STENCIL:
+            moved = v.copy()
+            moved[k] += place * step
+            slopes[k] += weight * float(function(moved)) / step
+    return slopes
 
 
 @dataclass(frozen=True)
@@ -26,15 +58,8 @@ class Relation:
     count: int
 
     def at(self, v: np.ndarray) -> tuple[float, np.ndarray]:
-        """Its value and its derivatives (k,), by differences of fourth order."""
-        slopes = np.zeros(len(v))
-        for k in range(len(v)):
-            step = STEP * (1.0 + abs(v[k]))
-            for place, weight in STENCIL:
-                moved = v.copy()
-                moved[k] += place * step
-                slopes[k] += weight * float(self.function(moved)) / step
-        return self.weight * float(self.function(v)), self.weight * slopes
+        """Its value and its derivatives (k,)."""
+        return self.weight * float(self.function(v)), self.weight * gradient(self.function, v)
 
 
 @dataclass(frozen=True)
@@ -70,24 +95,31 @@ def set_tangents(
 
 @dataclass(frozen=True)
 class ForceLaw:
-    """A force F(q, t) along a coordinate q: ``psi = -c h^2 int_{x_n}^x F(s, t) ds`` from where the step began, t at its end.
+    """A force F(q, t, v) along a coordinate q with the speed v at the end of a step, t there.
 
-    The integral is Gauss and Legendre's with eight points; a curvature is taken where F pulls back.
+    The integrator's speed is a function of where the step ends, ``v = w (x - x_h)`` (`abd.solver.integrators`), so that F has
+    a potential within the step, whatever it depends on:
+
+        psi(x) = -c h^2 int_{x_n}^x F(s, t, w (s - x_h)) ds,    psi'' = -c h^2 (dF/dq + w dF/dv)
+
+    The curvature is taken where it is positive: where F pulls back, or brakes.
     """
 
-    function: Callable[[tuple[float, float]], float]
+    function: Callable[[Sequence[float]], float]
 
-    def set(self, p: np.ndarray, x: float, ch2: float, time: float, begin: float) -> None:
-        """Set the first four parameters of the law `GIVEN` (8,) for the value x."""
-        points, weights = _GAUSS
-        half = 0.5 * (x - begin)
-        along = [self.function((begin + half * (1.0 + s), time)) for s in points]
-        step = STEP * (1.0 + abs(x))
-        slope = sum(weight * self.function((x + place * step, time)) for place, weight in STENCIL) / step
-        p[:4] = x, -ch2 * half * float(weights @ along), -ch2 * self.function((x, time)), max(0.0, -ch2 * slope)
+    def set(self, p: np.ndarray, x: float, ch2: float, time: float) -> None:
+        """Set the first four parameters of the law `GIVEN` (8,) for the value x, by the others: w, x_h and x_n."""
+        from scipy.integrate import quad
 
+        per_step, last, begin = p[4], p[5], p[7]
 
-_GAUSS = np.polynomial.legendre.leggauss(8)
+        def force(s: float) -> float:
+            return float(self.function((s, time, per_step * (s - last))))
+
+        along = quad(force, begin, x, epsabs=0.0, epsrel=ACCURACY, limit=PIECES, full_output=1)[0]
+        by_value, _, by_rate = gradient(self.function, (x, time, per_step * (x - last)))
+        p[:4] = x, -ch2 * along, -ch2 * force(x), max(0.0, -ch2 * (by_value + per_step * by_rate))
+
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], float]] = {}
 """Functions of coordinates that are defined in Python, by name (`coupling_function`)."""
@@ -98,7 +130,8 @@ def coupling_function(name: str, function: Callable[[np.ndarray], float]) -> Non
     ``force_function = name`` of a coordinate or of a spring.
 
     Args:
-        function: smooth; of the values (k,) of a coupling's variables in their order, or of (q, t) of a force along q [m, rad
-            and s], or of (length, gap, t) of a spring, which gives N or N m. It runs on numpy and cpu.
+        function: smooth; of the values (k,) of a coupling's variables in their order, or of (q, t, rate) of a force along q
+            [m or rad, s, m/s or rad/s], or of (length, gap, t, speed) of a spring, which gives N or N m. It runs on numpy and
+            cpu.
     """
     FUNCTIONS[name] = function

@@ -62,7 +62,7 @@ class _Builder:
                 (Part.CONSTRAINT, k, -1, "xyz"[axis], not row.is_point, joint.active, False, 0.0)
             )
         for one in module.combined(joint) if hasattr(module, "combined") else []:
-            if one.stiffness is None:
+            if one.holds:
                 pieces = [(self._measure(k, m), factor(w)) for m, w in zip(one.measures, one.weights, strict=True)]
                 self._add(pieces, Part.CONSTRAINT, k, one.name, one.rotary, target=one.rest)
         for one in measured:

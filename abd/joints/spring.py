@@ -1,9 +1,9 @@
 """Spring and damper between the origins of the two frames, along the line through them, or any force that depends on how far
-they are apart.
+they are apart and how fast that changes.
 
 Parameters: ``stiffness`` [N/m], ``damping`` [N s/m], ``rest_length`` [m], 0 where not given; ``law``, a function of
-``(length, gap, t)`` with ``length = |d|`` and ``gap = |d| - rest_length`` [m] at the end of a step, t [s], whose value [N] pushes
-the origins apart where it is positive.
+``(length, gap, t, speed)`` with ``length = |d|``, ``gap = |d| - rest_length`` [m] and ``speed = d|d|/dt`` [m/s] at the end of a
+step, t [s], whose value [N] pushes the origins apart where it is positive: a damper is ``-c speed``.
 
     combined     a spring on ``|d| - rest_length``, and the law on ``|d|``, with energy ``-int F d|d|``
     coordinates  none
@@ -13,12 +13,15 @@ A spring along or about a coordinate of another joint is a setting of that coord
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from abd.joints.combined import Combined
 from abd.joints.measures import Measure, MeasureKind, measure
 from abd.joints.motions import Motion
+from abd.joints.relations import gradient
 from abd.joints.rows import Row
 from abd.model import Joint
 
@@ -27,14 +30,20 @@ UID = 0
 
 @dataclass(frozen=True)
 class LengthLaw:
-    """A force by a function of (length, gap, t), as one of (length, t)."""
+    """A force by a function of (length, gap, t, speed), as one of (length, t, speed)."""
 
-    function: Callable[[tuple[float, float, float]], float]
+    function: Callable[[Sequence[float]], float]
     rest: float
 
-    def __call__(self, at: tuple[float, float]) -> float:
-        length, t = at
-        return float(self.function((length, length - self.rest, t)))
+    def __call__(self, at: Sequence[float]) -> float:
+        length, t, speed = at
+        return float(self.function((length, length - self.rest, t, speed)))
+
+    def gradient(self, values: Sequence[float]) -> np.ndarray:
+        """Derivatives (3,)."""
+        length, t, speed = values
+        by_length, by_gap, by_time, by_speed = gradient(self.function, (length, length - self.rest, t, speed))
+        return np.array([by_length + by_gap, by_time, by_speed])
 
 
 def rows(joint: Joint) -> list[Row]:

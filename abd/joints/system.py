@@ -135,7 +135,7 @@ class JointSystem:
         table: measures; rows: measured rows over them; acting: what acts in those.
         initial: (m,) values near which the angles of the initial state are counted.
         followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
-        given: row -> force that acts along it, by a function of its value and time.
+        given: row -> force that acts along it, by a function of its value, time and its speed.
         loads: row of friction -> its effort without load, and what is added per newton that its joint carried in the last step.
     """
 
@@ -318,8 +318,8 @@ class JointSystem:
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
         for row, force in self.given.items():
-            p[row], p[row, 4], p[row, 5], p[row, 7] = 0.0, ch2, time, now[row]
-            force.set(p[row], now[row], ch2, time, now[row])
+            p[row], p[row, 4], p[row, 5], p[row, 7] = 0.0, per_step[row], last[row], now[row]
+            force.set(p[row], now[row], ch2, time)
         wall = a.law == Law.BARRIER
         p[wall, 6] = np.where(a.follows[wall], 0.0, push(*p[wall][:, [0, 3, 5]].T))
         p[wall, 7] = speed / w[7, wall]

@@ -14,6 +14,7 @@ from abd.scene.formula import FormulaError, parse_formula
 from abd.scene.joint_coordinates import coordinate_tables, given_shorthands
 from abd.scene.joint_parameters import joint_coordinates
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
+from abd.scene.joint_types import VALUES
 from abd.scene.suggestions import did_you_mean, enumerated
 
 DRIVE_UIDS = {
@@ -106,7 +107,7 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
         for key in ("rest", "rest_deg"):
             if getattr(table, key) is not None:
                 yield Finding((key,), "has no effect without stiffness", getattr(table, key), "drop it")
-    yield from check_law(table, ("q", "t"))
+    yield from check_law(table, VALUES)
     if table.drive is not None:
         for finding in _check_drive(measure, table.drive):
             finding.path = ("drive", *finding.path)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from abd.errors import AbdError
 from abd.scene.suggestions import did_you_mean
@@ -72,28 +73,62 @@ def parse_formula(text: str, variables: Sequence[str] | None = None) -> Function
 
     The function itself raises `FormulaError` where the formula has no finite value.
     """
-    if len(text) > MAX_LENGTH:
-        raise FormulaError(f"has {len(text)} characters, more than {MAX_LENGTH}", MAX_LENGTH, "use keyframes or a file")
-    evaluate = _Parser(text, variables).parse()
+    evaluate = parsed(text, variables, Values)
 
     def formula(t: float) -> float:
         try:
             value = evaluate(t)
         except (ArithmeticError, ValueError) as error:
-            raise FormulaError(f"'{text}' has no value at {_place(t, variables)}: {error}") from error
+            raise FormulaError(f"'{text}' has no value at {place_of(t, variables)}: {error}") from error
         if not math.isfinite(value):
-            raise FormulaError(f"'{text}' is not finite at {_place(t, variables)}")
+            raise FormulaError(f"'{text}' is not finite at {place_of(t, variables)}")
         return value
 
     return formula
 
 
+class Algebra(Protocol):
+    """What the parts of a formula become: functions of t, or of the values of its variables."""
+
+    @staticmethod
+    def constant(value: float) -> Function:
+        """A number."""
+        ...
+
+    @staticmethod
+    def variable(place: int | None) -> Function:
+        """t, or one of several values."""
+        ...
+
+    @staticmethod
+    def negative(of: Function) -> Function:
+        """Its negative."""
+        ...
+
+    @staticmethod
+    def binary(operator: str, left: Function, right: Function) -> Function:
+        """One of + - * / ** of two."""
+        ...
+
+    @staticmethod
+    def call(name: str, arguments: Sequence[Function]) -> Function:
+        """One of `FUNCTIONS`."""
+        ...
+
+
+def parsed(text: str, variables: Sequence[str] | None, algebra: type[Algebra]) -> Function:
+    """What a formula of t, or of these variables, becomes in an algebra; `FormulaError` where it cannot be read."""
+    if len(text) > MAX_LENGTH:
+        raise FormulaError(f"has {len(text)} characters, more than {MAX_LENGTH}", MAX_LENGTH, "use keyframes or a file")
+    return _Parser(text, variables, algebra).parse()
+
+
 class _Parser:
     """One pass over the tokens (kind, text, column) of a formula; every method returns a function of t."""
 
-    def __init__(self, text: str, variables: Sequence[str] | None):
+    def __init__(self, text: str, variables: Sequence[str] | None, algebra: type[Algebra]):
         self.tokens = _tokens(text)
-        self.variables = variables
+        self.variables, self.algebra = variables, algebra
         self.next = 0
         self.depth = 0
 
@@ -120,13 +155,13 @@ class _Parser:
     def sum(self) -> Function:
         value = self.product()
         while operator := self.take("+", "-"):
-            value = _binary(operator, value, self.product())
+            value = self.algebra.binary(operator, value, self.product())
         return value
 
     def product(self) -> Function:
         value = self.sign()
         while operator := self.take("*", "/"):
-            value = _binary(operator, value, self.sign())
+            value = self.algebra.binary(operator, value, self.sign())
         return value
 
     def sign(self) -> Function:
@@ -135,7 +170,7 @@ class _Parser:
             raise FormulaError("is nested too deeply", self.tokens[self.next][2])
         if operator := self.take("+", "-"):
             operand = self.sign()
-            value = operand if operator == "+" else lambda t: -operand(t)
+            value = operand if operator == "+" else self.algebra.negative(operand)
         else:
             value = self.power()
         self.depth -= 1
@@ -143,7 +178,7 @@ class _Parser:
 
     def power(self) -> Function:
         base = self.atom()
-        return _binary("**", base, self.sign()) if self.take("**") else base
+        return self.algebra.binary("**", base, self.sign()) if self.take("**") else base
 
     def atom(self) -> Function:
         kind, text, column = self.tokens[self.next]
@@ -153,25 +188,23 @@ class _Parser:
             return value
         self.next += 1
         if kind == "number":
-            number = float(text)
-            return lambda t: number
+            return self.algebra.constant(float(text))
         if kind == "name":
             return self.name(text, column)
         raise FormulaError(f"expected a number, t, a function or '(', found {_shown(kind, text)}", column)
 
     def name(self, text: str, column: int) -> Function:
         if text == "t" and self.variables is None:
-            return lambda t: t
+            return self.algebra.variable(None)
         if self.variables is not None and text in self.variables:
-            place = list(self.variables).index(text)
-            return lambda values: float(values[place])
+            return self.algebra.variable(list(self.variables).index(text))
         if text == "pi":
-            return lambda t: math.pi
+            return self.algebra.constant(math.pi)
         if text not in FUNCTIONS:
             words = WORDS if self.variables is None else (*self.variables, *WORDS[1:])
             remedy = did_you_mean(text, words) or f"known are {', '.join(words)}"
             raise FormulaError(f"unknown name '{text}'", column, remedy)
-        function, fewest, most = FUNCTIONS[text]
+        _, fewest, most = FUNCTIONS[text]
         self.expect("(")
         arguments = [self.sum()]
         while self.take(","):
@@ -180,26 +213,52 @@ class _Parser:
         if len(arguments) < fewest or (most is not None and len(arguments) > most):
             wanted = str(fewest) if most == fewest else f"at least {fewest}"
             raise FormulaError(f"{text} takes {wanted} argument(s), not {len(arguments)}", column)
-        return lambda t: float(function(*(argument(t) for argument in arguments)))
+        return self.algebra.call(text, arguments)
 
 
-def _place(at: float | Sequence[float], variables: Sequence[str] | None) -> str:
+def place_of(at: float | Sequence[float], variables: Sequence[str] | None) -> str:
     """The values at which a formula was asked."""
     if variables is None:
         return f"t = {at:g}"
     return ", ".join(f"{name} = {value:g}" for name, value in zip(variables, at, strict=True))
 
 
-def _binary(operator: str, left: Function, right: Function) -> Function:
-    if operator == "+":
-        return lambda t: left(t) + right(t)
-    if operator == "-":
-        return lambda t: left(t) - right(t)
-    if operator == "*":
-        return lambda t: left(t) * right(t)
-    if operator == "/":
-        return lambda t: left(t) / right(t)
-    return lambda t: math.pow(left(t), right(t))  # not `**`, which turns complex for negative bases
+class Values:
+    """Numbers."""
+
+    @staticmethod
+    def constant(value: float) -> Function:
+        """A number."""
+        return lambda t: value
+
+    @staticmethod
+    def variable(place: int | None) -> Function:
+        """t, or one of several values."""
+        return (lambda t: t) if place is None else (lambda values: float(values[place]))
+
+    @staticmethod
+    def negative(of: Function) -> Function:
+        """Its negative."""
+        return lambda t: -of(t)
+
+    @staticmethod
+    def binary(operator: str, left: Function, right: Function) -> Function:
+        """One of + - * / ** of two."""
+        if operator == "+":
+            return lambda t: left(t) + right(t)
+        if operator == "-":
+            return lambda t: left(t) - right(t)
+        if operator == "*":
+            return lambda t: left(t) * right(t)
+        if operator == "/":
+            return lambda t: left(t) / right(t)
+        return lambda t: math.pow(left(t), right(t))  # not `**`, which turns complex for negative bases
+
+    @staticmethod
+    def call(name: str, arguments: Sequence[Function]) -> Function:
+        """One of `FUNCTIONS`."""
+        function = FUNCTIONS[name][0]
+        return lambda t: float(function(*(argument(t) for argument in arguments)))
 
 
 def _tokens(text: str) -> list[tuple[str, str, int]]:

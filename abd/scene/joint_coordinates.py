@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from abd.joints import TYPES
 from abd.joints.relations import FUNCTIONS
 from abd.model import CoordinateSettings, Drive
 from abd.scene.angles import DEGREES, in_radians, time_function
 from abd.scene.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
-from abd.scene.joint_types import type_of
+from abd.scene.joint_types import VALUES, type_of
 from abd.scene.named_formula import NamedFormula
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
@@ -77,14 +77,14 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
         friction=spec.friction,
         friction_load=spec.friction_load,
         armature=spec.armature,
-        law=law_of(spec, ("q", "t")),
+        law=law_of(spec, VALUES),
         drive=None if spec.drive is None else _drive(spec.drive),
         velocity_limit=in_radians(spec, "velocity_limit") or math.inf,
         effort_limit=spec.effort_limit or math.inf,
     )
 
 
-def law_of(spec: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Callable[[tuple[float, ...]], float] | None:
+def law_of(spec: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Callable[[Sequence[float]], float] | None:
     """The force that is given as a formula or function of these; None without any."""
     if spec.force_formula is not None:
         return NamedFormula(spec.force_formula, names)

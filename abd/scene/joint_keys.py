@@ -83,7 +83,8 @@ class CoordinateKeys(TypedDict, total=False):
     rest_deg: float | None
     # along the coordinate [N s/m or N m s/rad]
     damping: float
-    # force or torque along the coordinate as a formula of its value q and of t, such as '-20 * q**3' [N or N m]
+    # force or torque along the coordinate as a formula of its value q, its rate and t, such as '-20 * q**3 - 5 * rate'
+    # [N or N m]
     force_formula: str | None
     # the same by name, of a function that abd.coupling_function defines in Python
     force_function: str | None
@@ -234,8 +235,8 @@ class CommonKeys(TypedDict, total=False):
     rotary_damping: float | None
     # distance at which a spring is slack [m]
     rest_length: float | None
-    # springs: force between the ends as a formula of length, gap = length - rest_length and t, such as '-400 * max(0,
-    # gap)'; positive pushes them apart [N]
+    # springs: force between the ends as a formula of length, gap = length - rest_length, speed = d length / dt and t,
+    # such as '-400 * max(0, gap)' or '-30 * speed * abs(speed)'; positive pushes them apart [N]
     force_formula: str | None
     # the same by name, of a function that abd.coupling_function defines in Python
     force_function: str | None

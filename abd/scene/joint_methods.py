@@ -93,8 +93,9 @@ class JointMethods:
         self, name: str, parent: str | int, child: str, stiffness: float | None = None, **keys: Unpack[SpringKeys]
     ) -> str:
         """A spring [N/m] between ``parent_anchor`` and ``child_anchor``, with ``rest_length`` and ``damping``; or a force that
-        depends on how far they are apart: ``force_formula="-400 * max(0, gap)"``, or ``force_function`` by name
-        (`abd.coupling_function`), of ``length``, ``gap = length - rest_length`` [m] and t. Positive forces push apart."""
+        depends on how far they are apart and how fast that changes: ``force_formula="-400 * max(0, gap) - 5 * speed**3"``, or
+        ``force_function`` by name (`abd.coupling_function`), of ``length``, ``gap = length - rest_length`` [m],
+        ``speed = d length / dt`` [m/s] and t. Positive forces push apart."""
         return self.add_joint("spring", name, parent, child, stiffness=stiffness, **keys)
 
     def add_coupling(

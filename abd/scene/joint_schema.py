@@ -134,7 +134,9 @@ class CoordinateSpec(CoordinateKeys):
     rest_deg: Number | None = entry(None, "the same in degrees", unit="deg")
     damping: Number = entry(0.0, "along the coordinate", unit="N s/m or N m s/rad", ge=0)
     force_formula: str | None = entry(
-        None, "force or torque along the coordinate as a formula of its value q and of t, such as '-20 * q**3'", unit="N or N m"
+        None,
+        "force or torque along the coordinate as a formula of its value q, its rate and t, such as '-20 * q**3 - 5 * rate'",
+        unit="N or N m",
     )
     force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")
     velocity_limit: Number | None = entry(None, "speed that is reported when exceeded", unit="m/s or rad/s", gt=0)
@@ -207,8 +209,8 @@ class JointParameters(Spec):
     rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
     force_formula: str | None = entry(
         None,
-        "springs: force between the ends as a formula of length, gap = length - rest_length and t, such as '-400 * max(0, gap)'; "
-        "positive pushes them apart",
+        "springs: force between the ends as a formula of length, gap = length - rest_length, speed = d length / dt and t, such "
+        "as '-400 * max(0, gap)' or '-30 * speed * abs(speed)'; positive pushes them apart",
         unit="N",
     )
     force_function: str | None = entry(None, "the same by name, of a function that abd.coupling_function defines in Python")

@@ -38,8 +38,10 @@ class Traits:
 
 ALONG = Traits(axis="needed")
 LAWS = ("force_formula", "force_function")
-"""How a force is given as a function: of a coordinate and time, or, for springs, of `LENGTHS`."""
-LENGTHS = ("length", "gap", "t")
+"""How a force is given as a function: of `VALUES` of a coordinate, or, for springs, of `LENGTHS`."""
+VALUES = ("q", "t", "rate")
+"""What a force along a coordinate may depend on."""
+LENGTHS = ("length", "gap", "t", "speed")
 """What the force of a spring may depend on."""
 TRAITS = {
     "hinge": ALONG,

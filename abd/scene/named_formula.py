@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from abd.scene.formula import Function, parse_formula
+import numpy as np
+
+from abd.joints.relations import differences
+from abd.scene.formula import FormulaError, Function, parse_formula
+from abd.scene.formula_slopes import parse_gradient
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,17 @@ class NamedFormula:
 
     def __call__(self, values: Sequence[float]) -> float:
         return self._formula(values)
+
+    @cached_property
+    def _gradient(self) -> Function:
+        return parse_gradient(self.source, self.names)
+
+    def gradient(self, values: Sequence[float]) -> np.ndarray:
+        """Its derivatives (k,), exact, at values (k,); where one is infinite, as that of a root at 0, by differences."""
+        try:
+            return self._gradient(values)
+        except FormulaError:
+            return differences(self, values)
 
     def __getstate__(self) -> dict:
         return {"source": self.source, "names": self.names}

@@ -48,8 +48,8 @@ def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
             findings = schema_findings(error, SceneSpec, data)
         else:
             # An imported scene may say things that a native one may not: only what is new counts.
-            known = [(finding.path, finding.message) for finding in check_scene(spec)]
-            findings = [finding for finding in check_scene(changed) if (finding.path, finding.message) not in known]
+            known = {(tuple(finding.path), finding.message) for finding in check_scene(spec)}
+            findings = [one for one in check_scene(changed) if (tuple(one.path), one.message) not in known]
             if not findings:
                 return changed
         problems = [as_problem(finding, data, "-o") for finding in findings]

@@ -142,11 +142,10 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
             findings += [_at_origin(finding, origin) for finding in new]
             origin = new_origin
     make_paths_absolute(spec, directory)
-    touched = [finding.path for finding in findings]
+    touched = {tuple(finding.path[:depth]) for finding in findings for depth in (0, 1, 2)}
     for finding in check_scene(spec, unreadable):
         finding = _at_origin(finding, origin)
-        table = finding.path[:2]
-        if not (finding.is_absence and any(path[: len(table)] == table for path in touched)):
+        if not (finding.is_absence and tuple(finding.path[:2]) in touched):
             findings.append(finding)
     return Examined(spec, findings, origin, unreadable)
 

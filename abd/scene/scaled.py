@@ -17,7 +17,7 @@ from abd.joints.build import yielding
 from abd.scene.fields import Spec
 from abd.scene.joint_parameters import joint_coordinates, unplaced_joint
 from abd.scene.joint_schema import CoordinateSpec, CouplingSpec, CouplingTermSpec, DriveSpec, JointSpec
-from abd.scene.joint_types import LENGTHS, type_of
+from abd.scene.joint_types import type_of
 from abd.scene.schema import BodySpec, SceneSpec
 
 POWERS = {
@@ -27,6 +27,8 @@ POWERS = {
     "m/N": 0, "rad/(N m)": -2, "N/m": 0, "N m/rad": 2, "N s/m": 0, "N m s/rad": 2, "N m s": 2,
 }  # fmt: skip
 """Unit -> power of the length in it, with masses and times fixed."""
+WITH_LENGTHS = ("length", "gap", "speed")
+"""What the force of a spring may depend on that has a length in it."""
 
 
 def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
@@ -114,7 +116,7 @@ def _joint(joint: JointSpec, factor: float) -> JointSpec:
         if value is not None:
             turns = [False] * 3 + [True] * 3 if type_of(joint.type) == "bushing" else rows
             changes[key] = _per_row(value, factor, turns, unit)
-    changes |= _law(joint, factor, LENGTHS[:2], f"joint.{joint.name}")
+    changes |= _law(joint, factor, WITH_LENGTHS, f"joint.{joint.name}")
     if joint.rest is not None:
         lengths = np.where(np.arange(6) < 3, factor, 1.0)
         changes["rest"] = tuple((np.broadcast_to(joint.rest, 6) * lengths).tolist())
@@ -144,7 +146,7 @@ def _coordinate(table: CoordinateSpec, factor: float, rotary: bool, where: str) 
     if table.limit == "cubic":
         # s of s (v / width)^3 is an energy times the square of the time, whatever the coordinate is
         changes["limit_strength"] = table.limit_strength * factor**2
-    changes |= _law(table, factor, () if rotary else ("q",), where)
+    changes |= _law(table, factor, () if rotary else ("q", "rate"), where)
     if table.drive is not None:
         changes["drive"] = _drive(table.drive, factor, rotary)
     return out.model_copy(update=changes)

@@ -7,7 +7,8 @@ import numpy as np
 
 import abd
 from abd.body_view import BodyView
-from abd.contact_view import ContactPatch, Contacts
+from abd.contact_patches import ContactPatch, Patches
+from abd.contact_view import Contacts
 from abd.joint_view import JointView
 from abd.step_report import StepReport
 
@@ -23,7 +24,8 @@ assert_type(report.time, float)
 assert_type(sim.bodies["bar"], BodyView)
 assert_type(sim.joints["pivot"], JointView)
 assert_type(sim.contacts(), Contacts)
-assert_type(sim.contacts().patches(), list[ContactPatch])
+assert_type(sim.contacts().patches(), Patches)
+assert_type(sim.contacts().patches()[0], ContactPatch)
 for patch in sim.contacts("bar").patches():
     print(patch.bodies, patch.center, patch.force, patch.sticks)
 for name, body in sim.bodies.items():

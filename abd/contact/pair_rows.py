@@ -1,0 +1,56 @@
+"""Rows that belong to pairs of bodies, put side by side pair by pair, and sums over the rows of every pair in their order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class PairRows:
+    """Rows (c,) of pairs of n bodies.
+
+    Attributes:
+        key: (k,) one number for every pair that has rows, rising; order: (c,) rows by pair, in their own order within one, or
+            None where they stand like that already; starts: (k,) place of the first row of every pair in it.
+    """
+
+    def __init__(self, pair: np.ndarray, n: int):
+        key = keys(pair, n)
+        self.n, self.count = n, len(key)
+        self.order = None if self.count == 0 or (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
+        key = self.taken(key)
+        self.starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if self.count else np.zeros(0, dtype=int)
+        self.key = key[self.starts]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(k,) rows of every pair."""
+        return np.diff(np.append(self.starts, self.count))
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """(k, 2) bodies of every pair."""
+        return bodies_of(self.key, self.n)
+
+    def taken(self, values: np.ndarray) -> np.ndarray:
+        """Values (c, ...) by pair."""
+        return values if self.order is None else values[self.order]
+
+    def reduced(self, ufunc: np.ufunc, values: np.ndarray) -> np.ndarray:
+        """(k, ...) values (c, ...) of every pair, reduced."""
+        if self.count == 0:
+            return np.zeros((0, *values.shape[1:]), dtype=values.dtype)
+        return ufunc.reduceat(self.taken(values), self.starts, axis=0)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """(k, d) sums of values (c, d)."""
+        return self.reduced(np.add, values)
+
+
+def keys(pair: np.ndarray, n: int) -> np.ndarray:
+    """(c,) one number for every pair (c, 2) of n bodies."""
+    return pair[:, 0].astype(np.int64) * n + pair[:, 1]
+
+
+def bodies_of(key: np.ndarray, n: int) -> np.ndarray:
+    """(k, 2) the pairs of these numbers (k,)."""
+    return np.stack([key // n, key % n], axis=1)
