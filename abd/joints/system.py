@@ -308,6 +308,7 @@ class JointSystem:
 
         rubbing = a.law == Law.FRICTION
         p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step[rubbing]
+        p[rubbing, 4] = (last + rate / per_step)[rubbing]
         pushing = a.law == Law.LINEAR
         p[pushing, 0] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
         turning = a.role == Role.ARMATURE
