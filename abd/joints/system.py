@@ -170,10 +170,15 @@ class JointSystem:
         return bool((self.acting.law == Law.BARRIER).any())
 
     @cached_property
-    def bouncing(self) -> np.ndarray:
-        """Rows (b,) of active barriers that give back what strikes them."""
+    def ends(self) -> np.ndarray:
+        """Rows (b,) of active barriers."""
         a = self.acting
-        return np.flatnonzero(a.active & (a.law == Law.BARRIER) & (a.restitution > 0.0))
+        return np.flatnonzero(a.active & (a.law == Law.BARRIER))
+
+    @cached_property
+    def bouncing(self) -> np.ndarray:
+        """Those of them (b,) that give back what strikes them."""
+        return self.ends[self.acting.restitution[self.ends] > 0.0]
 
     @cached_property
     def has_rotors(self) -> bool:
