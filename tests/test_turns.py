@@ -116,6 +116,16 @@ def test_friction_that_slips_takes_few_iterations(friction, integrator):
     assert simulation.joints["j"].coordinates[0] == pytest.approx(turned, rel=0.06)
 
 
+@devices
+@pytest.mark.parametrize("friction", [55.0, 25.0])
+def test_friction_goes_on_as_in_the_step_before(device, friction):
+    """Its first expectation is the speed of the last step: where that is right, a second step confirms the first one."""
+    simulation = arm(device, gravity=(0, 0, -9.81), integrator="bdf1", dt=1e-3, friction=friction)
+    most = 2 if friction > 49.05 else 3
+    counts = [simulation.step().newton_iterations for _ in range(12)]
+    assert max(counts[6:]) <= most
+
+
 def test_a_chain_held_by_friction_and_drives_takes_few_iterations():
     """Three bars, each near the edge of what its joint holds: by friction, by a drive at its effort limit and friction, by
     friction that slips."""

@@ -26,6 +26,7 @@ from results_file import write_results
 ROOT = Path(__file__).resolve().parent.parent
 WRENCHES, RUNNING = "tests/test_joint_wrenches.py", "tests/test_joint_running.py"
 IMPACTS, BROKEN = "tests/test_limit_impacts.py", "tests/test_broken_joints.py"
+TURNS, LAWS = "tests/test_turns.py", "tests/test_law_kernels.py"
 PLACES, CHANGES = "tests/test_joint_projection.py", "tests/test_scene_changes.py"
 LONGEST = 600.0
 """Seconds after which a run of tests counts as failed: the mutation made it endless."""
@@ -450,6 +451,47 @@ MUTATIONS = [
         "(0.0 * by_parent, parent)",
         IMPACTS,
         "momentum",
+    ),
+    Mutation(
+        "end of a range: bdf2 turns round",
+        "solver/step.py",
+        'self.joints.ends if self.settings.integrator == "bdf2" else self.joints.bouncing',
+        "self.joints.bouncing",
+        TURNS,
+        "gives_nothing_back and bdf2",
+    ),
+    # friction that sticks, and what is read at ends
+    Mutation(
+        "friction expects to stand still",
+        "joints/system.py",
+        "(last + rate / per_step)[rubbing]",
+        "last[rubbing]",
+        TURNS,
+        "goes_on and numpy",
+    ),
+    Mutation(
+        "friction's expectation forgets the model",
+        "joints/laws.py",
+        "share = force(y) + np.divide(",
+        "share = force(y) + 0.0 * np.divide(",
+        LAWS,
+        "one_step",
+    ),
+    Mutation(
+        "friction's expectation stays",
+        "backends/numpy_joints.py",
+        "self.p[friction, 4] = laws.aimed(",
+        "_ = laws.aimed(",
+        LAWS,
+        "changes_of_efforts",
+    ),
+    Mutation(
+        "a row that slips ends at its edge",
+        "joints/laws.py",
+        "np.maximum(1.0, end * np.sign(share))",
+        "1.0",
+        LAWS,
+        "one_step",
     ),
     Mutation(
         "broken joint: its bodies do not collide",
