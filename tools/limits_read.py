@@ -122,10 +122,13 @@ def main() -> int:
     given = parser.parse_args()
     logging.disable(logging.WARNING)
     begin, rows = process_time(), []
-    for seed in range(given.first, given.first + given.trials):
-        rows.append(trial(seed))
-        if not rows[-1]["inside"] > 0.0 or rows[-1]["error"]:
-            print(rows[-1], flush=True)
+    try:
+        for seed in range(given.first, given.first + given.trials):
+            rows.append(trial(seed))
+            if not rows[-1]["inside"] > 0.0 or rows[-1]["error"]:
+                print(rows[-1], flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: what was tried is written")
     beyond = sum(not row["inside"] > 0.0 for row in rows)
     errors = dict(Counter(row["error"] for row in rows if row["error"]))
     strained = sum(row["strain"] > 1e-3 for row in rows)
