@@ -173,7 +173,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     elif surpassed:
         c.share[w] = RELAXED * c.share[w]
     c.stretch[w] = ONE
-    if went and alpha >= ONE:
+    if went and alpha >= ONE and has_exact == 0:
         bends = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
         longer = ONE / wp.max(bends, ONE / LONGEST)
         if longer > SURPASSED:

@@ -137,10 +137,7 @@ class Iteration:
             self._raise(control.STALE)
             status = self._replay("iteration", self._iterate)
         if status.failure in (control.NOT_POSITIVE, control.NO_CURVATURE):
-            # the model is not convex: once more with all the caution there is
-            self.control.share.fill_(1.0)
-            self._raise(control.STALE)
-            status = self._replay("iteration", self._iterate)
+            status = self._run_with_all_caution()
         progress.newton += 1
         progress.linear += status.linear
         b.linear.took(status.linear)
@@ -164,6 +161,12 @@ class Iteration:
         if not status.moving:
             b.islands.unsettle()
         return status
+
+    def _run_with_all_caution(self) -> Status:
+        """The iteration once more, after one whose model was not convex."""
+        self.control.share.fill_(1.0)
+        self._raise(control.STALE)
+        return self._replay("iteration", self._iterate)
 
     def _replay(self, name: str, body: Callable[[], None]) -> Status:
         """What the record of this name comes to."""

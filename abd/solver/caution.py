@@ -39,13 +39,13 @@ class Caution:
     """Shares of the bounds in the next models of one minimisation; it begins without.
 
     Attributes:
-        share: (islands,) in [0, 1].
+        share: (islands,) in [0, 1], of the next model; formed: those that the present one was formed with.
         decides: (islands,) bool, whether the length of the last direction tells the distance to the minimum.
         stretch: (islands,) what the next direction is to be stretched by, at least 1; whoever does not do so sets it to 1.
     """
 
     def __init__(self, islands: int):
-        self.share = np.zeros(islands)
+        self.share = self.formed = np.zeros(islands)
         self.decides = np.ones(islands, dtype=bool)
         self.stretch = np.ones(islands)
 

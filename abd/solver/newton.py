@@ -56,20 +56,17 @@ def minimise(
         return
     islands = backend.islands
     forcing, caution = Forcing(settings.linear_tolerance), Caution(islands.count)
-    backend.set_caution(caution.share)
     converged = backend.asleep()
     if converged.all():
         return
     # once with all bodies: those that sleep keep blocks that can be factorised
-    with progress.time("assembly"):
-        backend.linearize()
+    _form_model(backend, caution, progress)
     linearized = True
     for _ in range(settings.max_newton):
         backend.settle(converged)
         if not linearized:
-            backend.set_caution(caution.share)
-            with progress.time("assembly"):
-                backend.linearize()
+            _form_model(backend, caution, progress)
+        progress.newton += 1
         moved = _direction(backend, caution, forcing, ~converged, tolerance, h, progress)
         if not np.isfinite(moved[~converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
@@ -126,6 +123,14 @@ def minimise(
     raise not_converged(backend, settings.max_newton, still_open, np.where(moving, speed, -1.0), tolerance)
 
 
+def _form_model(backend, caution: Caution, progress: Progress) -> None:
+    """Gradient and blocks at the iterate, with as much caution as was learnt."""
+    backend.set_caution(caution.share)
+    caution.formed = caution.share
+    with progress.time("assembly"):
+        backend.linearize()
+
+
 def _direction(
     backend, caution: Caution, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress
 ) -> np.ndarray:
@@ -134,12 +139,10 @@ def _direction(
         with progress.time("linear solve"):
             return _solve(backend, forcing, moving, tolerance, h, progress)
     except StepFailure as failure:
-        if failure.reason != "not_positive_definite" or (caution.share == 1.0).all():
+        if failure.reason != "not_positive_definite" or (caution.formed == 1.0).all():
             raise
     caution.share = np.ones_like(caution.share)
-    backend.set_caution(caution.share)
-    with progress.time("assembly"):
-        backend.linearize()
+    _form_model(backend, caution, progress)
     with progress.time("linear solve"):
         return _solve(backend, forcing, moving, tolerance, h, progress)
 
@@ -147,7 +150,6 @@ def _direction(
 def _solve(backend, forcing: Forcing, moving: np.ndarray, tolerance: float, h: float, progress: Progress) -> np.ndarray:
     """A direction as exact as the progress asks for, and as can be where one of a `moving` island seems to end it; the
     largest displacements (islands,) of the full step [m]."""
-    progress.newton += 1
     moved, iterations = backend.solve(forcing.tolerance)
     if iterations and not forcing.decides((moving & (moved <= tolerance * h)).any()):
         moved, more = backend.tighten()
