@@ -19,6 +19,7 @@ GIVEN = wp.constant(9)
 THREE = wp.constant(wp.float64(3.0))
 FOUR = wp.constant(wp.float64(4.0))
 FORBIDDEN = wp.constant(wp.float64(1.0e60))
+NEAR = wp.constant(wp.float64(1.0e-6))
 
 Parameters = wp.types.vector(length=8, dtype=wp.float64)
 
@@ -90,23 +91,49 @@ def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
 
 
 @wp.func
+def force(y: wp.float64) -> wp.float64:
+    """Share of the largest force of friction at a displacement over eps."""
+    size = wp.min(wp.abs(y), ONE)
+    return wp.sign(y) * size * (TWO - size)
+
+
+@wp.func
+def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
+    """Slope of `force` from y to `aim`, its own where both are one."""
+    way = aim - y
+    if wp.abs(way) < NEAR:
+        return TWO * wp.max(ZERO, ONE - wp.abs(y))
+    return (force(aim) - force(y)) / way
+
+
+@wp.func
 def rubbing(p: Parameters, u: wp.float64) -> wp.vec3d:
-    """Coulomb's friction over a displacement, smoothed below eps."""
+    """Coulomb's friction over a displacement, smoothed below eps, with the curvature of the secant to its expected end."""
     y = wp.abs(u)
-    if y >= p[3]:
-        return p[0] * wp.vec3d(y, u / y, ONE / y)
-    weight = (TWO - y / p[3]) / p[3]
-    return p[0] * wp.vec3d(y * y * (p[3] - y / THREE) / (p[3] * p[3]) + p[3] / THREE, weight * u, weight)
+    energy = y
+    if y < p[3]:
+        energy = y * y * (p[3] - y / THREE) / (p[3] * p[3]) + p[3] / THREE
+    return p[0] * wp.vec3d(energy, force(u / p[3]), secant(u / p[3], (p[4] - p[1]) / p[3]) / p[3])
+
+
+@wp.func
+def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64) -> wp.float64:
+    """Value at which a row of friction is expected to end, by a model of this curvature at x that leads to `ahead`."""
+    y = (x - p[1]) / p[3]
+    share = force(y)
+    if p[0] > ZERO:
+        share = share + curvature * (ahead - x) / p[0]
+    size = wp.abs(share)
+    if size < ONE:
+        return p[1] + p[3] * wp.sign(share) * (ONE - wp.sqrt(ONE - size))
+    return p[1] + p[3] * wp.sign(share) * wp.max(ONE, (ahead - p[1]) / p[3] * wp.sign(share))
 
 
 @wp.func
 def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
-    """The true curvature of a law whose `bound` is more (`abd.joints.laws.evaluate`)."""
-    y = wp.abs(x - p[1])
-    if law == SATURATED and p[0] * y > p[3]:
+    """The own curvature of a law whose `bound` may be more (`abd.joints.laws.evaluate`)."""
+    if law == SATURATED and p[0] * wp.abs(x - p[1]) > p[3]:
         return ZERO
-    if law == FRICTION:
-        return TWO * p[0] * wp.max(ZERO, ONE - y / p[3]) / p[3]
     return bound
 
 

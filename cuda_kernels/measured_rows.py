@@ -8,7 +8,7 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 import warp as wp
 
 from cuda_kernels.affine import ONE, TINY, ZERO, Pose
-from cuda_kernels.laws import BARRIER, FRICTION, SATURATED, Parameters, bend, evaluate
+from cuda_kernels.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, evaluate
 from cuda_kernels.measures import Measures, frames
 from cuda_kernels.sums import MAX
 
@@ -133,9 +133,9 @@ def row_slopes(
     share = ZERO
     for end in range(ends.of_row[e], ends.of_row[e + 1]):
         share = wp.max(share, caution[ends.body[end]])
-    true = bend(rows.law[e], p, x[e], psi[2])
+    own = bend(rows.law[e], p, x[e], psi[2])
     slope[e] = psi[1]
-    curvature[e] = true + share * (psi[2] - true)
+    curvature[e] = own + share * (psi[2] - own)
     for t in range(rows.starts[e], rows.starts[e + 1]):
         weight[t] = term(rows, t, values)[1]
 
@@ -306,11 +306,12 @@ def effort_changes(
     rows: MeasuredRows,
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
+    curvature: wp.array(dtype=wp.float64),
     share: wp.float64,
     changes: wp.array(dtype=wp.float64),
 ):
-    """Change (R,) of the force of friction and of drives with an effort limit from x to the predicted values, over a
-    share of the largest force; 0 for all other rows."""
+    """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
+    curvature predicts, over a share of the largest force; 0 for all other rows. Friction's next aim follows from it."""
     e = wp.tid() + first
     largest = ZERO
     if rows.law[e] == FRICTION:
@@ -322,6 +323,8 @@ def effort_changes(
         p = parameters(rows, e)
         there = evaluate(rows.law[e], p, predicted[e])[1]
         change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (share * largest)
+        if rows.law[e] == FRICTION:
+            rows.p[e, 4] = aimed(p, x[e], predicted[e], curvature[e])
     changes[e] = change
 
 

@@ -183,6 +183,7 @@ def set_laws(
         p0 = ch2 * acting.effort[e]
         p1 = last
         p3 = slow / per_step
+        p4 = last + memory.history[2, e] / per_step
     if law == LINEAR:
         p0 = ch2 * wp.clamp(target, -acting.effort[e], acting.effort[e])
     if has(acting, e, ARMATURE):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from joint_samples import joint_of
+from tool import load_tool
 
 import abd
 from abd import kinematics
@@ -119,6 +120,13 @@ def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
         A = sim.stepper.q[:, 3:].reshape(-1, 3, 3)
         strain = max(strain, np.abs(A @ A.transpose(0, 2, 1) - np.eye(3)).max())
     assert strain > 1e-3, "bodies strain, so that rigid frames would read otherwise"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 6, 8, 10])
+def test_no_number_that_is_read_is_beyond_an_end_in_random_trials(seed):
+    """Six of the trials of tools/limits_read.py, most of which strain the bodies by more than 1e-3."""
+    result = load_tool("limits_read").trial(seed)
+    assert result["inside"] > 0.0 and result["steps"] == 8
 
 
 def test_random_configurations_have_the_distributions_of_rigid_body_dynamics():

@@ -21,7 +21,7 @@ from cuda_kernels import measured_rows as row_kernels
 pytestmark = pytest.mark.device
 
 ROWS = 300
-CURVED = (Law.QUADRATIC, Law.ONE_SIDED, Law.CUBIC, Law.BARRIER, Law.GIVEN)
+CURVED = (Law.QUADRATIC, Law.ONE_SIDED, Law.CUBIC, Law.BARRIER, Law.FRICTION, Law.GIVEN)
 """Laws whose curvature is psi'' wherever they have one."""
 
 
@@ -139,6 +139,8 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
     laws_of_rows = np.full(400, law, dtype=np.int32)
     p = some_parameters(laws_of_rows, x, 3)
     p[:, 5] = np.where(np.arange(400) % 2 == 0, p[:, 5], -10.0)
+    if law == Law.FRICTION:
+        p[:, 4] = x  # expected to end where it is: the secant is the tangent
     ends = [laws.evaluate(laws_of_rows, p, x + s * step) for s in (1.0, -1.0)]
     _, slope, curvature = laws.evaluate(laws_of_rows, p, x)
     # A gap's branches meet at 0, at the barrier's width and at the last gap; a barrier is too steep near 0.
@@ -155,13 +157,53 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
         np.testing.assert_allclose(turn[smooth], curvature[smooth], rtol=1e-5, atol=1e-5)
     else:
         assert np.all(curvature >= turn - 1e-5)
-    if law in (Law.FRICTION, Law.SATURATED):
-        y = np.abs(x - p[:, 1])
-        edge = p[:, 3] if law == Law.FRICTION else p[:, 3] / p[:, 0]
+    if law == Law.SATURATED:
+        y, edge = np.abs(x - p[:, 1]), p[:, 3] / p[:, 0]
         smooth = (np.abs(y - edge) > 1e-4) & (y > 1e-4)
         own = laws.evaluate(laws_of_rows, p, x, caution=0.0)[2]
         np.testing.assert_allclose(turn[smooth], own[smooth], rtol=1e-4, atol=1e-4)
         assert np.all(own <= curvature)
+
+
+def test_friction_that_ends_where_it_is_expected_takes_one_step():
+    """From either side of its centre, sticking or slipping, whatever the load; a wrong expectation takes one more step, as
+    the model knows the force."""
+    rng, count = np.random.default_rng(4), 400
+    law, p = np.full(count, Law.FRICTION, dtype=np.int32), np.zeros((count, SLOTS))
+    p[:, 0], p[:, 1], p[:, 3] = rng.uniform(0.5, 50.0, count), rng.normal(size=count), rng.uniform(1e-5, 1e-2, count)
+    x, end = (p[:, 1] + p[:, 3] * rng.uniform(-size, size, count) for size in (2.0, 0.99))
+    load = laws.evaluate(law, p, end)[1]
+
+    def step(p, x):
+        _, slope, curvature = laws.evaluate(law, p, x)
+        return (load - slope) / curvature, curvature
+
+    p[:, 4] = end
+    assert np.abs(x + step(p, x)[0] - end).max() < 1e-9 * p[:, 3].max()
+    p[:, 4] = p[:, 1] + p[:, 3] * rng.uniform(-0.9, 0.9, count)
+    way, curvature = step(p, x)
+    p[:, 4] = laws.aimed(p, x, x + way, curvature)
+    np.testing.assert_allclose(p[:, 4], end, atol=1e-7 * p[:, 3].max())
+    far = p[:, 1] + 7.0 * p[:, 3]
+    beyond = laws.aimed(p, end, far, np.full(count, 1e9))
+    np.testing.assert_allclose(beyond, far, rtol=1e-12)
+    slightly = laws.aimed(p, p[:, 1], p[:, 1] - 0.8 * p[:, 3], 1.5 * p[:, 0] / p[:, 3])
+    np.testing.assert_allclose(slightly, p[:, 1] - p[:, 3], rtol=1e-12)
+
+
+def test_changes_of_efforts_and_where_friction_ends_equal_their_definition():
+    both = Both(4)
+    direction = 3e-1 * np.random.default_rng(9).normal(size=both.q.shape)
+    both.defined.caution[:] = 1.0
+    expected = both.folded(both.defined.effort_changes(both.q, direction), 0.0, np.maximum)
+    both.linearized(both.q)
+    changes = DEVICE.zeros(N, wp.float64)
+    both.device.effort_changes(DEVICE.upload(direction, wp.float64), changes)
+    assert_close(DEVICE.read(changes), expected, 1e-10)
+    aims, friction = DEVICE.read(both.device.rows.p)[:, 4], both.law == Law.FRICTION
+    assert_close(aims, both.defined.p[:, 4], 1e-10)
+    assert np.array_equal(aims[~friction], both.p[~friction, 4])
+    assert (aims[friction] != both.p[friction, 4]).sum() > 20
 
 
 def test_measured_rows_agree_with_finite_differences():

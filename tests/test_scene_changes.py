@@ -166,7 +166,8 @@ def test_what_cannot_be_scaled_or_moved_is_told(tmp_path):
         scene.transformed(2.0 * np.eye(4))
 
 
-def test_keys_of_other_programs_are_read_as_ours(caplog):
+@pytest.mark.parametrize("color", [-1, [-1.0, -1.0, -1.0, -1.0]])
+def test_keys_of_other_programs_are_read_as_ours(caplog, color):
     scene = abd.Scene()
     scene.add_body("a", box=(0.1, 0.1, 0.1))
     scene.add_body("b", box=(0.1, 0.1, 0.1), position=(1, 0, 0))
@@ -179,7 +180,7 @@ def test_keys_of_other_programs_are_read_as_ours(caplog):
             constrainedAxes=[1, 0, 1],
             activeConnector=True,
             jointRadius=0.1,
-            color=[-1.0, -1.0, -1.0, -1.0],
+            color=color,
             show=1,
         )
     assert "joint 'exudyn': constrainedAxes is read as constrained" in caplog.text

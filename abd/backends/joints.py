@@ -321,11 +321,12 @@ class Joints:
 
     def effort_changes(self, direction, out: wp.array) -> None:
         """Fold into every body's `out` (n,) how much a direction changes the forces of friction and of limited drives,
-        over `SETTLED` of their largest; the rows are those of the last linearisation."""
+        over `SETTLED` of their largest; the rows are those of the last linearisation, and friction's aim becomes what
+        follows from the direction."""
         self._predict(direction)
         self.device.launch(
             measured_rows.effort_changes,
-            self.row_count, self.rows, self.x, self.x_ahead, SETTLED, self.per_row,
+            self.row_count, self.rows, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
         )  # fmt: skip
         self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 

@@ -198,11 +198,13 @@ class NumpyJoints:
 
     def effort_changes(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """(l + R,) change of the force of friction and of drives with an effort limit along a direction (n, 12) from q,
-        over `SETTLED` of the largest; 0 for all other rows."""
+        over `SETTLED` of the largest; 0 for all other rows. Friction's aim becomes what follows from the direction."""
         J, x = self._jacobian(q)
-        slope, ahead = (laws.evaluate(self.law, self.p, at)[1] for at in (x, x + J @ direction.ravel()))
+        end = x + J @ direction.ravel()
+        (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._cautions()) for at in (x, end))
         friction, limited = self.law == Law.FRICTION, self.law == Law.SATURATED
         largest = np.where(friction, self.p[:, 0], np.where(limited, self.p[:, 3], 0.0))
+        self.p[friction, 4] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 

@@ -10,7 +10,7 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
                and f1(y) = 0 below 0, y^2/(2 eps) up to eps, y - eps/2 beyond
     ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   p = K, a, sign, -, D, g_n, ., bound; g from a
     CUBIC      S max(0, -g)^3                               p = S, bound, sign
-    FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps
+    FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps, value expected at the end
     LINEAR     -T x                                         p = T
     SINE       K/2 sin(x - a)^2                             p = K, a, target
     GIVEN      a user's force at x = v: psi, its slope and curvature there      p = v, psi, slope, curvature, w, x_h, -, x_n
@@ -30,6 +30,8 @@ import numpy as np
 SLOTS = 8
 FORBIDDEN = 1e60
 """Energy of a barrier's negative gap: finite, and larger than any other."""
+NEAR = 1e-6
+"""Displacement over eps below which a secant of friction is the tangent."""
 
 
 class Law(IntEnum):
@@ -52,12 +54,17 @@ def evaluate(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """psi, its slope, and a curvature that is never negative.
 
-    Friction and saturated drives bend less than the parabola through the same point and slope about the row's centre, whose
-    curvature bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.solver.caution`).
+    Saturated drives bend less than the parabola through the same point and slope about the row's centre, whose curvature
+    bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.solver.caution`).
+
+    Friction bends so much near its largest force that its own curvature leads there in many small steps, or far beyond. It
+    has that of the secant to the value at which it is expected to end: with it one step is enough, if the expectation is
+    right. The first one is that the row goes on as fast as in the step before; the next ones follow from the forces that
+    Newton's models foretell (`aimed`), which they know long before the place.
 
     Args:
         law: (R,); p: (R, 8); x: (R,) values of the rows.
-        caution: share, or (R,) shares, of what the bound has more than the true curvature.
+        caution: share, or (R,) shares, of what the bound of a saturated drive has more than its curvature.
 
     Returns:
         three arrays (R,).
@@ -67,11 +74,10 @@ def evaluate(
         k = law == kind
         if k.any():
             energy[k], slope[k], curvature[k] = function(p[k].T, x[k])
-    for kind, function in _TRUE_CURVATURES.items():
-        k = law == kind
-        if k.any():
-            true = function(p[k].T, x[k])
-            curvature[k] = true + np.broadcast_to(caution, len(x))[k] * (curvature[k] - true)
+    k = law == Law.SATURATED
+    if k.any():
+        own = np.where(p[k, 0] * np.abs(x[k] - p[k, 1]) <= p[k, 3], p[k, 0], 0.0)
+        curvature[k] = own + np.broadcast_to(caution, len(x))[k] * (curvature[k] - own)
     return energy, slope, curvature
 
 
@@ -142,18 +148,34 @@ def _cubic(p, x):
 def _friction(p, x):
     u = x - p[1]
     y, eps = np.abs(u), p[3]
-    slipping = y >= eps
-    f0 = np.where(slipping, y, y * y * (eps - y / 3.0) / eps**2 + eps / 3.0)
-    weight = np.where(slipping, 1.0 / np.where(slipping, y, 1.0), (2.0 - y / eps) / eps)
-    return p[0] * f0, p[0] * weight * u, p[0] * weight
+    f0 = np.where(y >= eps, y, y * y * (eps - y / 3.0) / eps**2 + eps / 3.0)
+    return p[0] * f0, p[0] * force(u / eps), p[0] * secant(u / eps, (p[4] - p[1]) / eps) / eps
 
 
-def _saturated_bend(p, x):
-    return np.where(p[0] * np.abs(x - p[1]) <= p[3], p[0], 0.0)
+def force(y: np.ndarray) -> np.ndarray:
+    """Share of the largest force of friction at displacements y (k,) over eps."""
+    size = np.minimum(np.abs(y), 1.0)
+    return np.sign(y) * size * (2.0 - size)
 
 
-def _friction_bend(p, x):
-    return 2.0 * p[0] * np.maximum(0.0, 1.0 - np.abs(x - p[1]) / p[3]) / p[3]
+def secant(y: np.ndarray, aim: np.ndarray) -> np.ndarray:
+    """Slope (k,) of `force` from y to `aim` (k,), its own where both are one."""
+    way = aim - y
+    near = np.abs(way) < NEAR
+    return np.where(near, 2.0 * np.maximum(0.0, 1.0 - np.abs(y)), (force(aim) - force(y)) / np.where(near, 1.0, way))
+
+
+def aimed(p: np.ndarray, x: np.ndarray, ahead: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """(k,) values at which rows of friction, parameters (k, 8), are expected to end, by a model of this `curvature` (k,) at x
+    (k,) that leads to `ahead` (k,): there where their law has the force that the model ends with. A row that slips, for which
+    the model has more than its largest force, ends where the model does, and at its edge at the least."""
+    T, a, eps = p[:, 0], p[:, 1], p[:, 3]
+    y, end = (x - a) / eps, (ahead - a) / eps
+    share = force(y) + np.divide(curvature * (ahead - x), T, out=np.zeros(len(x)), where=T > 0.0)
+    size = np.abs(share)
+    sticks = np.sign(share) * (1.0 - np.sqrt(np.maximum(0.0, 1.0 - size)))
+    slips = np.sign(share) * np.maximum(1.0, end * np.sign(share))
+    return a + eps * np.where(size < 1.0, sticks, slips)
 
 
 def _linear(p, x):
@@ -181,4 +203,3 @@ _FUNCTIONS = {
     Law.SINE: _sine,
     Law.GIVEN: _given,
 }
-_TRUE_CURVATURES = {Law.SATURATED: _saturated_bend, Law.FRICTION: _friction_bend}

@@ -170,10 +170,15 @@ class JointSystem:
         return bool((self.acting.law == Law.BARRIER).any())
 
     @cached_property
-    def bouncing(self) -> np.ndarray:
-        """Rows (b,) of active barriers that give back what strikes them."""
+    def ends(self) -> np.ndarray:
+        """Rows (b,) of active barriers."""
         a = self.acting
-        return np.flatnonzero(a.active & (a.law == Law.BARRIER) & (a.restitution > 0.0))
+        return np.flatnonzero(a.active & (a.law == Law.BARRIER))
+
+    @cached_property
+    def bouncing(self) -> np.ndarray:
+        """Those of them (b,) that give back what strikes them."""
+        return self.ends[self.acting.restitution[self.ends] > 0.0]
 
     @cached_property
     def has_rotors(self) -> bool:
@@ -308,6 +313,7 @@ class JointSystem:
 
         rubbing = a.law == Law.FRICTION
         p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step[rubbing]
+        p[rubbing, 4] = (last + rate / per_step)[rubbing]
         pushing = a.law == Law.LINEAR
         p[pushing, 0] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
         turning = a.role == Role.ARMATURE

@@ -47,7 +47,7 @@ DRAWN = ("OFF", "LINE", "ARROW")
 def with_own_keys(joint: Mapping[str, Any]) -> dict[str, Any]:
     """The table of a joint with our keys and values in the place of others'.
 
-    Where both are given, the other one stays, and is told as an unknown key. A colour whose first number is -1, Exudyn's
+    Where both are given, the other one stays, and is told as an unknown key. A colour of -1, or whose first number is, Exudyn's
     default, is left out; ArtiSynth's OFF, LINE and ARROW, and flags of 1 and 0, are ours.
     """
     out = {}
@@ -65,6 +65,7 @@ def with_own_keys(joint: Mapping[str, Any]) -> dict[str, Any]:
         if type(out.get(key)) is int and out[key] in (0, 1):
             out[key] = bool(out[key])
     color = out.get("color")
-    if isinstance(color, (list, tuple)) and len(color) in (3, 4) and color[0] == -1:
+    first = color[0] if isinstance(color, (list, tuple)) and len(color) in (3, 4) else color
+    if isinstance(first, (int, float)) and first == -1:
         del out["color"]
     return out

@@ -7,8 +7,8 @@ their curvature (`abd.potentials.friction`, `abd.potentials.curvature`). Where p
 cannot be factorised is formed again with all of it. With all of it (share 1) full steps lower the
 energy, but where the true curvature is far below the bound each gains only a part of the way. Without it (share 0)
 Newton is quadratic near a minimum that is smooth, but jumps to and fro across edges and is halved again and again.
-Friction and drives at their effort limits in joints keep the largest share that their bodies had in the step: their
-multipliers move the edges from iteration to iteration.
+Drives at their effort limits keep the largest share that their bodies had in the step: their multipliers move the edges
+from iteration to iteration. Friction in joints needs no caution (`abd.joints.laws.evaluate`).
 
 With the slope g.d < 0 of the direction d, the model foretells that a step alpha d changes the energy by
 ``(alpha - alpha^2/2) g.d``, and by no more than half of g.d. Where it fell by much less, or the step had to be halved, the

@@ -1,8 +1,11 @@
-"""Ends of ranges that give back what strikes them, as pairs of bodies that strike (`abd.solver.restitution`).
+"""Ends of ranges that are struck, as pairs of bodies that strike (`abd.solver.restitution`).
 
 An end of a coordinate x pushes with f [N or N m] along it: on the joint's two bodies that is the impulse ``P = f h dx/dX``,
 X their twists, so that ``P . v`` is the rate of x times f h, as the normal velocity of a contact times its impulse. Angles
 are measured at the joint's length, so that they weigh as the speeds of contacts do. There is no friction in it.
+
+Ends that give something back are taken so in every integrator. Those that give nothing are needed by bdf2 alone: it goes on
+from two states, and a body that stood still from one to the next, but moved before, would turn round at a third of its speed.
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ GRANTED = 1e-3
 
 
 def limit_strikes(
-    model: Model, system: JointSystem, memory: JointMemory, applied: Applied, q: np.ndarray, h: float
+    model: Model, system: JointSystem, rows: np.ndarray, memory: JointMemory, applied: Applied, q: np.ndarray, h: float
 ) -> Strikes:
-    """Ends of ranges with a restitution that pushed in the last step, of h [s], which led to q (n, 12)."""
-    a, rows = system.acting, system.bouncing
+    """Those of the ends of ranges `rows` (b,) that pushed in the last step, of h [s], which led to q (n, 12)."""
+    a = system.acting
     measure = system.rows.term_measure[system.rows.starts[rows]]
     x = memory.reference[measure]
     _, slope, _ = laws.evaluate(applied.law[rows], applied.p[rows], x)

@@ -601,16 +601,17 @@ class Stepper:
     def _rebound(self, h: float, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
         backend, model = self.backend, self.model
-        touching, ends = self.dynamic & (backend.touching() != 0), len(self.joints.bouncing) and limited.any()
-        met = touching | limited if ends else touching
+        touching = self.dynamic & (backend.touching() != 0)
+        ends = self.joints.ends if self.settings.integrator == "bdf2" else self.joints.bouncing
+        met = touching | limited if len(ends) else touching
         if not met.any():
             return None
         before, after = backend.read_previous(), backend.read_state()
         if not self.restitution.stirred(met, before[1], after[1]):
             return None
         strikes = Strikes.of_contacts(model, *backend.contact_impulses(), after[0])
-        if ends:
-            strikes = strikes.beside(limit_strikes(model, self.joints, self.memory, self.applied, after[0], h))
+        if len(ends) and limited.any():
+            strikes = strikes.beside(limit_strikes(model, self.joints, ends, self.memory, self.applied, after[0], h))
         rebound = self.restitution.rebound(strikes, before, after, h, self.joints, backend.sweep)
         if rebound is not None:
             backend.set_velocity(rebound[0])
