@@ -140,7 +140,7 @@ def test_a_table_of_very_many_bodies_is_no_burden(server):
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("box", box=(1, 0.5, 0.2))
     scene.add_body("ground", half_space={})
-    cast, moment = of_model(scene.compile())
+    cast, _moment = of_model(scene.compile())
     names = [*(f"Box {k}" for k in range(count)), "ground"]
     many = replace(cast, names=names, kind=np.repeat(cast.kind, (count, 1)), plane_bodies=np.array([count]))
     tables = Tables(server, server.gui.add_tab_group(), many)
