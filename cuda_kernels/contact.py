@@ -155,22 +155,37 @@ def turning(
 
 
 @wp.func
-def radial(
-    law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, kind: wp.int32, m: Mollifier, r: wp.vec3d,
-    a: wp.float64, xi: wp.float64, caution: wp.float64,
-) -> wp.vec3d:  # fmt: skip
-    """Along the normal, of part k of a candidate of some kind, with the vector r between its closest points: force,
-    stiffness, and the slope of the energy with the mollifier's c, which belongs to part 0.
+def across(near: Proximity, pull: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d) -> wp.mat33d:
+    """Stiffness across the normal of a part that pulls, ``pull = dE/dd > 0``: that times the curvature of its distance d,
+    ``(1 - n n^T - e e^T) / d`` for a point and an edge along e, ``(1 - n n^T) / d`` for two points."""
+    if near.feature >= EDGES:
+        return wp.mat33d()
+    K = identity3() - wp.outer(n, n)
+    if near.feature != CORNERS:
+        A = Aj
+        if near.feature == EDGE_OF_I:
+            A = Ai
+        e = wp.normalize(A * near.E0)
+        K = K - wp.outer(e, e)
+    return (pull / wp.length(near.r)) * K
 
-    The stiffness of a part alone is no less than 0. What a part of a vertex takes away from others counts as far as there is
-    no caution; what the ends of two crossing edges do not, as other points carry those.
+
+@wp.func
+def radial(
+    law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, m: Mollifier, r: wp.vec3d, a: wp.float64,
+    xi: wp.float64, caution: wp.float64,
+) -> wp.vec3d:  # fmt: skip
+    """Along the normal, of part k of a candidate, with the vector r between its closest points: force, stiffness, and the
+    slope of the energy with the mollifier's c, which belongs to part 0.
+
+    The stiffness of a part alone is no less than 0. What a part takes away from others counts as far as there is no caution.
     """
     D = wp.dot(r, r)
     b = barrier(law.kind, D, a, xi)
     share = kappa * counts[k] * m.m
     stiffness = share * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
     if stiffness < ZERO:
-        stiffness = wp.where(kind == EDGE_EDGE, ZERO, (ONE - caution) * stiffness)
+        stiffness = (ONE - caution) * stiffness
     slope = ZERO
     if k == 0:
         slope = kappa * counts[TOTAL] * m.dm

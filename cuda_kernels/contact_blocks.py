@@ -1,8 +1,9 @@
 """Gradient and blocks of the contact potential, summed over the candidates of body pairs.
 
 With the distance d and unit normal n, the block of a contact is the Gauss-Newton one, ``max(0, E_dd) n n^T`` between its
-closest points, plus a share of a bound of the positive part of ``dE/dd`` times the curvature of d where it matters (`turning`). A
-nearly parallel edge pair adds ``kappa b m' 2 J^T J`` for its mollifier, with J the Jacobian of ea x eb.
+closest points, plus ``dE/dd`` times the curvature of d: all of it where a part takes away from others (`across`), else a
+share of a bound of its positive part where it matters (`turning`). A nearly parallel edge pair adds ``kappa b m' 2 J^T J``
+for its mollifier, with J the Jacobian of ea x eb.
 """
 
 import warp as wp
@@ -14,6 +15,7 @@ from cuda_kernels.contact import (
     ContactLaw,
     Mollifier,
     Turning,
+    across,
     homogeneous,
     mollifier,
     radial,
@@ -123,7 +125,7 @@ def contact_blocks(
                         one = part(c[1], prim, k)
                         near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
                     n = wp.normalize(near.r)
-                    along = radial(law, kappa, counts, k, c[1], m, near.r, a, xi, share)
+                    along = radial(law, kappa, counts, k, m, near.r, a, xi, share)
                     Z_i = homogeneous(near.Xi, ONE)
                     Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
                     if not (Z_i == Y_i and Z_j == Y_j):
@@ -135,6 +137,8 @@ def contact_blocks(
                         Y_j = Z_j
                     f = f + along[0] * n
                     K = K + along[1] * wp.outer(n, n)
+                    if along[0] > ZERO:
+                        K = K + across(near, along[0], n, Ai, Aj)
                     if m.active == 0:
                         turn = turning(near, -along[0], least, n, Ai, Aj)
                         if turn.count > 0:

@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.affine import ONE, ZERO, Pose
 from cuda_kernels.blocks import Runs
-from cuda_kernels.contact import ContactLaw, homogeneous, mollifier, radial, stiffness, turning
+from cuda_kernels.contact import ContactLaw, across, homogeneous, mollifier, radial, stiffness, turning
 from cuda_kernels.elements import MOLLIFIED, PLAIN, TURNING, Elements
 from cuda_kernels.minima import coefficients, part
 from cuda_kernels.pair_law import activation
@@ -56,11 +56,13 @@ def contact_elements(
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         n = wp.normalize(near.r)
-        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, c[1], m, near.r, a, xi, law.caution[i])
+        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.caution[i])
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
     K = along[1] * wp.outer(n, n)
+    if along[0] > ZERO:
+        K = K + across(near, along[0], n, Ai, Aj)
     kind = wp.vec3i(PLAIN, 0, 0)
     if m.active != 0 and k == 0:
         kind = wp.vec3i(MOLLIFIED, 0, 0)

@@ -3,7 +3,7 @@ forcing, which say what they mean."""
 
 import warp as wp
 
-from cuda_kernels.affine import ONE, ZERO
+from cuda_kernels.affine import HALF, ONE, TWO, ZERO
 from cuda_kernels.control import (
     AGAIN,
     ASKED,
@@ -36,6 +36,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
         return
     c.converged[w] = asleep[w]
     c.share[w] = ZERO
+    c.stretch[w] = ONE
     c.decides[w] = ONE
     c.settled[w] = ONE
 
@@ -118,6 +119,18 @@ def judge_closing(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
 
 
 @wp.kernel
+def choose_stretch(first: wp.int32, c: Control):
+    """Islands whose direction is to be stretched (`AGAIN`): those that it does not seem to end."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    if c.converged[w] != 0 or c.moved[w] <= c.at[TOLERANCE] * c.at[H]:
+        c.stretch[w] = ONE
+    if c.stretch[w] > ONE:
+        c.flags[AGAIN] = 1
+
+
+@wp.kernel
 def measure_path(first: wp.int32, c: Control, reach: wp.array(dtype=wp.float64)):
     """Speed of the path from the reach of its first `limit`."""
     w = wp.tid() + first
@@ -138,6 +151,7 @@ MISSED = wp.constant(wp.float64(0.8))
 SURPASSED = wp.constant(wp.float64(1.3))
 CAPPED = wp.constant(wp.float64(0.2))
 RELAXED = wp.constant(wp.float64(0.25))
+LONGEST = wp.constant(wp.float64(4.0))
 SLIGHT = wp.constant(wp.float64(0.01))
 
 
@@ -147,16 +161,25 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    alpha = c.alpha[w]
-    foretold = (alpha - wp.float64(0.5) * alpha * alpha) * c.slope[w]
+    stretch = c.stretch[w]
+    slope = c.slope[w] / stretch
+    alpha = c.alpha[w] * stretch
+    free = wp.min(c.limit[w] * stretch, ONE)
+    foretold = wp.where(alpha < ONE, alpha - HALF * alpha * alpha, HALF) * slope
     went = foretold < ZERO
-    missed = went and (alpha < c.limit[w] or c.limit[w] < CAPPED or c.change[w] > MISSED * foretold)
+    missed = went and (alpha < free or free < CAPPED or c.change[w] > MISSED * foretold)
     surpassed = went and not missed and c.change[w] < SURPASSED * foretold
     c.decides[w] = wp.where(not surpassed or c.share[w] <= SLIGHT, ONE, ZERO)
     if missed:
         c.share[w] = ONE
     elif surpassed:
         c.share[w] = RELAXED * c.share[w]
+    c.stretch[w] = ONE
+    if went and alpha >= ONE:
+        bends = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
+        longer = ONE / wp.max(bends, ONE / LONGEST)
+        if longer > SURPASSED:
+            c.stretch[w] = longer
     if c.converged[w] != 0:
         return
     near = c.small[w] != ZERO and c.limit[w] == ONE
@@ -169,8 +192,8 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         return
     c.flags[MOVING] = 1
     # smallest of all in any order; asking first spares most of the atomics
-    if alpha < c.at[LEAST]:
-        wp.atomic_min(c.at, LEAST, alpha)
+    if c.alpha[w] < c.at[LEAST]:
+        wp.atomic_min(c.at, LEAST, c.alpha[w])
     if has_exact != 0 and near:
         wp.atomic_max(c.at, OPEN, errors[w])
 

@@ -56,6 +56,19 @@ def bound_arc(path: Path, b: wp.int32, r: wp.float64):
 
 
 @wp.kernel
+def stretch(
+    first: wp.int32,
+    island: wp.array(dtype=wp.int32),
+    factor: wp.array(dtype=wp.float64),
+    direction: wp.array2d(dtype=wp.float64),
+):
+    """Directions (n, 12) times the factors of the bodies' islands."""
+    b = wp.tid() + first
+    for r in range(12):
+        direction[b, r] = factor[island[b]] * direction[b, r]
+
+
+@wp.kernel
 def direction_paths(
     first: wp.int32,
     body: BodyData,

@@ -63,7 +63,7 @@ def press(
         row = offset[t] + number
         distance = wp.length(near.r)
         n = near.r / distance
-        along = radial(law, kappa, counts, k, c[1], m, near.r, a, xi, ZERO)
+        along = radial(law, kappa, counts, k, m, near.r, a, xi, ZERO)
         f = along[0] * n
         g_i = spread(f, homogeneous(near.Xi, ONE))
         g_j = spread(-f, homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE)))

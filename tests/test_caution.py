@@ -48,9 +48,23 @@ def test_the_share_follows_each_island():
     caution.advance(np.full(6, -0.85), slope, np.ones(6), np.ones(6))
     np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0, 0.25])
     np.testing.assert_array_equal(caution.decides, [True, False, True, False, True, False])
+    caution.stretch[:] = 1.0
     caution.advance(np.full(6, -0.5), slope, np.ones(6), np.ones(6))
     np.testing.assert_array_equal(caution.share, [0.0, 0.25, 0.0, 0.25, 0.0, 0.25])
     assert caution.decides.all()
+
+
+def test_a_direction_along_which_the_model_was_too_stiff_is_followed_by_a_longer_one():
+    caution = Caution(5)
+    # energies -a + c a^2 / 2 along a: of the model, of half and of an eighth of its bend, of half after a cut, and -1.5 a
+    bend = np.array([1.0, 0.5, 0.125, 0.5, -1.0])
+    alpha = np.array([1.0, 1.0, 1.0, 0.5, 1.0])
+    caution.advance(-alpha + 0.5 * bend * alpha**2, -np.ones(5), alpha, alpha)
+    np.testing.assert_allclose(caution.stretch, [1.0, 2.0, 4.0, 1.0, 4.0])
+    # along a direction twice as long, which leads to the minimum; then one that was cut where the unstretched one ended
+    caution.stretch = np.full(5, 2.0)
+    caution.advance(np.array([-1.0, -1.0, -1.75, -0.5, -0.75]), np.full(5, -2.0), np.array([1, 1, 1, 0.5, 0.5]), np.ones(5))
+    np.testing.assert_allclose(caution.stretch, [2.0, 2.0, 4.0, 1.0, 2.0])
 
 
 def wall(**solver) -> abd.Scene:

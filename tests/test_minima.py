@@ -11,6 +11,7 @@ from contact_on_device import Kernels, clear_of_the_plane
 from on_device import assert_close
 from test_contact_kernels import assembled, heavy, law
 
+import abd
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import Minima, find_minima
 from abd.contact.pairs import body_pairs
@@ -99,3 +100,44 @@ def test_kernels_equal_the_definition(name, one_by_one):
     )
     for value, reference in zip(kernels.linearized(q), definition, strict=True):
         assert_close(value, reference)
+
+
+@pytest.mark.parametrize("inside", [0.1, 0.3, 0.6])
+def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside):
+    """Two edges that cross, `inside` activations before the end of one: moving along it changes T alone."""
+    d_hat = 0.01
+    scene = abd.Scene(solver={"d_hat": d_hat})
+    scene.add_body("lower", box=(0.2, 0.1, 0.1), axis_angle={"axis": (1.0, 0.0, 0.0), "degrees": 45.0})
+    place = (0.1 - inside * d_hat, 0.0, 0.1 * np.sqrt(2.0) + 0.3 * d_hat)
+    scene.add_body(
+        "upper", box=(0.1, 0.3, 0.1), position=place, axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 45.0}
+    )
+    model = abd.Simulation(scene, device="numpy").model
+    parts, listed = parts_of(model)
+    parameters, q = law(model), model.bodies.q
+    of_edges = parts.source[parts.crossing[:, 0]]
+    crossing = int(of_edges[parts.energy(q, parameters, len(listed))[of_edges].argmax()])
+    rows = np.flatnonzero(parts.source == crossing)
+    weights = parts.weights(q, parameters)
+    weights = contact.Weights(*(getattr(weights, name)[rows] for name in ("force", "value", "parallel")))
+    here = parts.contacts[rows]
+    hessian, bound = (
+        assembled(
+            len(q), here, contact.contact_elements(here.positions(q), here, parameters, np.inf, caution, weights)
+        )[1][1, 1, :3, :3]
+        for caution in (0.0, 1.0)
+    )
+    step = 1e-3 * inside * d_hat
+
+    def energy(move: np.ndarray) -> float:
+        moved = q.copy()
+        moved[1, :3] += move
+        return parts.energy(moved, parameters, len(listed))[crossing]
+
+    axes = step * np.eye(3)
+    for a, b in ((0, 0), (2, 2), (0, 2)):
+        corners = [s * t * energy(s * axes[a] + t * axes[b]) for s in (1, -1) for t in (1, -1)]
+        second = sum(corners) / (4.0 * step**2)
+        assert hessian[a, b] == pytest.approx(second, rel=1e-3, abs=1e-3 * abs(hessian[2, 2]))
+    assert np.linalg.eigvalsh(bound).min() >= -1e-9 * hessian[2, 2]
+    assert np.linalg.eigvalsh(bound - hessian).min() >= -1e-9 * hessian[2, 2]

@@ -21,7 +21,7 @@ from abd.backends.resident_search import HALVINGS, ResidentSearch
 from abd.errors import StepFailure
 from abd.joints.system import CLOSED, CLOSINGS, LIMIT_CUTS
 from abd.solver.progress import no_decrease
-from cuda_kernels import bodies, control, integrators, newton, sums
+from cuda_kernels import bodies, control, integrators, newton, paths, sums
 
 FAILURES = {
     control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
@@ -249,6 +249,7 @@ class Iteration:
             (c.settled, sums.MIN, self.settled),
             (c.moved, sums.MAX, c.moved),
             (c.share, sums.MAX, c.share),
+            (c.stretch, sums.MIN, c.stretch),
             (c.decides, sums.MIN, c.decides),
             (c.speed, sums.MAX, c.speed),
             (c.limit, sums.MIN, c.limit),
@@ -316,6 +317,15 @@ class Iteration:
             launch(newton.judge_efforts, n, c, self.scratch)
         if b.system.has_exact:
             self._close_joints()
+        else:
+            launch(control.begin_loop, 1, c)
+            launch(newton.choose_stretch, n, c)
+            self.graphs.when(self._flag["AGAIN"], self._stretch)
+
+    def _stretch(self) -> None:
+        b, c = self.backend, self.control
+        self.device.launch(paths.stretch, b.n, b.islands.island, c.stretch, b.linear.direction)
+        b.launch_direction(self.scratch, c.limit)
 
     def _tighten(self) -> None:
         self.linear.launch_tighten()

@@ -130,6 +130,13 @@ class NewtonSystem:
         self.islands.reduce(a, sums.MAX, moved)
         self.islands.reduce(b, sums.MIN, limit)
 
+    def stretch_direction(self, factors: np.ndarray) -> None:
+        """Path along the direction stretched by a factor per island (count,)."""
+        scalars = self.islands.scalars("stretch")
+        self.device.write(scalars, factors)
+        self.device.launch(paths.stretch, self.n, self.islands.island, scalars, self.linear.direction)
+        self._set_direction()
+
     def effort_changes(self) -> np.ndarray:
         """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
         over `abd.joints.system.SETTLED` of their largest."""

@@ -523,6 +523,10 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         farthest = np.linalg.norm(dp[:, None] + self.surface_corners @ dA.transpose(0, 2, 1), axis=2).max(axis=1)
         return -self.islands.minima(-farthest, self.everybody, np.zeros(self.islands.count))
 
+    def stretch_direction(self, factors: np.ndarray) -> None:
+        """Stretch the direction by a factor per island (count,)."""
+        self.direction = factors[self.islands.host, None] * self.direction
+
     def effort_changes(self) -> np.ndarray:
         """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
         over `abd.joints.system.SETTLED` of their largest."""

@@ -36,7 +36,9 @@ there ``l_k = 1 - share`` of the end (`topology`), and the edges around it carry
 edges have weight 0.
 
 All of it is a function of distances, so that forces are the exact gradient: nothing is frozen and no energy made. The
-Hessian takes the second derivatives of the barriers, those of ends of crossing edges only where they are positive.
+Hessian takes the second derivatives of the barriers, and leaves out those of T. What takes away from others pulls: as the
+crossing nears an end, T loses to it by a curvature across the normal that is as large as the stiffness along it, and not
+of the barriers but of the distances (`abd.potentials.contact`).
 """
 
 from __future__ import annotations
@@ -109,10 +111,9 @@ class Minima:
         near = closest(x, self.contacts)
         b, _, _ = barrier(parameters.barrier, near.D, parameters.d_hat, self.contacts.xi)
         force = self._of_vertices(q, x)
-        stiffness = force.copy()
         value = np.where(force != 0.0, force * b, 0.0)
         c = self.crossing
-        force[c], stiffness[c], T = self._of_edges(near.w[c[:, 0]], b[c], self.share[c[:, 1:]])
+        force[c], T = self._of_edges(near.w[c[:, 0]], b[c], self.share[c[:, 1:]])
         total = np.zeros(len(self))
         total[c[:, 0]] = T
         parallel = np.zeros(len(self), dtype=bool)
@@ -124,7 +125,7 @@ class Minima:
         value = np.where(self.role < CROSSING, value, np.where(self.role == CROSSING, total, 0.0))
         counts = self.weight > 0.0
         value = np.where(counts, self.weight * np.where(counts, value, 0.0), 0.0)
-        return Weights(self.weight * m * force, self.weight * m * stiffness, value, parallel)
+        return Weights(self.weight * m * force, value, parallel)
 
     def energy(self, q: np.ndarray, parameters: ContactParameters, count: int) -> np.ndarray:
         """(count,) energies [J] of the candidates in the state q (n, 12); inf at or below the separation."""
@@ -161,9 +162,9 @@ class Minima:
         return out
 
     @staticmethod
-    def _of_edges(w: np.ndarray, b: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _of_edges(w: np.ndarray, b: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of pairs with signed weights w (c, 4), barriers b (c, 5) and shares (c, 4) of the ends: derivatives of T by the
-        barriers (c, 5), what the second derivatives count (c, 5), and T (c,).
+        barriers (c, 5), and T (c,).
 
         Where the closest point of an edge is its end, that end's barrier is the pair's own, and its factor the constant
         1 - l.
@@ -180,7 +181,7 @@ class Minima:
         of_pair = whole - np.sum(of_end * ratio, axis=1)
         active = pair > 0.0
         force = np.where(active[:, None], np.column_stack([of_pair, of_end]), 0.0)
-        return force, np.maximum(force, 0.0), np.where(active, pair * whole, 0.0)
+        return force, np.where(active, pair * whole, 0.0)
 
 
 def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Candidates, listed: Contacts) -> Minima:

@@ -14,8 +14,9 @@ Gauss-Newton form, per contact with unit normal n and distance d
     dE/dd n,    k n n^T    with  k = max(0, d2E/dd2) = max(0, kappa s m (4 D b'' + 2 b'))
 
 that is, d is taken as linear in the bodies; its curvature, times dE/dd < 0, is bounded by positive terms where it
-matters (`curvature.py`) and left out elsewhere. A nearly parallel pair adds, with ``e = u x v`` the cross product of
-its edge vectors, the same for ``c = |e|^2``:
+matters (`curvature.py`) and left out elsewhere. What takes away from others in a combination has dE/dd > 0: times the
+curvature of d, which is positive, that is taken as it is (`_across`). A nearly parallel pair adds, with ``e = u x v`` the
+cross product of its edge vectors, the same for ``c = |e|^2``:
 
     kappa s b m' dc/du, kappa s b m' dc/dv,    sigma (de)^T (de)    with  sigma = 2 kappa s b m' >= 0
 """
@@ -111,13 +112,11 @@ class Weights:
 
     Attributes:
         force: derivative of the combination by the contact's own barrier, without the contact's own mollifier [-].
-        stiffness: what its second derivative counts [-].
         value: the combination that the contact's mollifier multiplies, in the unit of the barrier; energies are its sum.
         parallel: the contact belongs to a pair of nearly parallel edges.
     """
 
     force: np.ndarray
-    stiffness: np.ndarray
     value: np.ndarray
     parallel: np.ndarray
 
@@ -252,14 +251,14 @@ def contact_elements(
     active = (b > 0.0) & np.isfinite(b)
     if weights is None:
         one = np.ones(len(contacts))
-        weights = Weights(one, one, np.where(active, b, 0.0), c < eps_x)
+        weights = Weights(one, np.where(active, b, 0.0), c < eps_x)
     else:
         active &= weights.force != 0.0
 
     d = np.sqrt(near.D)
     n = near.r / np.where(active, d, 1.0)[:, None]
     by_distance = 2.0 * kappa * weights.force * m * d * b1
-    stiffness = weights.stiffness * np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
+    stiffness = weights.force * np.maximum(kappa * m * (4.0 * near.D * b2 + 2.0 * b1), 0.0)
     # what takes away from others does it at other points than theirs: with caution, not at all
     stiffness = np.where(stiffness < 0.0, (1.0 - caution) * stiffness, stiffness)
     by_angle = kappa * np.where(active, weights.value, 0.0) * m1
@@ -268,11 +267,28 @@ def contact_elements(
     tangential, tipping = curvature(
         x, contacts.rest, FIRST[contacts.stencil], near.directions, n, force, inertia, caution
     )
-    K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential
+    pull = np.where(active, np.maximum(by_distance, 0.0), 0.0)
+    K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential + _across(x, near, n, pull)
     plain = _normal_elements(near, contacts, by_distance[:, None] * n, K, np.flatnonzero(active))
     parallel = _angle_elements(x, dc, contacts, by_angle, np.flatnonzero(active & (m1 > 0.0)))
     elements = concatenate([plain, parallel, tipping])
     return elements.exchanged(contacts.flipped[elements.source])
+
+
+def _across(x: np.ndarray, near: Closest, n: np.ndarray, pull: np.ndarray) -> np.ndarray:
+    """(m, 3, 3) stiffnesses across the normals n (m, 3) of contacts that pull by ``dE/dd`` (m,) [N], 0 of others.
+
+    The distance d of a point from an edge along e bends by ``(1 - n n^T - e e^T) / d``, that of two points by
+    ``(1 - n n^T) / d``; a point and a face, and two lines, do not bend as their points move.
+    """
+    free = np.any(near.directions != 0.0, axis=2)
+    rows = np.flatnonzero((pull > 0.0) & ~free[:, 1])
+    edges = np.einsum("mk,mki->mi", near.directions[rows, 0], x[rows])
+    e = edges / np.where(free[rows, 0], np.linalg.norm(edges, axis=1), 1.0)[:, None]
+    plane = np.eye(3) - np.einsum("mi,mj->mij", n[rows], n[rows]) - np.einsum("mi,mj->mij", e, e)
+    K = np.zeros((len(pull), 3, 3))
+    K[rows] = (pull[rows] / np.sqrt(near.D[rows]))[:, None, None] * plane
+    return K
 
 
 def homogeneous(contacts: Contacts, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -78,6 +78,10 @@ def minimise(
         if exact and closing.any():
             with progress.time("linear solve"):
                 moved = backend.close_joints(closing)
+        # exact rows are closed by the direction as it is, and so is what is near
+        caution.stretch[exact | converged | (moved <= tolerance * h)] = 1.0
+        if (caution.stretch > 1.0).any():
+            backend.stretch_direction(caution.stretch)
         with progress.time("collision"):
             before = islands.host
             free = backend.follow_direction()
@@ -88,6 +92,7 @@ def minimise(
                 settled = islands.carry(before, settled, np.logical_and) & (converged | ~some)
                 moved = islands.carry(before, moved, np.maximum)
                 caution.share = islands.carry(before, caution.share, np.maximum)
+                caution.stretch = islands.carry(before, caution.stretch, np.minimum)
             backend.settle(converged)
         speed = np.where(converged, 0.0, moved / h)
         small = (speed <= tolerance) & settled
