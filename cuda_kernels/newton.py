@@ -13,6 +13,7 @@ from cuda_kernels.control import (
     MOVING,
     NOT_FINITE,
     OPEN,
+    SOUND,
     SPEED,
     TIGHTEN,
     TIGHTEST,
@@ -91,11 +92,12 @@ def judge_efforts(first: wp.int32, c: Control, changes: wp.array(dtype=wp.float6
 
 @wp.kernel
 def choose_closing(first: wp.int32, c: Control):
-    """Islands whose exact rows are to be closed: those that the direction seems to end."""
+    """Islands whose exact rows are to be closed: those that the direction seems to end. None where there is no direction:
+    what closes the rows goes into their multipliers."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    closing = c.converged[w] == 0 and c.moved[w] <= c.at[TOLERANCE] * c.at[H]
+    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.at[TOLERANCE] * c.at[H]
     c.each[w] = wp.where(closing, ONE, ZERO)
     if closing:
         c.flags[AGAIN] = 1

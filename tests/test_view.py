@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import exported_run
@@ -130,6 +131,31 @@ def test_a_long_run_is_read_frame_by_frame(server, folder, monkeypatch):
     assert len(frames_for(large, 30.0)) * 10000 * 40 <= 400 * 2**20
     small = SimpleNamespace(time=np.arange(101) * 1e-2, cast=range(10))
     assert len(frames_for(small, 30.0)) == 31
+
+
+def test_a_table_of_very_many_bodies_is_no_burden(server):
+    from abd.viewer.panels import ROWS, Tables
+
+    count = 50_000
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("box", box=(1, 0.5, 0.2))
+    scene.add_body("ground", half_space={})
+    cast, _moment = of_model(scene.compile())
+    names = [*(f"Box {k}" for k in range(count)), "ground"]
+    many = replace(cast, names=names, kind=np.repeat(cast.kind, (count, 1)), plane_bodies=np.array([count]))
+    tables = Tables(server, server.gui.add_tab_group(), many)
+    pose, asked = np.tile(np.eye(4), (len(names), 1, 1)), []
+    began = time.thread_time()
+    for _ in range(20):
+        tables.show(pose, lambda: (asked.append(1), np.zeros((len(names), 4, 4)))[1], lambda g, what: None, True)
+    assert time.thread_time() - began < 1.0
+    shown = tables._bodies.content
+    assert shown.count("<tr>") == ROWS + 1 and f"{count - ROWS} more" in shown and "ground" not in shown
+    tables.filter.value = "box 4711"
+    tables.show(pose, lambda: np.zeros((len(names), 4, 4)), lambda g, what: None, True)
+    assert "Box 4711<" in tables._bodies.content and "Box 47110" not in tables._bodies.content
+    tables.show(pose, lambda: asked.append("too soon"), lambda g, what: None)
+    assert len(asked) == 20, "velocities are read where they are shown"
 
 
 class Watched:

@@ -3,8 +3,9 @@
 Makes the trajectory of bodies that tumble (as `export_speed.py`), plays it by `abd view`'s player and, where playwright and
 Chromium are there, in a browser without a window. Measured are, per picture: time of the processor that the server takes to
 read a frame and to send it, bytes that go over the wire, and time of the processor that the page's thread takes in
-scripts (Chromium's own counter). Memory of both is read at the start and at the end of playing. The browser has a graphics
-driver that draws nothing, since one in software takes many times what all else takes.
+scripts (Chromium's own counter). Memory of both is read at the start and at the end of playing. The page's calls that draw
+are left out (`--draw` leaves them in), since a graphics driver in software takes many times what all else takes; poses are
+decoded, put into instances and handed to the driver all the same.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from results_file import write_results  # noqa: E402
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEWPORT = {"width": 200, "height": 120}
 """Small: what software draws is not what is measured."""
+DRAW_NOTHING = """for (const call of ["drawElements", "drawArrays", "drawElementsInstanced", "drawArraysInstanced",
+    "drawRangeElements"]) WebGL2RenderingContext.prototype[call] = function () {};"""
 COUNT_PICTURES = (
     """() => { window.drawn = 0; const next = () => { window.drawn += 1; requestAnimationFrame(next); }; next(); }"""
 )
@@ -72,7 +75,7 @@ def served(folder: Path, pictures: int) -> dict:
     }
 
 
-def browsed(folder: Path, seconds: float) -> dict:
+def browsed(folder: Path, seconds: float, draw: bool) -> dict:
     """What the page's thread takes while a run plays."""
     from playwright.sync_api import sync_playwright
 
@@ -83,8 +86,7 @@ def browsed(folder: Path, seconds: float) -> dict:
     from abd.viewer.player import Player
 
     own = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    # commands of the graphics driver are taken and nothing is drawn: in software that would be all that is measured
-    arguments = ["--no-sandbox", "--use-angle=null", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+    arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
     server = serve("127.0.0.1", 8620)
     with Trajectory(folder) as trajectory, sync_playwright() as driver:
         player = Player(server, Recorded(trajectory), View())
@@ -94,6 +96,8 @@ def browsed(folder: Path, seconds: float) -> dict:
         try:
             page = browser.new_page(viewport=VIEWPORT)
             page.set_default_timeout(180_000)
+            if not draw:
+                page.add_init_script(DRAW_NOTHING)
             page.goto(f"http://127.0.0.1:{server.get_port()}")
             page.wait_for_selector("canvas")
             page.get_by_text("play").first.wait_for()
@@ -173,6 +177,7 @@ def main() -> int:
     parser.add_argument("--shape", choices=sorted(SHAPES), default="box")
     parser.add_argument("--pictures", type=int, default=100, help="of the server by itself")
     parser.add_argument("--seconds", type=float, default=20.0, help="of playing in the browser; 0 for none")
+    parser.add_argument("--draw", action="store_true", help="draw in the browser, on this machine in software or not")
     parser.add_argument("--keep", type=Path, help="folder of the run that is made; one that is there is taken")
     parser.add_argument(
         "--live", metavar="SCENE", action="append", help="share of a live view in the steps of a scene instead"
@@ -190,7 +195,7 @@ def main() -> int:
         row = {"bodies": options.bodies, "frames": options.frames, "shape": options.shape}
         row |= served(folder, options.pictures)
         if options.seconds:
-            row |= browsed(folder, options.seconds)
+            row |= browsed(folder, options.seconds, options.draw)
     return _told([row], options.output)
 
 

@@ -116,7 +116,7 @@ class Cast:
             out[has] = np.array([one.box for one in self.shapes])[self.shape[has]]
         return out
 
-    @property
+    @cached_property
     def is_plane(self) -> np.ndarray:
         """(n,) which bodies are half-spaces."""
         out = np.zeros(len(self), dtype=bool)

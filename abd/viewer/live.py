@@ -112,8 +112,9 @@ class LiveView(Observer):
         self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
         self.stage.beside = self._pull.arrow(moment.transform) if self._pull is not None else None
         self.stage.show(moment)
-        velocity = self.sim.model.user_velocity(self.sim.stepper.qd)
-        self.tables.show(moment.transform, velocity, self._joint_values)
+        self.tables.show(
+            moment.transform, lambda: self.sim.model.user_velocity(self.sim.stepper.qd), self._joint_values
+        )
         if len(self._history) > 1:
             rows = np.array(self._history)
             energies = {name: rows[:, k + 1] for k, name in enumerate(ENERGIES)}

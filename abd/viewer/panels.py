@@ -43,34 +43,45 @@ class Tables:
                 self.joint_filter = server.gui.add_text("show", "", hint="part of a name")
                 self._joint_table = server.gui.add_html("")
         self._last = -np.inf
+        self._lower = [name.lower() for name in self._names]
+        self._asked, self._found = None, []
 
     def show(
-        self, transform: np.ndarray, velocity: np.ndarray, joint: Callable[[int, str], np.ndarray], now: bool = False
+        self,
+        transform: np.ndarray,
+        velocity: Callable[[], np.ndarray],
+        joint: Callable[[int, str], np.ndarray],
+        now: bool = False,
     ) -> None:
         """Bring the tables to a state, but not too often.
 
         Args:
-            transform, velocity: (n, 4, 4); joint: values (k, c) of a group: "coordinates", "rates", "wrench", "residual".
+            transform: (n, 4, 4); velocity: the same, asked for when it is shown.
+            joint: values (k, c) of a group: "coordinates", "rates", "wrench", "residual".
         """
         if monotonic() - self._last < PERIOD and not now:
             return
         self._last = monotonic()
-        self._bodies.content = self._body_rows(transform, velocity)
+        self._bodies.content = self._body_rows(transform, velocity())
         if self._joint_table is not None:
             self._joint_table.content = self._joint_rows(joint)
 
     def _body_rows(self, transform: np.ndarray, velocity: np.ndarray) -> str:
-        wanted = self.filter.value.strip().lower()
-        exact = [k for k, name in enumerate(self._names) if name.lower() == wanted]
-        found = exact or [
-            k for k, name in enumerate(self._names) if wanted in name.lower() and not self.cast.is_plane[k]
-        ]
-        rows = []
+        found, rows = self._matching(self.filter.value.strip().lower()), []
         for k in found[:ROWS]:
             x, v = transform[k, :3, 3], velocity[k, :3, 3]
             w = axial((velocity[k, :3, :3] @ np.linalg.inv(transform[k, :3, :3]))[None])[0]
             rows.append([self._names[k], _three(x), _three(v), _three(w)])
         return _table(["body", "position [m]", "velocity [m/s]", "turning [rad/s]"], rows, len(found))
+
+    def _matching(self, wanted: str) -> list[int]:
+        """Bodies of this name, else those with it in their names; looked for when another one is asked for."""
+        if wanted != self._asked:
+            plane, names = self.cast.is_plane, self._lower
+            exact = [k for k, name in enumerate(names) if name == wanted]
+            self._found = exact or [k for k, name in enumerate(names) if wanted in name and not plane[k]]
+            self._asked = wanted
+        return self._found
 
     def _joint_rows(self, joint: Callable[[int, str], np.ndarray]) -> str:
         wanted = self.joint_filter.value.strip().lower()

@@ -157,9 +157,11 @@ class Player:
         if self.slider.value != frame:
             self.slider.value = frame
         self.clock.content = f"t = {moment.time:.4g} s of {self.run.time[-1]:.4g} s"
-        velocity = self.run.trajectory.row("bodies/velocity", frame)
         self.tables.show(
-            moment.transform, velocity, lambda g, what: self.run.joint_series(g, what, frame), not self.play.value
+            moment.transform,
+            lambda: self.run.trajectory.row("bodies/velocity", frame),
+            lambda g, what: self.run.joint_series(g, what, frame),
+            not self.play.value,
         )
         self._plot(moment.time)
 
