@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
 
 OTHER_WORDS = {
@@ -58,7 +59,11 @@ MOST = 2000
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """The question "did you mean 'x'?" for the nearest candidate, or an empty string where none is near."""
-    known = list(islice(candidates, MOST))
+    return _question(word, tuple(islice(candidates, MOST)))
+
+
+@lru_cache(maxsize=64)  # the same mistake in thousands of tables is looked for once
+def _question(word: str, known: tuple[str, ...]) -> str:
     folded = {candidate.lower(): candidate for candidate in reversed(known)}
     other = OTHER_WORDS.get(word.lower(), "")
     if word.lower() not in folded and other and other.replace(" or ", ", ").split(", ")[0] in known:
