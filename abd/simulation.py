@@ -146,12 +146,12 @@ class Simulation:
         self.turns.count(self._turned_by())
         self._coordinates = None
         self.forget_readings()
-        figures, work = self.stepper.figures, self.stepper.work
+        figures, work, settings = self.stepper.figures, self.stepper.work, self.model.settings
         report = StepReport(
             step=self.frame,
             time=self.time,
-            dt=self.model.settings.dt,
-            converged=True,
+            dt=settings.dt,
+            converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
             substeps=substeps,
             newton_iterations=progress.newton,
             linear_iterations=progress.linear,

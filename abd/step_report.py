@@ -23,7 +23,8 @@ class StepReport:
     coordinates, "friction_work" that of contact friction and of friction and damping in joints. What prescribed bodies
     do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
     one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
-    ``broken``: joints that broke after this frame.
+    ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
+    not get there raises `StepFailure`. ``broken``: joints that broke after this frame.
     """
 
     step: int

@@ -135,7 +135,7 @@ def test_starts_are_those_of_the_host(name):
 
 def test_second_paths_and_islands_that_stay_are_met():
     """All branches of a start: on the host, and so on the device. Boxes that fall on one another, and one by itself."""
-    falling = boxes([[0.1015, 0.303, 0.5045, 0.706], [0.15]])
+    falling = boxes([[0.103, 0.306, 0.509, 0.712], [0.15]])
     assert {(1, 1), (1, 2), (2, 2), (2, 3)} <= set(follow_starts(falling, STEPS, ROUNDING))
 
 
