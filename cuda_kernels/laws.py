@@ -44,13 +44,13 @@ def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
 
 @wp.func
 def leaving(p: Parameters, g: wp.float64) -> wp.vec3d:
-    """What holds a gap that opens; its curvature is that of the secant to where it begins, which bounds its own."""
+    """What holds a gap that opens."""
     y = g - p[5]
     if y <= ZERO or p[6] <= ZERO:
         return wp.vec3d()
     if y < p[7]:
         return p[6] / p[7] * wp.vec3d(HALF * y * y, y, ONE)
-    return p[6] * wp.vec3d(y - HALF * p[7], ONE, ONE / y)
+    return p[6] * wp.vec3d(y - HALF * p[7], ONE, ZERO)
 
 
 @wp.func

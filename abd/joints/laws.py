@@ -116,11 +116,11 @@ def _barrier(p, x):
 
 
 def _leaving(p, g):
-    """What holds a gap that opens; its curvature is that of the secant to where it begins, which bounds its own: beyond eps
-    that is 0, and Newton would jump to and fro over the bend."""
+    """What holds a gap that opens."""
     y, eps = np.maximum(0.0, g - p[5]), np.where(p[6] > 0.0, p[7], 1.0)
-    energy = np.where(y < eps, 0.5 * y * y / eps, y - 0.5 * eps)
-    return p[6] * energy, p[6] * np.minimum(y / eps, 1.0), p[6] * np.where(y > 0.0, 1.0 / np.maximum(y, eps), 0.0)
+    slow = y < eps
+    energy = np.where(slow, 0.5 * y * y / eps, y - 0.5 * eps)
+    return p[6] * energy, p[6] * np.minimum(y / eps, 1.0), p[6] * np.where(slow & (y > 0.0), 1.0 / eps, 0.0)
 
 
 def push(kappa: np.ndarray, width: np.ndarray, gap: np.ndarray) -> np.ndarray:
