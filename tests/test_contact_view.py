@@ -39,7 +39,7 @@ def stack() -> abd.Scene:
     return out
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 @pytest.mark.parametrize("contact_set", ["minima", "ipc"])
 def test_a_stack_at_rest_is_carried(device, contact_set):
     """Every box by its weight, without a torque, the floor by all; action is reaction."""
@@ -60,7 +60,7 @@ def test_a_stack_at_rest_is_carried(device, contact_set):
     assert sim.bodies["box 1"].touches == ("box 0", "box 2") and not len(sim.contacts("box 2", "floor"))
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_patches_add_up(device):
     """A pair's force and torque are those on the bodies, seen from the patch's center; friction acts across the gap."""
     sim = steps(stack(), 60, device)
