@@ -4,30 +4,16 @@
 import warp as wp
 
 from cuda_kernels.affine import ONE, TWO, ZERO
+from cuda_kernels.friction import Lagged
+from cuda_kernels.rolling import RUB
 from cuda_kernels.vector12 import vec12
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-RUB = wp.constant(0)
-"""The kind that resists sliding (`abd.potentials.rolling`)."""
-
-
-@wp.struct
-class Frozen:
-    """Lagged contacts (l,): bodies, kind, normal, contact points Y_i, Y_j (homogeneous rest coordinates), load [N], share of
-    eps by which the contact is stretched where the step begins."""
-
-    pair: wp.array(dtype=wp.vec2i)
-    kind: wp.array(dtype=wp.int32)
-    n: wp.array(dtype=wp.vec3d)
-    Y_i: wp.array(dtype=wp.vec4d)
-    Y_j: wp.array(dtype=wp.vec4d)
-    load: wp.array(dtype=wp.float64)
-    share: wp.array(dtype=wp.vec3d)
 
 
 @wp.struct
 class Rubbed:
-    """What they do (l,): force on i [N], slip of i against j, place [m], torques about the centres of both [N m]."""
+    """What lagged contacts (l,) do: force on i [N], slip of i against j, place [m], torques about the centres of both [N m]."""
 
     force: wp.array(dtype=wp.vec3d)
     slip: wp.array(dtype=wp.vec3d)
@@ -55,7 +41,7 @@ def place_of(q: vec12, Y: wp.vec4d) -> wp.vec3d:
 @wp.kernel
 def rub(
     first: wp.int32,
-    frozen: Frozen,
+    frozen: Lagged,
     q: wp.array(dtype=vec12),
     rest: wp.array(dtype=vec12),
     eps: wp.float64,
@@ -63,7 +49,7 @@ def rub(
     out: Rubbed,
 ):
     """Lagged friction in the state q, with slips against `rest` and the slip eps [m] below which it counts as static; `speed`
-    is what the slips are multiplied by."""
+    is what the slips are multiplied by; loads are in N here."""
     k = wp.tid() + first
     i = frozen.pair[k][0]
     j = frozen.pair[k][1]

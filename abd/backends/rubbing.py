@@ -24,12 +24,13 @@ class RubbingReader:
 
     def rubbing(self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float, speed: float) -> Rubbing:
         """As `abd.contact.forces.rubbing`, with slips times `speed`."""
-        from cuda_kernels.rubbing import Frozen, Rubbed, rub
+        from cuda_kernels.friction import Lagged
+        from cuda_kernels.rubbing import Rubbed, rub
 
         count = len(pair)
         if count == 0:
             return Rubbing.nothing()
-        frozen, out = Frozen(), Rubbed()
+        frozen, out = Lagged(), Rubbed()
         for name, values, dtype in (
             ("pair", pair, wp.vec2i), ("kind", kind, wp.int32), ("n", n, wp.vec3d), ("Y_i", Y_i, wp.vec4d),
             ("Y_j", Y_j, wp.vec4d), ("load", load, wp.float64), ("share", share, wp.vec3d),
