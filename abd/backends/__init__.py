@@ -8,7 +8,7 @@ A backend holds the iterate and answers the Newton loop through a few coarse cal
     evaluate, try_step, accept       energies at the iterate; at a point of the arc; move there
     lag_friction, linearize, solve   freeze friction; gradient and blocks; Newton direction
     sleep, asleep, settle            islands that take no part in the step; in its iterations
-    set_caution                      how much of the bounds of curvature the blocks hold (`abd.step.caution`)
+    set_caution                      how much of the bounds of curvature the blocks hold (`abd.backends.reference.caution`)
 """
 
 from __future__ import annotations

@@ -21,24 +21,4 @@ def start(backend, touching: np.ndarray, ripe: np.ndarray) -> None:
         ripe: (n,) bool, bodies that sleep if their whole island does (`abd.step.sleep`).
     """
     gentle = np.select([ripe, touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
-    if backend.start is not None:
-        backend.start.run(gentle, bool(touching.any()), ripe)
-        return
-    alpha = backend.follow_velocity(gentle)
-    backend.sleep(ripe)
-    backend.evaluate()
-    backend.lag_friction()
-    falls = _falls(backend, alpha)
-    if not falls.all() and touching.any():
-        gentle = np.where(touching & ~falls[backend.islands.host], STAY, gentle)
-        alpha = backend.follow_velocity(gentle)
-        falls = _falls(backend, alpha)
-    if not falls.all():
-        backend.try_step(np.where(falls, alpha, 0.0))
-    backend.accept()
-
-
-def _falls(backend, alpha: np.ndarray) -> np.ndarray:
-    """(islands,) whether the energy at path(alpha) is no higher than at q_n."""
-    change, size = backend.try_step(alpha)
-    return change <= 1e-15 * size
+    backend.start.run(gentle, bool(touching.any()), ripe)

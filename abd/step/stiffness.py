@@ -48,12 +48,6 @@ class ContactStiffness:
         """A step begins."""
         self.gap = np.inf
 
-    def after_iteration(self, backend, alpha: np.ndarray, moving: np.ndarray) -> bool:
-        """As `adapt`, with the accepted steps of all islands (islands,), of which some are still `moving`."""
-        if not self.adapts or not moving.any():
-            return False
-        return self.adapt(backend, float(backend.island_gaps()[moving].min()), float(alpha[moving].min()))
-
     def adapt(self, backend, gap: float, least: float) -> bool:
         """Raise the forces of tight pairs where one fails to open or a step was capped to zero; True if some changed.
 

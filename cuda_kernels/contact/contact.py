@@ -35,7 +35,7 @@ TRANSIENT = wp.constant(wp.float64(0.05))
 class ContactLaw:
     """Barrier kind, minimum separation [m], factor on the stiffness of all pairs (c h^2), multiplier per pair of
     materials, and for every body the smallest moment [kg m^2] and the share of the bound of the curvature that counts
-    (abd/step/caution.py). What depends on the two bodies is in `cuda_kernels.contact.pair_law`."""
+    (abd/backends/reference/caution.py). What depends on the two bodies is in `cuda_kernels.contact.pair_law`."""
 
     kind: wp.int32
     minimum: wp.float64

@@ -17,9 +17,10 @@ from abd.backends.linear.conjugate_gradients import LOOK_EVERY
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.factor_schedules import LevelsOfRows
 from abd.backends.linear.linear import LinearSolver
+from abd.backends.reference.forcing import Forcing
+from abd.backends.status import LOOSEST
 from abd.backends.warp.numbering import Division
 from abd.errors import StepFailure
-from abd.step.forcing import LOOSEST, Forcing
 
 pytestmark = pytest.mark.device
 

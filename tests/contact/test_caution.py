@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from on_device import DEVICE, NAME
+from on_device import NAME
 from test_friction import EPS, displacements, lagged_scene
 
 import abd
-from abd import backends
+from abd.backends.recorded.iteration import Iteration
+from abd.backends.reference.caution import Caution
 from abd.potentials import friction
 from abd.step import newton
-from abd.step.caution import Caution
 
 pytestmark = pytest.mark.device
 
@@ -87,26 +87,34 @@ def hit(steps: int = 25) -> list:
     return [simulation.step() for _ in range(steps)]
 
 
-class Held(Caution):
-    """Never learns."""
+def hold(patch: pytest.MonkeyPatch) -> None:
+    """Iterations that never learn."""
+    run = Iteration.run
 
-    def advance(self, *_) -> None:
-        pass
+    def forgetful(self, progress):
+        c = self.control
+        for values, at_first in ((c.share, 0.0), (c.stretch, 1.0), (c.decides, 1)):
+            values.fill_(at_first)
+        return run(self, progress)
 
-
-class Whole(Caution):
-    """Begins with the whole bound."""
-
-    def __init__(self, islands: int):
-        super().__init__(islands)
-        self.share = np.ones(islands)
+    patch.setattr(Iteration, "run", forgetful)
 
 
-@pytest.mark.skipif(DEVICE.wide, reason="the recorded iteration has its own kernel of caution")
+def begin_with_all(patch: pytest.MonkeyPatch) -> None:
+    """Minimisations that begin with the whole bound."""
+    begin = Iteration.begin
+
+    def cautious(self, *settings):
+        awake = begin(self, *settings)
+        self.control.share.fill_(1.0)
+        return awake
+
+    patch.setattr(Iteration, "begin", cautious)
+
+
 def test_an_impact_with_friction_takes_fewer_iterations(monkeypatch, record_property):
-    monkeypatch.setattr(backends, "SMALL", 0)
     learnt = hit()
-    monkeypatch.setattr(newton, "Caution", Held)
+    hold(monkeypatch)
     held = hit()
     # a step of the impact has up to four minimisations: smooth and dissipative, each with the loads of its beginning and
     # with those that the impact brings
@@ -116,11 +124,10 @@ def test_an_impact_with_friction_takes_fewer_iterations(monkeypatch, record_prop
     assert counts[0][1] <= 0.6 * counts[1][1]
 
 
-@pytest.mark.parametrize("other", [Held, Whole])
+@pytest.mark.parametrize("other", [hold, begin_with_all])
 def test_the_minimum_is_the_same(other, monkeypatch):
     """Of one energy, with friction as it was lagged where the step begins. Lagged again, stiff contacts turn what the
     tolerance leaves open in their gaps into other loads, and so into another energy."""
-    monkeypatch.setattr(backends, "SMALL", 0)
     monkeypatch.setattr(newton, "changed", lambda *_: False)
     # at the usual tolerance a brick may stop half a millimetre a second short of it in a flat direction
     usual = abd.Simulation(wall(), device=NAME).model.settings
@@ -133,7 +140,7 @@ def test_the_minimum_is_the_same(other, monkeypatch):
         reached = simulation.state.q.numpy().copy()
         simulation.restore(saved)
         with monkeypatch.context() as patch:
-            patch.setattr(newton, "Caution", other)
+            other(patch)
             simulation.step()
         tolerance = min(usual.tolerance, usual.friction_tolerance)
         difference = np.abs(simulation.state.q.numpy() - reached).max()

@@ -14,10 +14,10 @@ from abd.backends.device.launches import Launches
 from abd.backends.linear import newton_system
 from abd.backends.recorded import iteration as iterations
 from abd.backends.recorded import resident_search
+from abd.backends.reference import line_search
 from abd.backends.warp import path_steps
 from abd.backends.warp.terms import reduction
 from abd.errors import StepFailure
-from abd.step import line_search
 from cuda_kernels.step import control
 
 DIRECT, PCG = {"linear_solver": "direct"}, {"linear_solver": "pcg"}

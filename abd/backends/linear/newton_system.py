@@ -6,9 +6,8 @@ import numpy as np
 import warp as wp
 
 from abd.backends.linear.linear import NEAR
-from abd.joints.rows.system import CLOSED, CLOSINGS
 from abd.step.lagging import PairLoads
-from cuda_kernels.bodies import bodies, integrators, paths
+from cuda_kernels.bodies import bodies, paths
 from cuda_kernels.linear.krylov import Coupling
 from cuda_kernels.parallel import sums
 
@@ -89,11 +88,6 @@ class NewtonSystem:
         nobody = self.contacts.candidates.nobody
         return [joints, *((r.coupling, 0 if nobody else r.pair_room) for r in reductions)]
 
-    def tighten(self) -> tuple[np.ndarray, int]:
-        """The same with the last solve brought to the tolerance of the settings."""
-        iterations = self.linear.tighten()
-        return self._take_direction(), iterations
-
     def _take_direction(self) -> np.ndarray:
         if self.has_constraints:
             # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
@@ -130,44 +124,6 @@ class NewtonSystem:
         )  # fmt: skip
         self.islands.reduce(a, sums.MAX, moved)
         self.islands.reduce(b, sums.MIN, limit)
-
-    def stretch_direction(self, factors: np.ndarray) -> None:
-        """Path along the direction stretched by a factor per island (count,)."""
-        scalars = self.islands.scalars("stretch")
-        self.device.write(scalars, factors)
-        self.device.launch(paths.stretch, self.n, self.islands.island, scalars, self.linear.direction)
-        self._set_direction()
-
-    def effort_changes(self) -> np.ndarray:
-        """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
-        over `abd.joints.rows.system.SETTLED` of their largest."""
-        b = self.values["b"]
-        b.zero_()
-        self.joints.effort_changes(self.linear.direction, b)
-        return self.islands.reduced(b, sums.MAX)
-
-    def close_joints(self, chosen: np.ndarray) -> np.ndarray:
-        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), by solves with
-        the factors that are there.
-
-        The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
-        """
-        launch, n, a = self.device.launch, self.n, self.values["a"]
-        direction, missing = self.linear.direction, self.before_contacts
-        self.device.write(self.aside, (~chosen)[self.islands.host].astype(np.int32))
-        for _ in range(CLOSINGS if self.linear.has_factors else 0):
-            launch(integrators.go_straight, n, self.pose, direction, self.straight)
-            a.zero_()
-            self.joints.predicted_errors(self.straight, direction, a)
-            if self.islands.reduced(a, sums.MAX)[chosen].max() <= CLOSED:
-                break
-            self.launch_missing(missing)
-            self.linear.correct(missing)
-            if self.has_constraints:
-                launch(bodies.project_vectors, n, self.body, self.step, direction)
-            launch(integrators.add_rows, n, missing, self.gradient)
-        self.joints.evaluate(self.pose, "current")
-        return self._set_direction()
 
     def launch_missing(self, missing: wp.array) -> None:
         """Forces (n, 12) that the exact rows lack at the end of the direction; their multipliers take them over."""

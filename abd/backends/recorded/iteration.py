@@ -8,7 +8,6 @@ stiffness; nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
@@ -18,6 +17,7 @@ from abd.backends.linear.linear import CORRECTION
 from abd.backends.recorded.resident_linear import ResidentLinear
 from abd.backends.recorded.resident_path import ResidentPath
 from abd.backends.recorded.resident_search import HALVINGS, ResidentSearch
+from abd.backends.status import LOOSEST, Status
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
 from abd.step.progress import no_decrease
@@ -36,35 +36,12 @@ FAILURES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Status:
-    """What an iteration came to.
-
-    failure: one of `cuda_kernels.step.control`, 0 without; covered: whether the candidate list is complete for the path, so that
-    a step was searched for, reach: largest motion along it [m] if not; moving: whether an island has not converged; worst:
-    largest speed with which islands converged [m/s]; gap: smallest one of the moving islands [m], least: their smallest
-    accepted step; open: largest residual of the exact joints of islands that would have converged but for them, over its
-    tolerance; trials, linear: energy evaluations, iterations of pcg.
-    """
-
-    failure: int
-    covered: bool
-    reach: float
-    moving: bool
-    worst: float
-    gap: float
-    least: float
-    open: float
-    trials: int
-    linear: int
-
-
-def numbers(tolerance: float, h: float, tightest: float, loosest: float) -> np.ndarray:
+def numbers(tolerance: float, h: float, tightest: float) -> np.ndarray:
     """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance [m/s], the step [s], tolerances of
     the linear solves."""
     out = np.zeros(control.NUMBERS)
     out[control.TOLERANCE], out[control.H] = tolerance, h
-    out[control.TIGHTEST], out[control.FORCING] = tightest, loosest
+    out[control.TIGHTEST], out[control.FORCING] = tightest, max(LOOSEST, tightest)
     out[control.CORRECTION] = min(tightest, CORRECTION)
     return out
 
@@ -99,15 +76,15 @@ class Iteration:
 
     # from the host --------------------------------------------------------------------------------------------------
 
-    def begin(self, tolerance: float, h: float, tightest: float, loosest: float) -> bool:
+    def begin(self, tolerance: float, h: float, tightest: float) -> bool:
         """Begin a minimisation; returns whether anything is awake.
 
         Args:
-            tolerance: Newton's [m/s]; h: step [s]; tightest, loosest: tolerances of the linear solves.
+            tolerance: Newton's [m/s]; h: step [s]; tightest: relative tolerance of the linear solves that decide.
         """
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
-        write(c.at, numbers(tolerance, h, tightest, loosest))
+        write(c.at, numbers(tolerance, h, tightest))
         self.all.zero_()
         stale = True
         if b.sleeping.any():
@@ -131,6 +108,10 @@ class Iteration:
         Raises:
             StepFailure: it could not be done.
         """
+        with progress.time("iterations"):
+            return self._run(progress)
+
+    def _run(self, progress) -> Status:
         b = self.backend
         b.know_contacts()
         status = self._replay("iteration", self._iterate)

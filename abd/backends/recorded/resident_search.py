@@ -1,5 +1,5 @@
-"""The line search of a recorded Newton iteration, on every island by itself: twin of `abd.step.line_search`, which says
-what it does, and of `WarpBackend._within_limits`."""
+"""The line search of a recorded Newton iteration, on every island by itself: twin of
+`abd.backends.reference.line_search`, which says what it does, and of `WarpBackend._within_limits`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, line_search
 
 HALVINGS = 40
-"""As in `abd.step.line_search`."""
+"""As in `abd.backends.reference.line_search`."""
 
 
 class ResidentSearch:

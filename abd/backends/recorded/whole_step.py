@@ -20,7 +20,6 @@ import warp as wp
 from abd.backends.recorded.iteration import numbers
 from abd.energies import Figures
 from abd.joints.rows.system import TURN
-from abd.step.forcing import LOOSEST
 from abd.step.integrators import Scheme
 from cuda_kernels.bodies import ways as way_kernels
 from cuda_kernels.parallel import sums
@@ -149,7 +148,7 @@ class WholeStep:
             write(b.motion, rule.motion)
             b.step.pull.fill_(rule.pull)
             tightest = b.model.settings.linear_tolerance
-            write(self.numbers, numbers(tolerance, rule.h, tightest, max(LOOSEST, tightest)))
+            write(self.numbers, numbers(tolerance, rule.h, tightest))
             self._said = rule, tolerance
         if fresh or mode is not self._mode:
             write(b.mode, mode.astype(np.int32))

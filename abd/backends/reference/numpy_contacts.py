@@ -35,7 +35,7 @@ class NumpyContacts:
         parts: what the candidates count in the contact set of local minima, the candidates themselves in that of "ipc".
         pair_law: of all pairs of bodies; parameters: the law of the candidates, with the stiffness of the incremental
             potential, kappa_c c h^2, and part_parameters that of the parts; activation: (m,) [m].
-        caution: (n,) shares of the bodies' bounds of the curvature (`abd.step.caution`).
+        caution: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.caution`).
         party: (n,) who meets whom: 0 meets all, another number only other ones, one below 0 nobody.
     """
 

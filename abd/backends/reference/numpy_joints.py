@@ -19,7 +19,7 @@ class NumpyJoints:
     Attributes:
         owners: (l + R,) body that the energy of every row belongs to: linear rows, then measured ones.
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
-        caution: (n,) shares of the bodies' bounds of curvature (`abd.step.caution`).
+        caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
     """
 
     def __init__(self, system: JointSystem, bodies: int):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
+from abd.backends.reference.iteration import Iteration
 from abd.backends.reference.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
 from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
 from abd.backends.reference.numpy_islands import Islands
@@ -18,6 +19,7 @@ from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.reference.numpy_motion import Motion, difference
 from abd.backends.reference.numpy_read_outs import ReadOuts
 from abd.backends.reference.numpy_row_memory import NumpyRowMemory
+from abd.backends.reference.start import Start
 from abd.backends.warp.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.contact.forces import Pressing, pressing
 from abd.contact.pair_law import OwnLaws, PairLaw
@@ -56,7 +58,6 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def __init__(self, model: Model):
         self.model, self.device = model, Host()
-        self.iteration = self.start = self.whole = None
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
         self.constants = BodyData.of(model)
@@ -72,6 +73,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.settled, self.sleeping = np.zeros(self.islands.count, dtype=bool), np.zeros(n, dtype=bool)
         self.eps = 0.0
+        self.iteration, self.start, self.whole = Iteration(self), Start(self), None
         self.inverse_mass = inverse_masses(model)
         bodies = model.bodies
         self.load_state(bodies.q, bodies.qd, bodies.q, bodies.qd)
@@ -275,7 +277,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.contacts.set_own_laws(own)
 
     def set_caution(self, share: np.ndarray) -> None:
-        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.step.caution`)."""
+        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.backends.reference.caution`)."""
         self.contacts.caution = share[self.islands.host]
         self.joints.caution = np.maximum(self.joints.caution, self.contacts.caution)
 

@@ -37,8 +37,6 @@ from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
 from abd.step.integrators import Scheme
 from cuda_kernels.bodies import bodies, figures, integrators, paths
-from cuda_kernels.parallel import sums
-from cuda_kernels.step import control
 
 
 class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
@@ -182,13 +180,6 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def watch_turns(self, table: MeasureTable) -> Turns:
         """Who counts the turns of the angles of a table."""
         return CountedTurns(table, self)
-
-    def joint_errors(self) -> np.ndarray:
-        """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
-        a = self.values["a"]
-        a.zero_()
-        self.joints.errors(self.pose, a)
-        return self.islands.reduced(a, sums.MAX)
 
     def update_multipliers(self) -> None:
         """Let the multipliers of the exact rows take over what their stiffness carries at the end of the direction.
@@ -429,11 +420,3 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """Pairs of bodies whose law is their own."""
         self.contacts.set_own_laws(own)
         self.forget_contacts()
-
-    def set_caution(self, share: np.ndarray) -> None:
-        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.step.caution`)."""
-        self.contacts.set_caution(share[self.islands.host])
-        if self.system.has_friction:
-            shares = self.islands.scalars("caution")
-            self.device.write(shares, share)
-            self.device.launch(control.most_to_bodies, self.n, self.islands.island, shares, self.joints.caution)

@@ -55,7 +55,7 @@ def evaluate(
     """psi, its slope, and a curvature that is never negative.
 
     Saturated drives bend less than the parabola through the same point and slope about the row's centre, whose curvature
-    bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.step.caution`).
+    bounds theirs: Newton does not overshoot with it, and is quadratic with their own (`abd.backends.reference.caution`).
 
     Friction bends so much near its largest force that its own curvature leads there in many small steps, or far beyond. It
     has that of the secant to the value at which it is expected to end: with it one step is enough, if the expectation is

@@ -95,7 +95,7 @@ class Contacts:
         write(device.count, np.array([count], dtype=np.int32))
 
     def set_caution(self, share: np.ndarray) -> None:
-        """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.step.caution`)."""
+        """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.backends.reference.caution`)."""
         self.device.write(self.law.caution, share)
 
     def follow_list(self) -> None:

@@ -26,7 +26,7 @@ class Joints:
     Attributes:
         count: rows, linear and measured; pairs: joined body pairs.
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
-        caution: (n,) shares of the bodies' bounds of curvature (`abd.step.caution`).
+        caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
     """
 
     def __init__(self, system: JointSystem, bodies: int, device: Device, caution: wp.array | None = None):

@@ -11,7 +11,8 @@ A direction that seems to meet Newton's tolerance decides nothing before its sol
 
 from __future__ import annotations
 
-LOOSEST = 1e-2
+from abd.backends.status import LOOSEST
+
 _SCALE = 0.9
 _KEPT_ABOVE = 0.1
 
@@ -28,7 +29,7 @@ class Forcing:
 
     def __init__(self, tightest: float):
         self.tightest = tightest
-        self.tolerance = max(LOOSEST, tightest)
+        self.tolerance = self.loosest = max(LOOSEST, tightest)
         self._speed = 0.0
 
     def decides(self, small: bool) -> bool:
@@ -44,4 +45,4 @@ class Forcing:
         kept = _SCALE * self.tolerance**2
         if kept > _KEPT_ABOVE:
             fresh = max(fresh, kept)
-        self.tolerance = min(max(fresh, self.tightest), max(LOOSEST, self.tightest))
+        self.tolerance = min(max(fresh, self.tightest), self.loosest)

@@ -1,0 +1,166 @@
+"""A Newton iteration by the definitions: what the recorded one (`abd.backends.recorded.iteration`) does on a device.
+
+    g, H = gradient and projected Hessian at q, cautious where the last model was too soft
+    H d = -g
+    alpha = largest collision-free, strain-limited fraction of the arc along d
+    halve alpha until E decreases
+    lambda += K C for the exact joint rows C
+
+All bodies of an island share alpha and the convergence test; islands that have converged, or sleep, stand still.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.reference.caution import Caution
+from abd.backends.reference.forcing import Forcing
+from abd.backends.reference.line_search import search
+from abd.backends.status import Status
+from abd.errors import StepFailure
+from abd.step.progress import Progress
+
+
+class Iteration:
+    """Newton iterations of one `NumpyBackend`.
+
+    Attributes, all (islands,): converged; speed [m/s] that the last full step would have given, 0 where converged.
+    """
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def begin(self, tolerance: float, h: float, tightest: float) -> bool:
+        """As `abd.backends.recorded.iteration.Iteration.begin`."""
+        b = self.backend
+        self.tolerance, self.h = tolerance, h
+        self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
+        self.converged = b.asleep()
+        self.speed = np.zeros(b.islands.count)
+        self._linearized, self._begun = False, False
+        return not self.converged.all()
+
+    def run(self, progress: Progress) -> Status:
+        """As `abd.backends.recorded.iteration.Iteration.run`."""
+        b, caution, trials, linear = self.backend, self.caution, progress.trials, progress.linear
+        exact = b.system.has_exact
+        if not self._begun:
+            # once with all bodies: those that sleep keep blocks that can be factorised
+            self._form_model(progress)
+            self._begun = True
+        b.settle(self.converged)
+        if not self._linearized:
+            self._form_model(progress)
+        progress.newton += 1
+        moved, settled = self._choose_direction(progress)
+        with progress.time("collision"):
+            free, moved, settled = self._follow(moved, settled)
+        speed = self.speed = np.where(self.converged, 0.0, moved / self.h)
+        small = (speed <= self.tolerance) & settled
+        with progress.time("line search"):
+            slope = b.descent()
+            alpha, change, tried, self._linearized = search(b, free, small, slope)
+        caution.advance(change, slope, alpha, free)
+        progress.trials += tried
+        # where energies differ only by rounding the search may shorten a step that is within the tolerance already
+        near = ~self.converged & small & (free == 1.0)
+        reached = near & caution.decides
+        still_open = 0.0
+        if exact:
+            error = b.joint_errors() if near.any() else np.full(b.islands.count, np.inf)
+            reached &= error <= 1.0
+            still_open = float(error[near & ~reached].max(initial=0.0))
+        moving = ~self.converged & ~reached
+        worst = float(speed[reached].max(initial=0.0))
+        progress.tolerance = max(progress.tolerance, worst)
+        self.converged = self.converged | reached
+        gap = least = np.inf
+        if not moving.any():
+            b.settle(np.zeros(b.islands.count, dtype=bool))
+        else:
+            if exact:
+                b.settle(self.converged)
+                b.update_multipliers()
+                self._linearized = False
+            gap, least = float(b.island_gaps()[moving].min()), float(alpha[moving].min())
+        return Status(
+            failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
+            open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
+        )  # fmt: skip
+
+    def speeds(self, h: float) -> np.ndarray:
+        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
+        return np.where(self.converged, -1.0, self.speed)
+
+    def restiffen(self) -> None:
+        """The contact stiffness has changed: islands that touch anything move on."""
+        self.converged = self.converged & ~self.backend.islands.paired
+        self._linearized = False
+
+    def _form_model(self, progress: Progress) -> None:
+        """Gradient and blocks at the iterate, with as much caution as was learnt."""
+        caution = self.caution
+        self.backend.set_caution(caution.share)
+        caution.formed = caution.share
+        with progress.time("assembly"):
+            self.backend.linearize()
+        self._linearized = True
+
+    def _choose_direction(self, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
+        """The largest displacements (islands,) of the full step [m], and whether friction in joints and drives are settled."""
+        b, caution, near = self.backend, self.caution, self.tolerance * self.h
+        moved = self._direction(progress)
+        if not np.isfinite(moved[~self.converged]).all():
+            raise StepFailure("not_finite", "the Newton direction is not finite")
+        rubbing = b.system.has_friction
+        settled = b.effort_changes() <= 1.0 if rubbing else np.ones(b.islands.count, dtype=bool)
+        exact, closing = b.system.has_exact, ~self.converged & (moved <= near)
+        if exact and closing.any():
+            with progress.time("linear solve"):
+                moved = b.close_joints(closing)
+        # exact rows are closed by the direction as it is, and so is what is near
+        caution.stretch[exact | self.converged | (moved <= near)] = 1.0
+        if (caution.stretch > 1.0).any():
+            b.stretch_direction(caution.stretch)
+        return moved, settled
+
+    def _direction(self, progress: Progress) -> np.ndarray:
+        """As `_solve`; a model that is not convex is formed again with all the caution there is."""
+        try:
+            with progress.time("linear solve"):
+                return self._solve(progress)
+        except StepFailure as failure:
+            if failure.reason != "not_positive_definite" or (self.caution.formed == 1.0).all():
+                raise
+        self.caution.share = np.ones_like(self.caution.share)
+        self._form_model(progress)
+        with progress.time("linear solve"):
+            return self._solve(progress)
+
+    def _solve(self, progress: Progress) -> np.ndarray:
+        """A direction as exact as the progress asks for, and as can be where one of a moving island seems to end it; the
+        largest displacements (islands,) of the full step [m]."""
+        b, forcing, moving = self.backend, self.forcing, ~self.converged
+        moved, iterations = b.solve(forcing.tolerance)
+        if iterations and not forcing.decides((moving & (moved <= self.tolerance * self.h)).any()):
+            moved, more = b.tighten()
+            iterations += more
+        forcing.advance(float(np.where(moving, moved, 0.0).max(initial=0.0)) / self.h)
+        progress.linear += iterations
+        return moved
+
+    def _follow(self, moved: np.ndarray, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The largest safe steps along the direction; what islands have become on the way, with `moved` and `settled`."""
+        b, caution, islands = self.backend, self.caution, self.backend.islands
+        before = islands.host
+        free = b.follow_direction()
+        if islands.host is not before:
+            some = islands.carry(before, self.converged, np.logical_or)
+            self.converged = islands.carry(before, self.converged, np.logical_and)
+            # bodies at rest that a moving island has reached stood still in this direction
+            settled = islands.carry(before, settled, np.logical_and) & (self.converged | ~some)
+            moved = islands.carry(before, moved, np.maximum)
+            caution.share = islands.carry(before, caution.share, np.maximum)
+            caution.stretch = islands.carry(before, caution.stretch, np.minimum)
+        b.settle(self.converged)
+        return free, moved, settled

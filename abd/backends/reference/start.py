@@ -1,0 +1,40 @@
+"""Where a step starts, by the definitions (`abd.step.start`); on a device: `abd.backends.recorded.resident_start`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.step.start import STAY, WITHOUT_FORCES
+
+
+class Start:
+    """Starts of the steps of one `NumpyBackend`."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def run(self, gentle: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+        """Move the iterate from q_n to the start.
+
+        Args:
+            gentle: (n,) how each body leaves (`abd.step.start`); touching: whether any is in contact.
+            ripe: (n,) bool, bodies that sleep if their whole island does.
+        """
+        b = self.backend
+        alpha = b.follow_velocity(gentle)
+        b.sleep(ripe)
+        b.evaluate()
+        b.lag_friction()
+        falls = self._falls(alpha)
+        if not falls.all() and touching:
+            gentle = np.where((gentle == WITHOUT_FORCES) & ~falls[b.islands.host], STAY, gentle)
+            alpha = b.follow_velocity(gentle)
+            falls = self._falls(alpha)
+        if not falls.all():
+            b.try_step(np.where(falls, alpha, 0.0))
+        b.accept()
+
+    def _falls(self, alpha: np.ndarray) -> np.ndarray:
+        """(islands,) whether the energy at path(alpha) is no higher than at q_n."""
+        change, size = self.backend.try_step(alpha)
+        return change <= 1e-15 * size
