@@ -213,20 +213,23 @@ def _balance(backend, settings, h: float, stiffness, progress: Progress, watch: 
     Raises:
         StepFailure: as `minimise`, or friction and contact forces go on changing.
     """
-    rubs, worst = settings.friction_tolerance, progress.tolerance
+    rubs = settings.friction_tolerance
     tolerance, spent = LOOSE * rubs, 0
     for lagging in range(BALANCED_LAGGINGS):
         if lagging:
             backend.lag_friction()
-        before, progress.tolerance = progress.newton, 0.0
-        minimise(backend, settings, h, stiffness, progress, tolerance, watch)
-        reached, taken = progress.tolerance, progress.newton - before
-        progress.tolerance = max(worst, reached)
-        if lagging and taken <= 1 and reached <= rubs:
+        part = Progress(stages=progress.stages)
+        try:
+            minimise(backend, settings, h, stiffness, part, tolerance, watch)
+        finally:
+            progress.newton, progress.linear = progress.newton + part.newton, progress.linear + part.linear
+            progress.trials += part.trials
+        if lagging and part.newton <= 1 and part.tolerance <= rubs:
+            progress.tolerance = max(progress.tolerance, part.tolerance)
             return
-        spent += taken if tolerance == rubs else 0
+        spent += part.newton if tolerance == rubs else 0
         if spent > BALANCING:
             break
-        tolerance = max(rubs, TIGHTER * reached)
+        tolerance = max(rubs, TIGHTER * part.tolerance)
     message = f"friction and contact forces did not balance in {lagging + 1} laggings and {spent} iterations"
     raise StepFailure("not_converged", message)
