@@ -19,6 +19,12 @@ from abd.step.progress import Progress, not_converged
 BALANCED_LAGGINGS = 30
 """Laggings after which ``friction_iterations = -1`` gives up as not converged."""
 
+BALANCING = 100
+"""Newton iterations to the tolerance among which they have to balance."""
+LOOSE, TIGHTER = 1000.0, 0.5
+"""Tolerance of the first of these minimisations, over the one that holds; and of each one that follows, over the speed that
+the one before has reached."""
+
 
 def minimise(
     backend,
@@ -73,12 +79,14 @@ def solve_step(
     Returns:
         whether this one was.
     """
-    rubs = settings.friction_tolerance
+    wanted, rubs = settings.friction_iterations, settings.friction_tolerance
+    if backend.friction.enabled and wanted < 0:
+        _balance(backend, settings, h, stiffness, progress, watch)
+        return False
     tolerance = rubs if backend.friction.count or backend.system.has_friction else settings.tolerance
     minimise(backend, settings, h, stiffness, progress, tolerance, watch)
     if not backend.friction.enabled:
         return False
-    wanted = settings.friction_iterations
     if wanted == 1:
         least = least_change(settings, h, loaded)
         loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
@@ -88,14 +96,36 @@ def solve_step(
             backend.lag_friction()
             minimise(backend, settings, h, stiffness, progress, rubs, watch)
         return loaded
-    for _ in range((wanted if wanted > 0 else BALANCED_LAGGINGS) - 1):
+    for _ in range(wanted - 1):
         backend.lag_friction()
-        before = progress.newton
         minimise(backend, settings, h, stiffness, progress, rubs, watch)
-        if wanted < 0 and progress.newton <= before + 1:
-            return False
-    if wanted < 0:
-        raise StepFailure(
-            "not_converged", f"friction and contact forces did not balance within {BALANCED_LAGGINGS} laggings"
-        )
     return False
+
+
+def _balance(backend, settings, h: float, stiffness, progress: Progress, watch: Callable[[], None] | None) -> None:
+    """Minimise and lag friction until a lagging leaves a state that is converged as it is. What is found before is only
+    where friction is lagged next, and needs not be more exact than the lagging is.
+
+    Raises:
+        StepFailure: as `minimise`, or friction and contact forces go on changing.
+    """
+    rubs = settings.friction_tolerance
+    tolerance, spent = LOOSE * rubs, 0
+    for lagging in range(BALANCED_LAGGINGS):
+        if lagging:
+            backend.lag_friction()
+        part = Progress(stages=progress.stages)
+        try:
+            minimise(backend, settings, h, stiffness, part, tolerance, watch)
+        finally:
+            progress.newton, progress.linear = progress.newton + part.newton, progress.linear + part.linear
+            progress.trials += part.trials
+        if lagging and part.newton <= 1 and part.tolerance <= rubs:
+            progress.tolerance = max(progress.tolerance, part.tolerance)
+            return
+        spent += part.newton if tolerance == rubs else 0
+        if spent > BALANCING:
+            break
+        tolerance = max(rubs, TIGHTER * part.tolerance)
+    message = f"friction and contact forces did not balance in {lagging + 1} laggings and {spent} iterations"
+    raise StepFailure("not_converged", message)
