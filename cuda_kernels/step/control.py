@@ -86,8 +86,9 @@ class Control:
     """What the iterations of a step decide by; (islands,) unless said otherwise.
 
     converged; settled: efforts in joints; small: within the tolerance; decides, stretch: see
-    `abd.backends.reference.caution`; share: of the bounds of curvature; moved: largest displacement of the full step [m]; speed: the same per unit of alpha, of the path;
-    limit: largest safe alpha, alpha: the present one; slope: g.d; change, size: of the energy.
+    `abd.backends.reference.caution`; share: of the bounds of curvature; moved: largest displacement of the full step [m];
+    speed: the same per unit of alpha, of the path; limit: largest safe alpha, alpha: the present one; slope: g.d; change,
+    size: of the energy.
     counts (2,): islands and chunks; at (NUMBERS,), flags (FLAGS,), shared.
     """
 
