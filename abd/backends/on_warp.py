@@ -188,6 +188,13 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.joints.errors(self.pose, a)
         return self.islands.reduced(a, sums.MAX)
 
+    def launch_joint_errors(self, out: wp.array) -> None:
+        """The same into `out` (islands,), by launches only."""
+        a = self.values["a"]
+        a.zero_()
+        self.joints.errors(self.pose, a)
+        self.islands.reduce(a, sums.MAX, out)
+
     def update_multipliers(self) -> None:
         """Let the multipliers of the exact rows take over what their stiffness carries at the end of the direction.
 

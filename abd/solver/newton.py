@@ -50,7 +50,7 @@ def minimise(
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
     """
-    exact, rubbing = backend.system.has_exact, backend.system.has_friction
+    exact, edged = backend.system.has_exact, backend.system.has_edges
     if backend.iteration is not None:
         minimise_resident(backend, settings, h, tolerance, stiffness, progress, watch)
         return
@@ -70,7 +70,7 @@ def minimise(
         moved = _direction(backend, caution, forcing, ~converged, tolerance, h, progress)
         if not np.isfinite(moved[~converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
-        settled = backend.effort_changes() <= 1.0 if rubbing else np.ones(islands.count, dtype=bool)
+        settled = backend.effort_changes() <= 1.0 if edged else np.ones(islands.count, dtype=bool)
         closing = ~converged & (moved <= tolerance * h)
         if exact and closing.any():
             with progress.time("linear solve"):
