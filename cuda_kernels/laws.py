@@ -59,10 +59,12 @@ def hold(y: wp.float64) -> wp.float64:
 
 @wp.func
 def secant_of_hold(y: wp.float64, aim: wp.float64) -> wp.float64:
-    """Slope of `hold` from y to `aim`, its own where both are one."""
+    """Slope of `hold` from y to `aim`, between its edges its own."""
+    if y > ZERO and y < ONE:
+        return ONE
     way = aim - y
     if wp.abs(way) < NEAR:
-        return wp.where(y > ZERO and y < ONE, ONE, ZERO)
+        return ZERO
     return (hold(aim) - hold(y)) / way
 
 
@@ -87,12 +89,24 @@ def caught(p: Parameters, x: wp.float64, ahead: wp.float64) -> wp.float64:
         return p[2] * (ahead - p[1])
     y = (p[2] * (x - p[1]) - p[5]) / p[6]
     end = (p[2] * (ahead - p[1]) - p[5]) / p[6]
-    share = hold(y) + secant_of_hold(y, (p[7] - p[5]) / p[6]) * (end - y)
+    before = (p[7] - p[5]) / p[6]
+    share = hold(y) + secant_of_hold(y, before) * (end - y)
+    between = share > ZERO and share < ONE
+    past = (share <= ZERO and end > ZERO) or (share >= ONE and end < ONE)
+    fall = hold(before) - share
+    way = end - y
     aim = share
-    if share >= ONE:
-        aim = wp.max(ONE, end)
-    elif share <= ZERO:
-        aim = wp.min(ZERO, end)
+    over = end
+    if past:
+        aim = HALF * (hold(share) + hold(end))
+    if (past or (between and (end < ZERO or end > ONE))) and fall * way > ZERO:
+        K = fall / way
+        aim = (share + K * end) / (ONE + K)
+        over = end + (share - hold(aim)) / K
+    if aim >= ONE:
+        aim = wp.max(ONE, over)
+    elif aim <= ZERO:
+        aim = wp.min(ZERO, over)
     return p[5] + p[6] * aim
 
 

@@ -214,7 +214,7 @@ def test_newton_ends_on_barriers_that_hold_what_leaves_them():
         steps += np.abs(residual) > 1e-3 * np.abs(force)
         ahead = x - residual / (curvature + K)
         p[:, 7], x = laws.caught(p, x, ahead), ahead
-    assert steps.max() < 15 and steps.mean() < 4.0
+    assert steps.max() < 12 and steps.mean() < 4.0
 
 
 def test_changes_of_efforts_and_where_rows_end_equal_their_definition():

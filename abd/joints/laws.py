@@ -137,20 +137,36 @@ def hold(y: np.ndarray) -> np.ndarray:
 
 
 def _secant_of_hold(y, aim):
+    """Slope of `hold` from y to `aim`, between its edges its own."""
     way = aim - y
-    near = np.abs(way) < NEAR
-    return np.where(near, np.where((y > 0.0) & (y < 1.0), 1.0, 0.0), (hold(aim) - hold(y)) / np.where(near, 1.0, way))
+    far = np.abs(way) >= NEAR
+    secant = np.where(far, (hold(aim) - hold(y)) / np.where(far, way, 1.0), 0.0)
+    return np.where((y > 0.0) & (y < 1.0), 1.0, secant)
 
 
 def caught(p: np.ndarray, x: np.ndarray, ahead: np.ndarray) -> np.ndarray:
     """(k,) gaps at which barriers, parameters (k, 8), are expected to end, by the model of what holds them at x (k,), which
-    leads to `ahead` (k,): there where this has the force that the model ends with. A row for which the model has more than
-    the largest force, or less than none, ends where the model does, and at that edge at the least."""
-    eps = np.where(p[:, 6] > 0.0, p[:, 6], 1.0)
-    y, end = (p[:, 2] * (x - p[:, 1]) - p[:, 5]) / eps, (p[:, 2] * (ahead - p[:, 1]) - p[:, 5]) / eps
-    share = hold(y) + _secant_of_hold(y, (p[:, 7] - p[:, 5]) / eps) * (end - y)
-    aim = np.where(share >= 1.0, np.maximum(1.0, end), np.where(share <= 0.0, np.minimum(0.0, end), share))
-    return p[:, 5] + eps * np.where(p[:, 6] > 0.0, aim, end)
+    leads to `ahead` (k,): there where `hold` has the share that the model ends with.
+
+    A model that ends beyond an edge with a share between them, or the reverse, has a wrong aim. It ended at another place with
+    another share the time before, which was here if the step was a full one: the row ends where the line through both meets
+    `hold`. Where no line falls, the share between the two that contradict each other is tried.
+    """
+    holds = p[:, 6] > 0.0
+    eps = np.where(holds, p[:, 6], 1.0)
+    y, end, before = (
+        (g - p[:, 5]) / eps for g in (p[:, 2] * (x - p[:, 1]), p[:, 2] * (ahead - p[:, 1]), p[:, 7])
+    )
+    share = hold(y) + _secant_of_hold(y, before) * (end - y)
+    between = (share > 0.0) & (share < 1.0)
+    past = np.where(share <= 0.0, end > 0.0, ~between & (end < 1.0))
+    fall, way = hold(before) - share, end - y
+    met = (past | between & ((end < 0.0) | (end > 1.0))) & (fall * way > 0.0)
+    K = np.where(met, fall / np.where(met, way, 1.0), 1.0)
+    aim = np.where(met, (share + K * end) / (1.0 + K), np.where(past, 0.5 * (hold(share) + hold(end)), share))
+    over = np.where(met, end + (share - hold(aim)) / K, end)
+    aim = np.where(aim >= 1.0, np.maximum(1.0, over), np.where(aim <= 0.0, np.minimum(0.0, over), aim))
+    return p[:, 5] + eps * np.where(holds, aim, end)
 
 
 def _one_sided(p, x):
