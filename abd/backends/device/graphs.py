@@ -3,7 +3,7 @@
 A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
 replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
 `generation` and the caller's key stay the same. Warp replays on the processor too, an order of magnitude faster than
-launch by launch, but on one thread.
+launch by launch, but on one thread: a device that does not record (`Device.records`) runs the same bodies directly.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Graphs:
 
     Attributes:
         recorded, replayed: how often, for reports.
-        whole: whether loops and branches can be recorded (`abd.backends.device.cuda_support.graph_problem`); without, the host
-            decides them each time, and nothing is recorded.
+        whole: whether loops and branches are recorded; without, the host decides them each time. CUDA may be unable to
+            (`abd.backends.device.cuda_support.graph_problem`).
         asks_host: whether functions of users have to be asked between the launches, so that nothing can be recorded.
     """
 
@@ -36,7 +36,7 @@ class Graphs:
         self.device = device
         self.recorded = self.replayed = 0
         self.asks_host = False
-        self.whole = device.is_cpu or not graph_problem()
+        self.whole = device.records and (device.is_cpu or not graph_problem())
         self._generation = -1
         self._patience = 1 if device.wide else PATIENCE
         self._kept: dict[Hashable, wp.Graph | int] = {}
