@@ -179,7 +179,7 @@ def _by_vertices(near, world):
 
 
 def _apart(first, second, x, y) -> np.ndarray:
-    """(k,) distances [m] of the boxes around primitives, vertices (k, a) and (k, b), on their straight ways from x to y (v, 3)."""
+    """(k,) distances [m] of the boxes around primitives, vertices (k, a), (k, b), on their straight ways from x to y (v, 3)."""
     boxes = []
     for ids in (first, second):
         places = np.concatenate([x[ids], y[ids]], axis=1)
