@@ -121,19 +121,22 @@ class WayCheck:
 
     def _close(self, world, near, x, y, share: float) -> set[tuple[int, int]]:
         """Pairs of bodies that candidates show to be closer than their separation, chords' allowance included."""
-        scene, found = self.scene, set()
-        groups = (near.fv_candidates, near.ee_candidates, near.ev_candidates, near.vv_candidates)
-        for candidate in (one for group in groups for one in group):
-            ids = [k for k in candidate.vertex_ids(world.edges, world.faces) if k >= 0]
-            i, j = world.owner[ids[0]], world.owner[ids[-1]]
-            if not scene.may_touch(np.array([i]), np.array([j]))[0]:
-                continue
+        found: set[tuple[int, int]] = set()
+        for candidates, first, second in _by_vertices(near, world):
+            i, j = world.owner[first[:, 0]], world.owner[second[:, 0]]
             away = (self.bends[i] + self.bends[j]) * share
-            xi = scene.radius[i] + scene.radius[j] + scene.minimum_separation
-            ends = [side[ids].ravel() for side in (x, y)]
-            hit, _ = candidate.ccd(*ends, min_distance=xi + away, narrow_phase_ccd=self.ccd)
-            if hit:
-                found.add((int(min(i, j)), int(max(i, j))))
+            xi = self.scene.radius[i] + self.scene.radius[j] + self.scene.minimum_separation
+            # ipctk listed them by the largest radius of all
+            open_to_question = self.scene.may_touch(i, j) & ~(_apart(first, second, x, y) > xi + away)
+            for k in np.flatnonzero(open_to_question):
+                pair = int(min(i[k], j[k])), int(max(i[k], j[k]))
+                if pair in found:
+                    continue
+                ids = np.concatenate([first[k], second[k]])
+                ends = [side[ids].ravel() for side in (x, y)]
+                hit, _ = candidates[k].ccd(*ends, min_distance=xi[k] + away[k], narrow_phase_ccd=self.ccd)
+                if hit:
+                    found.add(pair)
         return found
 
     def _half_spaces(self, a: float, b: float, start, end, depth: int) -> list:
@@ -158,3 +161,28 @@ class WayCheck:
         between = self._at(middle)
         first = self._half_spaces(a, middle, start, between, depth - 1)
         return first or self._half_spaces(middle, b, between, end, depth - 1)
+
+
+def _by_vertices(near, world):
+    """Lists of candidates of a kind, and the vertices (k, a) and (k, b) of their two primitives, in the order of their CCD."""
+    vertices = np.arange(len(world.owner))[:, None]
+    kinds = (
+        (near.fv_candidates, "vertex_id", vertices, "face_id", world.faces),
+        (near.ee_candidates, "edge0_id", world.edges, "edge1_id", world.edges),
+        (near.ev_candidates, "vertex_id", vertices, "edge_id", world.edges),
+        (near.vv_candidates, "vertex0_id", vertices, "vertex1_id", vertices),
+    )
+    for candidates, one, firsts, other, seconds in kinds:
+        if len(candidates):
+            sides = ((name, items) for name, items in ((one, firsts), (other, seconds)))
+            yield candidates, *(items[[getattr(each, name) for each in candidates]] for name, items in sides)
+
+
+def _apart(first, second, x, y) -> np.ndarray:
+    """(k,) distances [m] of the boxes around primitives, vertices (k, a), (k, b), on their straight ways from x to y (v, 3)."""
+    boxes = []
+    for ids in (first, second):
+        places = np.concatenate([x[ids], y[ids]], axis=1)
+        boxes.append((places.min(axis=1), places.max(axis=1)))
+    (low, high), (other_low, other_high) = boxes
+    return np.linalg.norm(np.maximum(0.0, np.maximum(low - other_high, other_low - high)), axis=1)

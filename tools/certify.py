@@ -259,14 +259,18 @@ class World:
 
 
 def parts_of(scene: Scene, world: int) -> list[World]:
-    """The bodies of a world, in two parts where some have a radius far above that of most: ipctk compares all of a part
-    within the largest range, so that the others are compared among themselves, and once more with those."""
+    """The bodies of a world in parts by their radii: ipctk compares all of a part within the largest range. The first are the
+    bare bodies; every further one has those of up to twice the radius of its thinnest, compared among themselves and with all
+    that are thinner."""
     mine = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
-    thick = mine & (scene.radius > 2.0 * np.median(scene.radius[mine]))
-    if not thick.any():
-        return [World(scene, mine, thick)]
-    thin = mine & ~thick
-    return [World(scene, thin, np.zeros_like(thin)), World(scene, mine, thin)]
+    left, parts = mine.copy(), []
+    while left.any():
+        least = scene.radius[left].min()
+        part = left & (scene.radius <= 2.0 * least)
+        thinner = mine & ~left
+        parts.append(World(scene, thinner | part, thinner))
+        left &= ~part
+    return parts
 
 
 def certify(run: str | Path, every: int = 1) -> Certificate:

@@ -43,23 +43,71 @@ def entering(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
 
 
 @wp.func
-def leaving(p: Parameters, g: wp.float64) -> wp.vec3d:
-    """What holds a gap that opens."""
-    y = g - p[5]
-    if y <= ZERO or p[6] <= ZERO:
-        return wp.vec3d()
-    if y < p[7]:
-        return p[6] / p[7] * wp.vec3d(HALF * y * y, y, ONE)
-    return p[6] * wp.vec3d(y - HALF * p[7], ONE, ZERO)
-
-
-@wp.func
 def push(kappa: wp.float64, width: wp.float64, gap: wp.float64) -> wp.float64:
     """Size of a barrier's slope at a gap > 0."""
     s = gap / width
     if s >= ONE or s <= ZERO:
         return ZERO
     return kappa * width * (s - ONE) * (TWO * wp.log(s) + (s - ONE) / s)
+
+
+@wp.func
+def hold(y: wp.float64) -> wp.float64:
+    """Share of the largest force that holds a gap which has opened by y over eps."""
+    return wp.clamp(y, ZERO, ONE)
+
+
+@wp.func
+def secant_of_hold(y: wp.float64, aim: wp.float64) -> wp.float64:
+    """Slope of `hold` from y to `aim`, between its edges its own."""
+    if y > ZERO and y < ONE:
+        return ONE
+    way = aim - y
+    if wp.abs(way) < NEAR:
+        return ZERO
+    return (hold(aim) - hold(y)) / way
+
+
+@wp.func
+def leaving(p: Parameters, g: wp.float64) -> wp.vec3d:
+    """What holds a gap that opens."""
+    if p[6] <= ZERO:
+        return wp.vec3d()
+    T = push(p[0], p[3], p[5])
+    y = (g - p[5]) / p[6]
+    opened = wp.max(y, ZERO)
+    energy = opened - HALF
+    if opened < ONE:
+        energy = HALF * opened * opened
+    return T * wp.vec3d(p[6] * energy, hold(y), secant_of_hold(y, (p[7] - p[5]) / p[6]) / p[6])
+
+
+@wp.func
+def caught(p: Parameters, x: wp.float64, ahead: wp.float64) -> wp.float64:
+    """Gap at which a barrier is expected to end, by the model of what holds it at x, which leads to `ahead`."""
+    if p[6] <= ZERO:
+        return p[2] * (ahead - p[1])
+    y = (p[2] * (x - p[1]) - p[5]) / p[6]
+    end = (p[2] * (ahead - p[1]) - p[5]) / p[6]
+    before = (p[7] - p[5]) / p[6]
+    share = hold(y) + secant_of_hold(y, before) * (end - y)
+    between = share > ZERO and share < ONE
+    past = (share <= ZERO and end > ZERO) or (share >= ONE and end < ONE)
+    fall = hold(before) - share
+    way = end - y
+    aim = share
+    over = end
+    if past:
+        aim = HALF * (hold(share) + hold(end))
+    if (past or (between and (end < ZERO or end > ONE))) and fall * way > ZERO:
+        K = fall / way
+        aim = (share + K * end) / (ONE + K)
+        over = end + (share - hold(aim)) / K
+    if aim >= ONE:
+        aim = wp.max(ONE, over)
+    elif aim <= ZERO:
+        aim = wp.min(ZERO, over)
+    return p[5] + p[6] * aim
 
 
 @wp.func

@@ -9,7 +9,7 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
-from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, evaluate
+from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, caught, evaluate
 from cuda_kernels.joints.measures import Measures, frames
 from cuda_kernels.parallel.sums import MAX
 
@@ -312,7 +312,8 @@ def effort_changes(
     changes: wp.array(dtype=wp.float64),
 ):
     """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
-    curvature predicts, over a share of the largest force; 0 for all other rows. Friction's next aim follows from it."""
+    curvature predicts, over a share of the largest force; 0 for all other rows. The next aims of friction and barriers follow
+    from it."""
     e = wp.tid() + first
     largest = ZERO
     if rows.law[e] == FRICTION:
@@ -326,6 +327,8 @@ def effort_changes(
         change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (share * largest)
         if rows.law[e] == FRICTION:
             rows.p[e, 4] = aimed(p, x[e], predicted[e], curvature[e])
+    if rows.law[e] == BARRIER:
+        rows.p[e, 7] = caught(parameters(rows, e), x[e], predicted[e])
     changes[e] = change
 
 

@@ -9,7 +9,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ZERO
 from cuda_kernels.bodies.figures import CHUNK
 from cuda_kernels.bodies.integrators import SMOOTH
-from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, push
+from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
 from cuda_kernels.joints.rows import Rows
@@ -200,8 +200,8 @@ def set_laws(
         p7 = now
     if law == BARRIER:
         if not has(acting, e, FOLLOWS):
-            p6 = push(p0, p3, p5)
-        p7 = slow / w[7]
+            p6 = slow / w[7]
+        p7 = p5 + acting.sign[e] * memory.history[2, e] / w[7]
     if not has(acting, e, ACTIVE):
         law = OFF
     rows.law[e] = law

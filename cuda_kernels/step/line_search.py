@@ -112,12 +112,15 @@ def take_doubtful(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def judge_slopes(first: wp.int32, c: Control):
-    """Islands whose slope at the trial is larger in size than before go on, or stay where they are if that is near."""
+def judge_slopes(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), has_exact: wp.int32):
+    """Islands whose slope at the trial is larger in size than before go on, or stay where they are if that is near, unless
+    their exact rows are open there, by their `errors` before the trial."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
     steeper = c.rising[w] != ZERO and wp.abs(c.steepness[w]) > wp.abs(c.slope[w])
+    if has_exact != 0 and c.small[w] != ZERO and errors[w] > ONE:
+        steeper = False
     c.rising[w] = wp.where(steeper, ONE, ZERO)
     if steeper:
         c.flags[AGAIN] = 1

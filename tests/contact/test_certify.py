@@ -254,6 +254,25 @@ def test_a_way_through_another_body(tmp_path):
     assert "1 ways" in str(found)
 
 
+def test_ways_and_gaps_of_rods_of_many_radii(tmp_path):
+    """Rods of no, small and large radius side by side, far closer than the largest radius: one of them, whose turn it is each
+    time, goes through its neighbour. Only that pair is named, whatever else is near."""
+    radius = [0.0, 0.004, 0.01, 0.05, 0.2]
+    rods = [cord((-1, 0, 0), (1, 0, 0))]
+    heights = np.concatenate([[0.0], np.cumsum(np.array(radius[:-1]) + radius[1:] + 1e-3)])
+    model = model_of([pose(0, 0, z) for z in heights], rods, [0] * 5, radius=radius, d_hat=0.01)
+    for moved in range(4):
+        (tmp_path / str(moved)).mkdir()
+        up = 2.1 * (radius[moved] + radius[moved + 1] + 1e-3)
+        aside = [(0.0, 0.0, 0.0)] * 5
+        aside[moved + 1] = (0.0, 0.0, -up)
+        aside[moved + 2 :] = [(0.0, 3.0 * (k + 1), 0.0) for k in range(3 - moved)]
+        aside[:moved] = [(0.0, -3.0 * (k + 1), 0.0) for k in range(moved)]
+        found = certify(moving(tmp_path / str(moved), model, aside))
+        assert kinds(found) == [("way", 1, (f"body{moved}", f"body{moved + 1}"))]
+        assert found.smallest_gap == pytest.approx(1e-3, rel=1e-9)
+
+
 def test_a_way_through_a_half_space(tmp_path):
     """A whole turn of a box whose corner reaches deeper than its faces; the velocity says that it is one."""
     path = moving(tmp_path, two_boxes(), [(0, 0, 0)] * 3, spin=[(2 * np.pi, 0, 0), (0, 0, 0), (0, 0, 0)])

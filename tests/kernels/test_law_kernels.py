@@ -41,6 +41,9 @@ def some_parameters(law: np.ndarray, x: np.ndarray, seed: int) -> np.ndarray:
     p[given, 0], p[given, 1] = x[given] + 0.3 * rng.normal(size=given.sum()), rng.uniform(1.0, 2.0, given.sum())
     p[::3, 6] = 1e-3
     p[gaps, 6] = 0.0
+    walls = law == Law.BARRIER
+    p[walls, 6] = 0.4 * (np.arange(count) % 2)[walls]
+    p[walls, 7] = p[walls, 5] + rng.normal(size=walls.sum())
     return p
 
 
@@ -141,11 +144,13 @@ def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
     p[:, 5] = np.where(np.arange(400) % 2 == 0, p[:, 5], -10.0)
     if law == Law.FRICTION:
         p[:, 4] = x  # expected to end where it is: the secant is the tangent
+    if law == Law.BARRIER:
+        p[:, 5], p[:, 7] = np.abs(p[:, 5]), p[:, 2] * (x - p[:, 1])
     ends = [laws.evaluate(laws_of_rows, p, x + s * step) for s in (1.0, -1.0)]
     _, slope, curvature = laws.evaluate(laws_of_rows, p, x)
     # A gap's branches meet at 0, at the barrier's width and at the last gap; a barrier is too steep near 0.
     g = p[:, 2] * (x - p[:, 1])
-    seams = [g, g - p[:, 3], g - p[:, 5]] if law in (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC) else []
+    seams = [g, g - p[:, 3], g - p[:, 5], g - p[:, 5] - p[:, 6]] if law in (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC) else []
     smooth = np.all([np.abs(seam) > 1e-2 for seam in seams], axis=0) if seams else np.ones(400, dtype=bool)
     if law == Law.BARRIER:
         smooth &= g > 0.0
@@ -191,7 +196,28 @@ def test_friction_that_ends_where_it_is_expected_takes_one_step():
     np.testing.assert_allclose(slightly, p[:, 1] - p[:, 3], rtol=1e-12)
 
 
-def test_changes_of_efforts_and_where_friction_ends_equal_their_definition():
+def test_newton_ends_on_barriers_that_hold_what_leaves_them():
+    """Bodies on springs, from inside and from far outside, wherever they end: between the edges of the hold or beyond one of
+    them. With the curvature where it is, a third of them would jump over the edges to and fro for ever."""
+    rng, count = np.random.default_rng(5), 1000
+    law, p = np.full(count, Law.BARRIER, dtype=np.int32), np.zeros((count, SLOTS))
+    p[:, 0], p[:, 2], p[:, 3] = rng.uniform(0.5, 50.0, count), rng.choice([-1.0, 1.0], count), 1.0
+    p[:, 5], p[:, 6] = rng.uniform(0.3, 0.8, count), rng.uniform(1e-6, 1e-4, count)
+    force = laws.evaluate(law, p, p[:, 2] * (p[:, 5] - 1e-9))[1]
+    K = np.abs(force) / p[:, 6] * 10.0 ** rng.uniform(-3.0, -1.0, count)
+    x, rest = (p[:, 2] * (p[:, 5] + p[:, 6] * rng.uniform(-size, size, count)) for size in (30.0, 300.0))
+    p[:, 7] = p[:, 5] + p[:, 6] * rng.uniform(-2.0, 2.0, count)
+    steps = np.zeros(count)
+    for _ in range(20):
+        _, slope, curvature = laws.evaluate(law, p, x)
+        residual = slope + K * (x - rest)
+        steps += np.abs(residual) > 1e-3 * np.abs(force)
+        ahead = x - residual / (curvature + K)
+        p[:, 7], x = laws.caught(p, x, ahead), ahead
+    assert steps.max() < 12 and steps.mean() < 4.0
+
+
+def test_changes_of_efforts_and_where_rows_end_equal_their_definition():
     both = Both(4)
     direction = 3e-1 * np.random.default_rng(9).normal(size=both.q.shape)
     both.defined.caution[:] = 1.0
@@ -200,10 +226,11 @@ def test_changes_of_efforts_and_where_friction_ends_equal_their_definition():
     changes = DEVICE.zeros(N, wp.float64)
     both.device.effort_changes(DEVICE.upload(direction, wp.float64), changes)
     assert_close(DEVICE.read(changes), expected, 1e-10)
-    aims, friction = DEVICE.read(both.device.rows.p)[:, 4], both.law == Law.FRICTION
-    assert_close(aims, both.defined.p[:, 4], 1e-10)
-    assert np.array_equal(aims[~friction], both.p[~friction, 4])
-    assert (aims[friction] != both.p[friction, 4]).sum() > 20
+    for law, slot in ((Law.FRICTION, 4), (Law.BARRIER, 7)):
+        aims, aimed = DEVICE.read(both.device.rows.p)[:, slot], both.law == law
+        assert_close(aims, both.defined.p[:, slot], 1e-10)
+        assert np.array_equal(aims[~aimed], both.p[~aimed, slot])
+        assert (aims[aimed] != both.p[aimed, slot]).sum() > 20
 
 
 def test_measured_rows_agree_with_finite_differences():

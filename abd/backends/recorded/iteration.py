@@ -295,7 +295,7 @@ class Iteration:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
         b.islands.fold(c.each, sums.MAX, self.path.largest)
         launch(newton.advance_forcing, 1, c, self.path.largest)
-        if b.system.has_friction:
+        if b.system.has_edges:
             changes = b.values["b"]
             changes.zero_()
             b.joints.effort_changes(b.linear.direction, changes)
@@ -377,10 +377,7 @@ class Iteration:
         self.path.spend()
         exact = b.system.has_exact
         if exact:
-            errors = b.values["a"]
-            errors.zero_()
-            b.joints.errors(b.pose, errors)
-            b.islands.reduce(errors, sums.MAX, self.scratch)
+            b.launch_joint_errors(self.scratch)
         launch(newton.end_iteration, n, c, self.scratch, int(exact))
         if exact:
             self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)

@@ -105,11 +105,14 @@ class ResidentSearch:
 
     def _compare_slopes(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
+        exact = b.system.has_exact
+        if exact:
+            b.launch_joint_errors(self.scratch)
         b.exchange()
         b.linearize()
         self.check_room()
         self._measure_slope(c.steepness)
-        launch(line_search.judge_slopes, b.n, c)
+        launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))
         launch(line_search.take_doubtful, 1, c)
         # `exchange` again takes the trial back; who takes it for good exchanges once more
         b.exchange()

@@ -112,8 +112,7 @@ class Iteration:
         moved = self._direction(progress)
         if not np.isfinite(moved[~self.converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
-        rubbing = b.system.has_friction
-        settled = b.effort_changes() <= 1.0 if rubbing else np.ones(b.islands.count, dtype=bool)
+        settled = b.effort_changes() <= 1.0 if b.system.has_edges else np.ones(b.islands.count, dtype=bool)
         exact, closing = b.system.has_exact, ~self.converged & (moved <= near)
         if exact and closing.any():
             with progress.time("linear solve"):

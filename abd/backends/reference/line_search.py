@@ -2,7 +2,8 @@
 
 Any decrease is accepted: an Armijo fraction cannot be met on steps capped by collisions. Where the change is so small
 that it may be rounding (below `DOUBTFUL` times the size of all terms), the gradient decides, which keeps its digits
-longer: the step is accepted if the slope along the direction falls in size.
+longer: the step is accepted if the slope along the direction falls in size. It is also accepted, if it is within the
+tolerance, where it closes exact joint rows that are open: without it they would stay so.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ def search(
             backend.accept()
             return alpha, change, trial, False
         if (np.abs(change[rising]) <= DOUBTFUL * size[rising]).all():
+            closes = small & (backend.joint_errors() > 1.0) if backend.system.has_exact else np.zeros(len(small), dtype=bool)
             backend.accept()
             backend.linearize()
-            steeper = rising & (np.abs(backend.descent()) > np.abs(slope))
+            steeper = rising & ~closes & (np.abs(backend.descent()) > np.abs(slope))
             if not steeper.any():
                 return alpha, change, trial, True
             backend.accept()

@@ -205,6 +205,8 @@ class NumpyJoints:
         friction, limited = self.law == Law.FRICTION, self.law == Law.SATURATED
         largest = np.where(friction, self.p[:, 0], np.where(limited, self.p[:, 3], 0.0))
         self.p[friction, 4] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
+        wall = self.law == Law.BARRIER
+        self.p[wall, 7] = laws.caught(self.p[wall], x[wall], end[wall])
         share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), share])
 

@@ -37,6 +37,7 @@ from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
 from abd.step.integrators import Scheme
 from cuda_kernels.bodies import bodies, figures, integrators, paths
+from cuda_kernels.parallel import sums
 
 
 class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
@@ -180,6 +181,13 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def watch_turns(self, table: MeasureTable) -> Turns:
         """Who counts the turns of the angles of a table."""
         return CountedTurns(table, self)
+
+    def launch_joint_errors(self, out: wp.array) -> None:
+        """Largest residual of the exact rows over its tolerance, at the current iterate, into `out` (islands,); launches only."""
+        a = self.values["a"]
+        a.zero_()
+        self.joints.errors(self.pose, a)
+        self.islands.reduce(a, sums.MAX, out)
 
     def update_multipliers(self) -> None:
         """Let the multipliers of the exact rows take over what their stiffness carries at the end of the direction.

@@ -6,8 +6,8 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
     QUADRATIC  K/2 (x - a)^2                                p = K, a, target
     SATURATED  the same, its slope capped at T              p = K, a, target, T
     BARRIER    kappa G^2 b(g/G) + D/2 max(0, min(G, g_n) - g)^2 + T f1(g - g_n; eps)
-               p = kappa, bound, sign, G, D, g_n, T, eps, with b(s) = -(s - 1)^2 ln s below 1
-               and f1(y) = 0 below 0, y^2/(2 eps) up to eps, y - eps/2 beyond
+               p = kappa, bound, sign, G, D, g_n, eps, gap expected at the end, with b(s) = -(s - 1)^2 ln s below 1,
+               f1(y) = 0 below 0, y^2/(2 eps) up to eps, y - eps/2 beyond, and T = kappa G |b'(g_n/G)|, 0 without an eps
     ONE_SIDED  K/2 max(0, -g)^2 + D/2 max(0, min(0, g_n) - g)^2   p = K, a, sign, -, D, g_n, ., bound; g from a
     CUBIC      S max(0, -g)^3                               p = S, bound, sign
     FRICTION   T f0(|x - a|; eps), Coulomb's, smoothed      p = T, a, -, eps, value expected at the end
@@ -18,7 +18,7 @@ Forces and stiffnesses in SI enter multiplied by c h^2. Parameters p (8,) by slo
 An exact row's `a` differs from its `target`, or from its `bound`, by its multiplier: ``a = target - lambda / K``,
 ``a = bound + sign lambda / K`` with lambda >= 0; p[6] is the residual to which it is held (0: not exact). The damping D
 acts on the way into a limit's zone only. What leaves the zone of a barrier is held, at speeds above eps per step, by T, as
-much as it was pushed with at the end of the last step (`push`): a barrier stops, and gives nothing back, whatever dt is.
+much as it was pushed with at the end of the last step (T): a barrier stops, and gives nothing back, whatever dt is.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def evaluate(
     Friction bends so much near its largest force that its own curvature leads there in many small steps, or far beyond. It
     has that of the secant to the value at which it is expected to end: with it one step is enough, if the expectation is
     right. The first one is that the row goes on as fast as in the step before; the next ones follow from the forces that
-    Newton's models foretell (`aimed`), which they know long before the place.
+    Newton's models foretell (`aimed`), which they know long before the place. So has what holds the gap of a barrier, whose
+    force has two edges eps apart: Newton jumps over them to and fro with the curvature at either side (`caught`).
 
     Args:
         law: (R,); p: (R, 8); x: (R,) values of the rows.
@@ -117,16 +118,55 @@ def _barrier(p, x):
 
 def _leaving(p, g):
     """What holds a gap that opens."""
-    y, eps = np.maximum(0.0, g - p[5]), np.where(p[6] > 0.0, p[7], 1.0)
-    slow = y < eps
-    energy = np.where(slow, 0.5 * y * y / eps, y - 0.5 * eps)
-    return p[6] * energy, p[6] * np.minimum(y / eps, 1.0), p[6] * np.where(slow & (y > 0.0), 1.0 / eps, 0.0)
+    eps = np.where(p[6] > 0.0, p[6], 1.0)
+    T, y = np.where(p[6] > 0.0, _push(p), 0.0), (g - p[5]) / eps
+    opened = np.maximum(y, 0.0)
+    energy = np.where(opened < 1.0, 0.5 * opened**2, opened - 0.5)
+    return T * eps * energy, T * hold(y), T * _secant_of_hold(y, (p[7] - p[5]) / eps) / eps
 
 
-def push(kappa: np.ndarray, width: np.ndarray, gap: np.ndarray) -> np.ndarray:
-    """Size (k,) of a barrier's slope at gaps (k,) > 0, for stiffness and width (k,)."""
-    s = np.clip(gap / width, 1e-300, 1.0)
-    return kappa * width * (s - 1.0) * (2.0 * np.log(s) + (s - 1.0) / s)
+def _push(p):
+    """Size of a barrier's slope at its last gap, 0 where that is not open."""
+    s = np.where(p[5] > 0.0, np.minimum(p[5] / p[3], 1.0), 1.0)
+    return p[0] * p[3] * (s - 1.0) * (2.0 * np.log(s) + (s - 1.0) / s)
+
+
+def hold(y: np.ndarray) -> np.ndarray:
+    """Share of the largest force that holds gaps which have opened by y (k,) over eps."""
+    return np.clip(y, 0.0, 1.0)
+
+
+def _secant_of_hold(y, aim):
+    """Slope of `hold` from y to `aim`, between its edges its own."""
+    way = aim - y
+    far = np.abs(way) >= NEAR
+    secant = np.where(far, (hold(aim) - hold(y)) / np.where(far, way, 1.0), 0.0)
+    return np.where((y > 0.0) & (y < 1.0), 1.0, secant)
+
+
+def caught(p: np.ndarray, x: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+    """(k,) gaps at which barriers, parameters (k, 8), are expected to end, by the model of what holds them at x (k,), which
+    leads to `ahead` (k,): there where `hold` has the share that the model ends with.
+
+    A model that ends beyond an edge with a share between them, or the reverse, has a wrong aim. It ended at another place with
+    another share the time before, which was here if the step was a full one: the row ends where the line through both meets
+    `hold`. Where no line falls, the share between the two that contradict each other is tried.
+    """
+    holds = p[:, 6] > 0.0
+    eps = np.where(holds, p[:, 6], 1.0)
+    y, end, before = (
+        (g - p[:, 5]) / eps for g in (p[:, 2] * (x - p[:, 1]), p[:, 2] * (ahead - p[:, 1]), p[:, 7])
+    )
+    share = hold(y) + _secant_of_hold(y, before) * (end - y)
+    between = (share > 0.0) & (share < 1.0)
+    past = np.where(share <= 0.0, end > 0.0, ~between & (end < 1.0))
+    fall, way = hold(before) - share, end - y
+    met = (past | between & ((end < 0.0) | (end > 1.0))) & (fall * way > 0.0)
+    K = np.where(met, fall / np.where(met, way, 1.0), 1.0)
+    aim = np.where(met, (share + K * end) / (1.0 + K), np.where(past, 0.5 * (hold(share) + hold(end)), share))
+    over = np.where(met, end + (share - hold(aim)) / K, end)
+    aim = np.where(aim >= 1.0, np.maximum(1.0, over), np.where(aim <= 0.0, np.minimum(0.0, over), aim))
+    return p[:, 5] + eps * np.where(holds, aim, end)
 
 
 def _one_sided(p, x):

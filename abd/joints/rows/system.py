@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.joints.rows.laws import SLOTS, Law, push
+from abd.joints.rows.laws import SLOTS, Law
 from abd.joints.rows.measured_rows import MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.measures import Measure
@@ -192,6 +192,12 @@ class JointSystem:
         a = self.acting
         return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
 
+    @cached_property
+    def has_edges(self) -> bool:
+        """Whether the force of a row has edges: friction, a drive with an effort limit, or what holds the gap of a barrier."""
+        a = self.acting
+        return self.has_friction or bool((a.active & (a.law == Law.BARRIER)).any())
+
     @property
     def turning(self) -> np.ndarray:
         """(R,) bool, angles that a drive without a gain sets, to a target of its own."""
@@ -327,8 +333,8 @@ class JointSystem:
             p[row], p[row, 4], p[row, 5], p[row, 7] = 0.0, per_step[row], last[row], now[row]
             force.set(p[row], now[row], ch2, time)
         wall = a.law == Law.BARRIER
-        p[wall, 6] = np.where(a.follows[wall], 0.0, push(*p[wall][:, [0, 3, 5]].T))
-        p[wall, 7] = speed / w[7, wall]
+        p[wall, 6] = np.where(a.follows[wall], 0.0, speed / w[7, wall])
+        p[wall, 7] = p[wall, 5] + (a.sign * rate)[wall] / w[7, wall]
         return law, p
 
     def remember(
