@@ -95,7 +95,7 @@ class Islands(Numbering):
         write(self.counts, np.array([count, self.chunks], dtype=np.int32))
         write(self.paired_islands, division.paired.astype(np.int32))
         self._settled = np.zeros(count, dtype=bool)
-        self.done.zero_()
+        self.device.fill(self.done)
         self.device.share = 1.0
 
     @property
@@ -109,7 +109,7 @@ class Islands(Numbering):
 
     def keep_numbering(self) -> None:
         """Remember the present islands of the bodies in `before`, to `carry_resident` what they have."""
-        wp.copy(self.before, self.island)
+        self.device.copy(self.before, self.island)
 
     def renumber_resident(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
         """Form the islands anew, as `renumber` does, by launches only; what is done stays with the bodies.
@@ -172,7 +172,7 @@ class Islands(Numbering):
     def unsettle(self) -> None:
         """No body is done; needs nothing of the islands on the host where they are formed on the device."""
         if self.device.resident:
-            self.done.zero_()
+            self.device.fill(self.done)
         else:
             self.settle(np.zeros(self.count, dtype=bool))
 

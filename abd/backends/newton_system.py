@@ -54,7 +54,7 @@ class NewtonSystem:
 
     def _assemble_contacts(self) -> None:
         self.know_contacts()
-        wp.copy(self.before_contacts, self.gradient)
+        self.device.copy(self.before_contacts, self.gradient)
         self.contacts.linearize(self.pose)
         self.contacts.reduce(self.gradient, self.diagonal)
         self.device.launch(
@@ -141,7 +141,7 @@ class NewtonSystem:
         """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
         over `abd.joints.system.SETTLED` of their largest."""
         b = self.values["b"]
-        b.zero_()
+        self.device.fill(b)
         self.joints.effort_changes(self.linear.direction, b)
         return self.islands.reduced(b, sums.MAX)
 
@@ -156,7 +156,7 @@ class NewtonSystem:
         self.device.write(self.aside, (~chosen)[self.islands.host].astype(np.int32))
         for _ in range(CLOSINGS if self.linear.has_factors else 0):
             launch(integrators.go_straight, n, self.pose, direction, self.straight)
-            a.zero_()
+            self.device.fill(a)
             self.joints.predicted_errors(self.straight, direction, a)
             if self.islands.reduced(a, sums.MAX)[chosen].max() <= CLOSED:
                 break
@@ -170,7 +170,7 @@ class NewtonSystem:
 
     def launch_missing(self, missing: wp.array) -> None:
         """Forces (n, 12) that the exact rows lack at the end of the direction; their multipliers take them over."""
-        missing.zero_()
+        self.device.fill(missing)
         self.joints.add_missing(self.straight, self.aside, missing)
         self.joints.take_over(self.straight, False, self.aside)
         if self.has_constraints:

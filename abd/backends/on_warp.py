@@ -157,7 +157,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
         if not self.row_memory.has_limits:
             return np.zeros(self.n, dtype=bool)
-        self.marks.zero_()
+        self.device.fill(self.marks)
         self.row_memory.mark_limited(self.pose, self.marks)
         return self.device.read(self.marks) != 0
 
@@ -165,7 +165,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
         if not self.system.counts_turns:
             return np.zeros(self.n, dtype=bool)
-        self.marks.zero_()
+        self.device.fill(self.marks)
         self.row_memory.mark_turned(self.pose, limit, self.marks)
         return self.device.read(self.marks) != 0
 
@@ -184,7 +184,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def joint_errors(self) -> np.ndarray:
         """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
         a = self.values["a"]
-        a.zero_()
+        self.device.fill(a)
         self.joints.errors(self.pose, a)
         return self.islands.reduced(a, sums.MAX)
 
@@ -217,7 +217,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """List the contacts of the present state, and evaluate them with energies in J times a scale; `load_state` or
         `abandon` forgets them again."""
         islands, alpha = self.islands, self.islands.scalars("limit")
-        self.moving.zero_()
+        self.device.fill(self.moving)
         self.device.launch(
             paths.start_paths,
             self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
@@ -285,7 +285,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
         self.step.ch2, self.eps, self.said = rule.c * rule.h**2, float(eps), None
-        self.step.pull.fill_(rule.pull)
+        self.device.fill(self.step.pull, rule.pull)
         if self.iteration is None:
             self.launch_begin()
         else:
@@ -306,11 +306,11 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             known = self.now, self.velocity, self.forces
             launch(integrators.coast, n, self.body, self.mode, self.motion, *known, *out)
         launch(integrators.copy_pose, n, self.now, self.pose)
-        self.step.lp.zero_()
-        self.step.lA.zero_()
-        self.contacts.law.caution.zero_()
+        self.device.fill(self.step.lp)
+        self.device.fill(self.step.lA)
+        self.device.fill(self.contacts.law.caution)
         if self.system.has_friction:
-            self.joints.caution.zero_()
+            self.device.fill(self.joints.caution)
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
@@ -329,7 +329,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         launch, n = self.device.launch, self.n
         if self.device.resident:
             # what is recorded holds the arrays
-            wp.copy(self.earlier, self.velocity)
+            self.device.copy(self.earlier, self.velocity)
         else:
             self.velocity, self.earlier = self.earlier, self.velocity
         poses = self.pose, self.now, self.before
@@ -389,13 +389,13 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         if self.islands.count > 1 and self.islands.settle(islands):
             # kernels pass over what is settled: it has to be the same in the iterate and in the trial
             self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
-            wp.copy(self.values["trial"], self.values["current"])
+            self.device.copy(self.values["trial"], self.values["current"])
 
     def settle_resident(self, converged: wp.array) -> None:
         """The same for the islands marked on the device (count,), 1 or 0; launches only."""
         self.islands.settle_resident(converged)
         self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
-        wp.copy(self.values["trial"], self.values["current"])
+        self.device.copy(self.values["trial"], self.values["current"])
 
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies exactly to their goals."""
@@ -405,7 +405,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Stiffness and multipliers of the prescribed bodies' pull."""
-        self.step.pull.fill_(float(pull))
+        self.device.fill(self.step.pull, float(pull))
         self.device.write(self.step.lp, lp)
         self.device.write(self.step.lA, lA)
 

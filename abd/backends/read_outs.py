@@ -98,7 +98,7 @@ class ReadOuts:
 
     def _mark_touching(self) -> None:
         c, flags = self.contacts.candidates, self.totals.flags
-        flags.zero_()
+        self.device.fill(flags)
         self.device.launch(
             figures.mark_touching,
             c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,

@@ -160,7 +160,7 @@ class Reduction:
             return True
         self.pairs = self.run_count = 0
         for array in (self.coupling.starts, self.counts, self.needed):
-            array.zero_()
+            self.device.fill(array)
         return False
 
     def _list(self, listed: PairList, size: int, slot, behind) -> None:

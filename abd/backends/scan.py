@@ -38,7 +38,7 @@ class Scan:
             self.device.scan(counts, offsets, room)
             return
         if room == 0:
-            offsets.zero_()
+            self.device.fill(offsets)
             return
         length = chunk_length(room)
         chunks = -(-room // length)

@@ -146,7 +146,7 @@ class WholeStep:
         if fresh or self._said[0] is not rule or self._said[1] != tolerance:
             write(b.weights, rule.weights)
             write(b.motion, rule.motion)
-            b.step.pull.fill_(rule.pull)
+            self.device.fill(b.step.pull, rule.pull)
             tightest = b.model.settings.linear_tolerance
             write(self.numbers, numbers(tolerance, rule.h, tightest, max(LOOSEST, tightest)))
             self._said = rule, tolerance
@@ -177,13 +177,13 @@ class WholeStep:
         c, rows = b.iteration.control, b.row_memory
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
         b.launch_begin()
-        b.islands.done.zero_()
+        self.device.fill(b.islands.done)
         rows.launch_laws((b.weights, b.mode), speed)
         if b.system.has_barriers:
             rows.launch_closed()
             launch(kernels.stop_at_gaps, 1, rows.closed, b.joints.row_count, self.state)
         launch(newton.begin_islands, b.n, c, self.nobody)
-        b.moving.fill_(WITH_FORCES)
+        self.device.fill(b.moving, WITH_FORCES)
         b.start.leave()
         self._search()
         graphs.when(self._goes, lambda: self._start())
@@ -225,13 +225,13 @@ class WholeStep:
     def _end(self, h: float, judged: bool) -> None:
         """Whether limits spoil the step, and whether its way is free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
-        b.islands.done.zero_()
+        self.device.fill(b.islands.done)
         if b.system.counts_turns:
-            b.marks.zero_()
+            self.device.fill(b.marks)
             b.row_memory.mark_turned(b.pose, TURN, b.marks)
             launch(kernels.refuse_marked, n, b.marks, self.state)
         if b.row_memory.has_limits:
-            b.marks.zero_()
+            self.device.fill(b.marks)
             b.row_memory.mark_limited(b.pose, b.marks)
             launch(kernels.find_limited, n, b.marks, self.kind, b.mode, int(judged), self.state)
         a, largest = b.values["a"], b.iteration.path.largest
@@ -247,5 +247,5 @@ class WholeStep:
         b = self.backend
         b.launch_finish()
         b.launch_figures()
-        b.totals.flags.zero_()
-        b.friction.anchors.count.zero_()
+        self.device.fill(b.totals.flags)
+        self.device.fill(b.friction.anchors.count)
