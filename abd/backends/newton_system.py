@@ -110,6 +110,7 @@ class NewtonSystem:
     def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
         """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
         self.linear.recall(saved)
+        self.said = None
 
     def _set_direction(self) -> np.ndarray:
         """Path along the direction; the largest displacement of a surface in the full step per island [m]."""

@@ -99,7 +99,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps, self.said = 0.0, None
+        self.eps = 0.0
         self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
@@ -121,7 +121,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints = system, Joints(system, self.n, self.device)
+        self.system, self.joints, self.said = system, Joints(system, self.n, self.device), None
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)

@@ -10,10 +10,10 @@ from abd.backends.rubbing import RubbingReader
 from abd.backends.totals import Section, Totals
 from abd.contact.forces import Pressing
 from abd.energies import Figures
-from cuda_kernels import figures, row_memory, sums
+from cuda_kernels import figures, row_memory, sums, whole_step
 
 SECTIONS = {
-    "bodies": Section(13, figures.BODY_SUMS),
+    "bodies": Section(figures.BODY_FIGURES, figures.BODY_SUMS),
     "linear": Section(3, figures.ROW_SUMS),
     "measured": Section(5, row_memory.ROW_SUMS),
     "contact": Section(4, figures.CONTACT_SUMS),
@@ -26,7 +26,7 @@ class ReadOuts:
 
     def _open_read_outs(self) -> None:
         """Room for the sums."""
-        self.totals = Totals(self.device, SECTIONS, flags=self.n)
+        self.totals = Totals(self.device, SECTIONS, flags=self.n, numbers=whole_step.TOLD)
         self.touched: np.ndarray | None = None
 
     def smallest_gap(self, exact: bool = True) -> float:
@@ -130,8 +130,11 @@ class ReadOuts:
 
     def read_figures(self) -> Figures:
         """What was launched for `figures`."""
+        return self.figures_of(self.totals.read())
+
+    def figures_of(self, found: dict[str, list[float]]) -> Figures:
+        """The same of what was read of the totals."""
         ch2 = self.step.ch2
-        found = {name: values.tolist() for name, values in self.totals.read().items()}
         self.touched = self.totals.flagged
         body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))
         gap = -contact[2]
@@ -152,6 +155,7 @@ class ReadOuts:
             contacts=int(contact[1]),
             smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
             fastest=max(body[12], 0.0),
+            whirl=max(body[13], 0.0),
         )
 
     def device_positions(self):
