@@ -128,12 +128,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self._follow_functions()
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
-    @property
-    def asks_host(self) -> bool:
-        """Whether joints have functions of users, which the host evaluates between the launches."""
-        return bool(self.system.table.custom or self.joints.relations.given or len(self.joints.relations.chosen))
-
     def _follow_functions(self) -> None:
+        """Whether joints have functions of users, which the host evaluates between the launches."""
+        relations = self.joints.relations
+        self.asks_host = bool(self.system.table.custom or relations.given or len(relations.chosen))
         if self.iteration is not None:
             self.iteration.graphs.asks_host = self.asks_host
 

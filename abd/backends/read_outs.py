@@ -134,8 +134,7 @@ class ReadOuts:
 
     def figures_of(self, found: dict[str, list[float]]) -> Figures:
         """The same of what was read of the totals."""
-        ch2 = self.step.ch2
-        self.touched = self.totals.flagged
+        ch2, self.touched = self.step.ch2, self.totals.flagged
         body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))
         gap = -contact[2]
         return Figures(

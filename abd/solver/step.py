@@ -349,7 +349,9 @@ class Stepper:
         """Take a frame of h [s] in one piece (`_take_whole`) without what `Retries` keeps for one that fails, where the backend
         has taken such steps; whether it was taken. One that was not is left as it was, begun."""
         self._begun, whole = None, self.backend.whole
-        if whole is None or not whole.taken or self.absent is not self.nobody or self.off.any():
+        if whole is None or not whole.taken or self.absent is not self.nobody:
+            return False
+        if self.off is not self.nobody and self.off.any():
             return False
         try:
             rule, struck = self._begin_substep(h)
