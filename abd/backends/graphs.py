@@ -99,7 +99,9 @@ class Graphs:
         if capture is None:
             raise NotPlain
         if lost := capture.operation_count:
-            raise RuntimeError(f"{lost} operations were not recorded; launch, copy and fill arrays by the methods of `Device`")
+            raise RuntimeError(
+                f"{lost} operations were not recorded; launch, copy and fill arrays by the methods of `Device`"
+            )
         commands.close(device.warp)
         return commands
 

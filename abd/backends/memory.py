@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from abd.errors import OutOfMemory
 
 _FAILED = re.compile(r"failed to allocate|unable to allocate|out of memory", re.IGNORECASE)
@@ -10,7 +11,7 @@ _ASKED = re.compile(r"allocat\w*\s+([\d,.]+)\s*(bytes|[KMGT]iB)", re.IGNORECASE)
 _UNITS = {"bytes": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
-class memory_watched:  # noqa: N801
+class memory_watched:
     """Turns what Warp, cupy and numpy raise for want of memory into `OutOfMemory`, while the context lasts; other errors pass.
 
     Args:

@@ -140,9 +140,7 @@ class WholeStep:
         self.left += 1
         self._wait, self._passed_over = min(max(1, 2 * self._wait), MOST_PASSED_OVER), 0
 
-    def _say(
-        self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, judged: bool
-    ) -> None:
+    def _say(self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, judged: bool) -> None:
         """What the record reads, where it is not there already, and which record it is."""
         b, write = self.backend, self.device.write
         fresh = b.said is not self
