@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from abd import errors, kinematics
-    from abd.custom_joints import joint_type
-    from abd.joints.coordinate_setter import CoordinateSetter
-    from abd.joints.custom import RowFlags
-    from abd.joints.mechanism import Mechanism
-    from abd.joints.relations import coupling_function
+    from abd.api.simulation import Simulation, run
+    from abd.joints.coordinates.coordinate_setter import CoordinateSetter
+    from abd.joints.coordinates.mechanism import Mechanism
+    from abd.joints.custom.custom import RowFlags
+    from abd.joints.custom.custom_joints import joint_type
+    from abd.joints.rows.relations import coupling_function
     from abd.model import WORLD
-    from abd.scene.body_keys import BodyKeys
-    from abd.scene.joint_keys import JointKeys
     from abd.scene.scene import Scene, load
-    from abd.simulation import Simulation, run
+    from abd.scene.schema.body_keys import BodyKeys
+    from abd.scene.schema.joint_keys import JointKeys
 
 __version__ = "0.1.0"
 __all__ = [
@@ -42,19 +42,19 @@ __all__ = [
 
 _HOMES = {
     "WORLD": "abd.model",
-    "BodyKeys": "abd.scene.body_keys",
-    "JointKeys": "abd.scene.joint_keys",
-    "CoordinateSetter": "abd.joints.coordinate_setter",
-    "Mechanism": "abd.joints.mechanism",
-    "RowFlags": "abd.joints.custom",
+    "BodyKeys": "abd.scene.schema.body_keys",
+    "JointKeys": "abd.scene.schema.joint_keys",
+    "CoordinateSetter": "abd.joints.coordinates.coordinate_setter",
+    "Mechanism": "abd.joints.coordinates.mechanism",
+    "RowFlags": "abd.joints.custom.custom",
     "Scene": "abd.scene.scene",
-    "Simulation": "abd.simulation",
-    "coupling_function": "abd.joints.relations",
+    "Simulation": "abd.api.simulation",
+    "coupling_function": "abd.joints.rows.relations",
     "errors": "abd.errors",
-    "joint_type": "abd.custom_joints",
+    "joint_type": "abd.joints.custom.custom_joints",
     "kinematics": "abd.kinematics",
     "load": "abd.scene.scene",
-    "run": "abd.simulation",
+    "run": "abd.api.simulation",
 }
 
 

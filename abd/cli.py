@@ -292,7 +292,7 @@ def _energy_lines(report: dict) -> list[str]:
 def _check(arguments) -> int:
     import json
 
-    from abd.check import as_table, check, summary
+    from abd.commands.check import as_table, check, summary
 
     try:
         scene, model, problems = check(
@@ -344,7 +344,7 @@ def _refuse(error: SceneError) -> int:
 def _bench(arguments) -> int:
     import json
 
-    from abd import bench, profile
+    from abd.commands import bench, profile
     from abd.io.progress import observer_for
     from abd.io.run import Messages
 
@@ -367,14 +367,14 @@ def _bench(arguments) -> int:
 
 
 def _doctor(_) -> int:
-    from abd.doctor import text
+    from abd.commands.doctor import text
 
     print(text())
     return 0
 
 
 def _schema(arguments) -> int:
-    from abd.scene.documentation import schema_json, schema_markdown
+    from abd.scene.schema.documentation import schema_json, schema_markdown
 
     print(schema_json() if arguments.json else schema_markdown())
     return 0

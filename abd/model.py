@@ -157,7 +157,7 @@ class CoordinateSettings:
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
         limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
         limit_compliance, limit_damping: of compliant ends; the damping acts one-sidedly, on barriers as well.
-        limit_restitution: share of the speed that barriers give back (`abd.solver.limit_impacts`).
+        limit_restitution: share of the speed that barriers give back (`abd.step.impacts.limit_impacts`).
         limit_strength: s of the cubic penalty ``s (v / (upper - lower))^3`` in the incremental potential [kg m^2].
         locked: whether the coordinate is held; lock_value: where, None for where it is.
         stiffness, rest, damping: of a spring along the coordinate.
@@ -329,7 +329,7 @@ class Settings:
         linear_solver: "auto", "direct" or "pcg".
         linear_tolerance: relative residual of pcg, in the norm of its preconditioner.
         joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; None: 1e-8 rad, and that share of the size
-            of the smaller body. Linear ones hold to 1e-9 of its half length (`abd.joints.sizes`).
+            of the smaller body. Linear ones hold to 1e-9 of its half length (`abd.joints.rows.sizes`).
         kinematic_block: "fail" or "lag": what a kinematic body does whose target is blocked.
         sleep_speed: islands whose vertices all stay below it for `sleep_time` [s] are left alone until something comes
             near [m/s]; 0 = never.
@@ -388,7 +388,7 @@ class Model:
     apart: np.ndarray | None = None
     """(k, 2) bodies that do not collide at present, where that was changed while it runs; None as joints and filters say."""
     free_start: np.ndarray | None = None
-    """States (n, 12) that were found free of intersections (`abd.scene.starts`)."""
+    """States (n, 12) that were found free of intersections (`abd.scene.overlaps.starts`)."""
 
     def user_transform(self, q: np.ndarray) -> np.ndarray:
         """(n, 4, 4) transforms of the user's mesh frames [m] for a state q (n, 12)."""

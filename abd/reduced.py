@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.joints.change import settings_of
-from abd.joints.mechanism import Branch, Mechanism
+from abd.joints.coordinates.mechanism import Branch, Mechanism
+from abd.joints.rows.change import settings_of
 from abd.state import State
 
 if TYPE_CHECKING:
-    from abd.body_view import BodyView
-    from abd.simulation import Simulation
+    from abd.api.body_view import BodyView
+    from abd.api.simulation import Simulation
 
 
 class Reduced:
     """The mechanism of a simulation as it is when this is made.
 
     Attributes:
-        mechanism: kinematics and dynamics at any state (`abd.joints.mechanism`).
+        mechanism: kinematics and dynamics at any state (`abd.joints.coordinates.mechanism`).
         q, v: configuration (nq,) and velocities (nv,) of the present state, angles as the simulation counts them.
         names: (nv,) of the velocities: "joint.coordinate", "joint.0", "joint.1", ... where they are no rates of coordinates,
             "body.vx" to "body.wz" of floating bodies, in their own axes.

@@ -12,7 +12,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from abd import __version__  # noqa: E402
 from abd.cli import _parser  # noqa: E402
-from abd.scene.documentation import schema_markdown  # noqa: E402
+from abd.scene.schema.documentation import schema_markdown  # noqa: E402
 
 project, author, copyright = "abd", "the authors of abd", "the authors of abd"
 version = release = __version__

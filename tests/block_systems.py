@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device import Device
-from abd.backends.islands import Islands
-from abd.backends.joint_ends import lists_of
-from abd.backends.linear import LinearSolver
-from cuda_kernels.krylov import Coupling
+from abd.backends.device.device import Device
+from abd.backends.linear.linear import LinearSolver
+from abd.backends.warp.islands import Islands
+from abd.backends.warp.terms.joint_ends import lists_of
+from cuda_kernels.linear.krylov import Coupling
 
 
 def chain(n: int) -> np.ndarray:

@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["ABD_THREADS"] = "1"  # kernels of this mode share memory between threads
     name = config.getoption("--device")
     if name != "cpu":
-        from abd.backends.device import Device
+        from abd.backends.device.device import Device
         from abd.errors import DeviceError
 
         try:
@@ -66,7 +66,7 @@ def _asked_device(item: pytest.Item) -> str | None:
 @pytest.fixture(autouse=True)
 def _types_are_forgotten() -> Iterator[None]:
     """Joint types that a test makes known, by itself or by an example it runs, are gone after it."""
-    from abd.joints import TYPES
+    from abd.joints.types import TYPES
 
     known = set(TYPES)
     yield

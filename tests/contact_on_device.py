@@ -9,21 +9,22 @@ import warp as wp
 from contact_models import bodies_over_a_plane
 from on_device import DEVICE, pose_of
 
-from abd.backends.contacts import Contacts
-from abd.backends.device import Device
-from abd.backends.friction import Friction
-from abd.backends.reduction import Reduction
-from abd.backends.upload import new_path
+from abd.backends.device.device import Device
+from abd.backends.device.upload import new_path
+from abd.backends.warp.terms.contacts import Contacts
+from abd.backends.warp.terms.friction import Friction
+from abd.backends.warp.terms.reduction import Reduction
 from abd.contact.candidates import Candidates, contacts
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path
 from abd.contact.surfaces import Surfaces
 from abd.model import Kind, Model
 from abd.potentials import contact
-from cuda_kernels import affine, surfaces
-from cuda_kernels.ccd import MAX_ADVANCES, WITHIN, is_far, march
-from cuda_kernels.contact import pair_approaches
-from cuda_kernels.pair_law import activation
+from cuda_kernels.bodies import affine
+from cuda_kernels.contact import surfaces
+from cuda_kernels.contact.ccd import MAX_ADVANCES, WITHIN, is_far, march
+from cuda_kernels.contact.contact import pair_approaches
+from cuda_kernels.contact.pair_law import activation
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.backends.raw_kernels import BLOCK, FOLDER, RawKernels, Twin
+from abd.backends.device.raw_kernels import BLOCK, FOLDER, RawKernels, Twin
 
 HERE = Path(__file__).resolve().parent
 KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(BLOCK(?:, \d)?\)\s+(\w+)\(([^)]*)\)')

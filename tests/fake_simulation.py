@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from abd.device_state import OnHost
+from abd.api.device_state import OnHost
 from abd.errors import StepFailure
-from abd.joints.readings import Readings, opening_readings
+from abd.joints.coordinates.readings import Readings, opening_readings
 from abd.model import Bodies, Joint, Kind, Materials, Mesh, Model, Settings, affine_state
-from abd.solver.account import Opening
 from abd.state import State
+from abd.step.account import Opening
 
 BOX = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 BOX_TRIANGLES = np.array(
@@ -124,7 +124,7 @@ def two_boxes_over_a_plane(**settings) -> Model:
 
 
 class FakeState:
-    """As `abd.device_state.DeviceState`, on the host."""
+    """As `abd.api.device_state.DeviceState`, on the host."""
 
     def __init__(self, state: State):
         self.state = state

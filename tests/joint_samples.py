@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints import TYPES
-from abd.joints.configurations import forms
-from abd.joints.rotations import pose, quaternion_matrix
+from abd.joints.coordinates.configurations import forms
+from abd.joints.types import TYPES
 from abd.model import Joint
+from abd.rotations import pose, quaternion_matrix
 
 PARAMETERS: dict[str, dict] = {
     "ellipsoid": {"radii": (0.8, 0.5, 1.1), "alpha": 0.4},

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 from on_device import random_states
 
-from abd.backends.numpy_bodies import maps
-from abd.joints.measured_rows import MeasuredRows
-from abd.joints.measures import Measure, MeasureKind
-from abd.joints.rows import Rows, compile_rows
-from abd.joints.system import JointSystem
-from abd.joints.table import MeasureTable, tabulate
+from abd.backends.reference.numpy_bodies import maps
+from abd.joints.rows.measured_rows import MeasuredRows
+from abd.joints.rows.measures import Measure, MeasureKind
+from abd.joints.rows.rows import Rows, compile_rows
+from abd.joints.rows.system import JointSystem
+from abd.joints.rows.table import MeasureTable, tabulate
 from abd.model import WORLD, Joint
 
 N = 40

@@ -7,10 +7,10 @@ import os
 import numpy as np
 import warp as wp
 
-from abd.backends.device import Device
-from abd.backends.numpy_bodies import state
-from abd.backends.upload import new_pose
-from cuda_kernels import integrators
+from abd.backends.device.device import Device
+from abd.backends.device.upload import new_pose
+from abd.backends.reference.numpy_bodies import state
+from cuda_kernels.bodies import integrators
 
 NAME = os.environ.get("ABD_TEST_DEVICE", "cpu")
 """What `pytest --device` named."""

@@ -8,8 +8,8 @@ import numpy as np
 
 import abd
 from abd import backends
-from abd.backends import graphs
-from abd.backends.on_warp import WarpBackend
+from abd.backends.device import graphs
+from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import StepFailure
 
 COUNTS = ("newton_iterations", "line_search_trials", "linear_iterations", "substeps", "contacts")

@@ -5,10 +5,10 @@ import pytest
 import warp as wp
 
 import abd
-from abd.backends import graphs as recording
 from abd.backends.command_buffer import CommandBuffer
-from abd.backends.device import Device
-from abd.backends.graphs import Graphs
+from abd.backends.device import graphs as recording
+from abd.backends.device.device import Device
+from abd.backends.device.graphs import Graphs
 
 
 @wp.struct

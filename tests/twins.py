@@ -8,8 +8,8 @@ import numpy as np
 import warp as wp
 from cuda_on_cpu import Emulated
 
-from abd.backends.device import Device
-from abd.backends.raw_kernels import RawKernels, pack, twin_of
+from abd.backends.device.device import Device
+from abd.backends.device.raw_kernels import RawKernels, pack, twin_of
 
 GUARD = 4096
 """Bytes before and behind every array, which nobody may write."""

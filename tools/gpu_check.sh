@@ -20,7 +20,7 @@ parts=" ${ABD_GPU_CHECK_PARTS:-smoke memcheck initcheck tests contact raw contac
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" OMP_NUM_THREADS=1
 
 if [ "$device" != cpu ]; then
-    problem=$("$python" -c 'from abd.backends.cuda_support import cuda_problem; print(cuda_problem())') || exit 2
+    problem=$("$python" -c 'from abd.backends.device.cuda_support import cuda_problem; print(cuda_problem())') || exit 2
     if [ -n "$problem" ]; then
         echo "no GPU check: $problem; \`abd doctor\` says what is missing" >&2
         exit 2

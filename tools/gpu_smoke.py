@@ -30,8 +30,8 @@ import warp as wp  # noqa: E402
 
 import abd  # noqa: E402
 import cuda_kernels  # noqa: E402
-from abd.backends.device import EMULATED, Device  # noqa: E402
-from abd.backends.graphs import Graphs  # noqa: E402
+from abd.backends.device.device import EMULATED, Device  # noqa: E402
+from abd.backends.device.graphs import Graphs  # noqa: E402
 
 SCENES = ("falling_box", "box_stack", "chain", "ragdoll", "gear_train")
 STEPS = 5
@@ -65,7 +65,7 @@ def start(name: str) -> str:
     """Versions, and the time until all kernels are there."""
     begin = perf_counter()
     device = Device(name)
-    from abd.backends import on_warp  # noqa: F401 - its kernels are to be loaded
+    from abd.backends.warp import on_warp  # noqa: F401 - its kernels are to be loaded
 
     device.load(cuda_kernels)
     cupy = [one.metadata["Name"] for one in importlib.metadata.distributions() if "cupy" in str(one.metadata["Name"])]
@@ -112,9 +112,9 @@ def graphs(name: str) -> str:
 
 def transfer(name: str) -> str:
     """Reads, writes, scans, sorts and reductions."""
-    from abd.backends.islands import Islands
-    from abd.backends.scan import Scan
-    from cuda_kernels import sums
+    from abd.backends.device.scan import Scan
+    from abd.backends.warp.islands import Islands
+    from cuda_kernels.parallel import sums
 
     device, rng = Device(name), np.random.default_rng(0)
     device.load(cuda_kernels)

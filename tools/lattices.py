@@ -21,10 +21,10 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 from lattice_scenes import SCENES  # noqa: E402
 from results_file import write_results  # noqa: E402
 
+from abd.api.simulation import Simulation  # noqa: E402
 from abd.errors import StepFailure  # noqa: E402
-from abd.scene.compile import compile_scene  # noqa: E402
-from abd.scene.schema import SceneSpec  # noqa: E402
-from abd.simulation import Simulation  # noqa: E402
+from abd.scene.compile.compile import compile_scene  # noqa: E402
+from abd.scene.schema.schema import SceneSpec  # noqa: E402
 
 STEPS = 50
 MANY = 100

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.scene.shapes import sphere
+from abd.scene.geometry.shapes import sphere
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenes" / "meshes"
 

@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from results_file import write_results
 
 ROOT = Path(__file__).resolve().parent.parent
-WRENCHES, RUNNING = "tests/test_joint_wrenches.py", "tests/test_joint_running.py"
-IMPACTS, BROKEN = "tests/test_limit_impacts.py", "tests/test_broken_joints.py"
-TURNS, LAWS = "tests/test_turns.py", "tests/test_law_kernels.py"
-PLACES, CHANGES = "tests/test_joint_projection.py", "tests/test_scene_changes.py"
+WRENCHES, RUNNING = "tests/api/test_joint_wrenches.py", "tests/api/test_joint_running.py"
+IMPACTS, BROKEN = "tests/joints/test_limit_impacts.py", "tests/api/test_broken_joints.py"
+TURNS, LAWS = "tests/joints/test_turns.py", "tests/kernels/test_law_kernels.py"
+PLACES, CHANGES = "tests/joints/test_joint_projection.py", "tests/scene/test_scene_changes.py"
 LONGEST = 600.0
 """Seconds after which a run of tests counts as failed: the mutation made it endless."""
 

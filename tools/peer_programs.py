@@ -16,7 +16,7 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 from peer_mechanisms import ROWS, WORLD, Mechanism  # noqa: E402
 
 import abd  # noqa: E402
-from abd.scene.frames import triad  # noqa: E402
+from abd.scene.geometry.frames import triad  # noqa: E402
 
 RECORDED = 40
 """Steps after which what is found, compiled and recorded once is over."""

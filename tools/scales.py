@@ -18,8 +18,8 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent), str(TOOLS.parent / "tests")]
 from results_file import write_results  # noqa: E402
 from test_scales import bennett, hanging  # noqa: E402
 
+from abd.api.simulation import Simulation  # noqa: E402
 from abd.errors import StepFailure  # noqa: E402
-from abd.simulation import Simulation  # noqa: E402
 
 
 def run(scene, device: str, steps: int) -> dict:

@@ -1,8 +1,8 @@
 """Write the types of the keyword arguments of `Scene.add_body` and its kin, from the schema of scene files.
 
-    python tools/typed_keys.py        writes abd/scene/body_keys.py and abd/scene/joint_keys.py
+    python tools/typed_keys.py        writes abd/scene/schema/body_keys.py and abd/scene/schema/joint_keys.py
 
-Editors complete every key by them, and type checkers know their values; `tests/test_typed_keys.py` holds them against the
+Editors complete every key by them, and type checkers know their values; `tests/scene/test_typed_keys.py` holds them against the
 schema. A value may be given in more forms than a file has: arrays for lists, tables as any mapping.
 """
 
@@ -13,8 +13,9 @@ import types
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from abd.scene import joint_methods, joint_schema, schema
-from abd.scene.fields import AxisAngle, Euler, Spec
+from abd.scene import joint_methods
+from abd.scene.schema import joint_schema, schema
+from abd.scene.schema.fields import AxisAngle, Euler, Spec
 
 FOLDER = Path(__file__).parents[1] / "abd" / "scene"
 WIDTH = 120
@@ -50,7 +51,7 @@ OTHER = {
     **{("CommonKeys", key): "FrameKeys | Table | Rows | None" for key in joint_methods.FRAMES},
 }
 BEYOND = {"BodyKeys": [("transform", "Rows", "(4, 4) pose of the mesh frame, instead of position and a rotation [m]")]}
-"""Keys that Python knows beside those of the file (`abd.scene.given_meshes`)."""
+"""Keys that Python knows beside those of the file (`abd.scene.schema.given_meshes`)."""
 
 
 def name_of(table: type[Spec]) -> str:
@@ -140,7 +141,7 @@ class HasFaces(Protocol):
     joint = HEAD.format(
         about="Types of the keyword arguments of `Scene.add_joint`, `add_coupling` and their kin.",
         imports="from typing import Literal, Required, TypedDict\n\n"
-        "from abd.scene.body_keys import AxisAngleKeys, EulerKeys, Numbers, Rows, Table\n",
+        "from abd.scene.schema.body_keys import AxisAngleKeys, EulerKeys, Numbers, Rows, Table\n",
     ).rstrip("\n") + "\n"  # fmt: skip
     parts = {"body_keys.py": [body, *map(source_of, BODY)], "joint_keys.py": [joint, *map(source_of, JOINT)]}
     parts["joint_keys.py"].append(_joint_kin())

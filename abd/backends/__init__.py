@@ -8,7 +8,7 @@ A backend holds the iterate and answers the Newton loop through a few coarse cal
     evaluate, try_step, accept       energies at the iterate; at a point of the arc; move there
     lag_friction, linearize, solve   freeze friction; gradient and blocks; Newton direction
     sleep, asleep, settle            islands that take no part in the step; in its iterations
-    set_caution                      how much of the bounds of curvature the blocks hold (`abd.solver.caution`)
+    set_caution                      how much of the bounds of curvature the blocks hold (`abd.step.caution`)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def create(model, device: str = "auto"):
     """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
     "emulated", for tests, takes every branch of CUDA on the processor, "emulated:SEED" its items out of order
-    (`abd.backends.device`).
+    (`abd.backends.device.device`).
 
     `auto` takes CUDA where there is a usable device with room for the scene and what is in it; otherwise the processor, and a
     log record says why.
@@ -37,13 +37,13 @@ def create(model, device: str = "auto"):
         DeviceError: unknown name, or a device that is not there. OutOfMemory: the scene does not fit.
     """
     if device == "numpy":
-        from abd.backends.on_numpy import NumpyBackend
+        from abd.backends.reference.on_numpy import NumpyBackend
 
         return NumpyBackend(model)
-    from abd.backends.cuda_support import cuda_problem, graph_problem
-    from abd.backends.device import EMULATED
-    from abd.backends.memory import memory_watched
-    from abd.backends.on_warp import WarpBackend
+    from abd.backends.device.cuda_support import cuda_problem, graph_problem
+    from abd.backends.device.device import EMULATED
+    from abd.backends.device.memory import memory_watched
+    from abd.backends.warp.on_warp import WarpBackend
 
     if device.partition(":")[0] not in ("cuda", EMULATED) and device not in ("auto", "cpu"):
         raise DeviceError(f"unknown device {device!r}: use auto, cpu, cuda, cuda:N or numpy")

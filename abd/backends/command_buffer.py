@@ -1,4 +1,4 @@
-"""A list of commands that the processor runs in one call: what `abd.backends.graphs` records there.
+"""A list of commands that the processor runs in one call: what `abd.backends.device.graphs` records there.
 
 Launches with their arguments packed, copies and fills, and jumps for loops and branches, run by `cuda_kernels.command_buffer`.
 Recorded are addresses and values as they are then; whoever records sees to it that they stay.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.packed_launch import Packet, packed
+from abd.backends.device.packed_launch import Packet, packed
 from cuda_kernels import command_buffer as kernels
 
 _FILLS = {wp.int32: "=ii", wp.float64: "=d"}

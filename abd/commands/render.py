@@ -70,8 +70,8 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
         SceneError: unknown keys or values.
     """
     from abd.pictures.camera import View
-    from abd.scene.schema import CameraSpec
-    from abd.scene.tables import table
+    from abd.scene.schema.schema import CameraSpec
+    from abd.scene.schema.tables import table
 
     try:
         given = tomllib.loads(f"camera = {{ {text} }}")["camera"]

@@ -19,7 +19,7 @@ FEW = 32
 
 
 class RubbingDefinition:
-    """Reads friction; the part of `NumpyBackend` that `abd.backends.rubbing` is of the kernels."""
+    """Reads friction; the part of `NumpyBackend` that `abd.backends.warp.terms.rubbing` is of the kernels."""
 
     rubbing = staticmethod(rubbing)
 

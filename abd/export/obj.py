@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from abd.backends.cuda_support import start_warp
-from abd.backends.device import threads_available
+from abd.backends.device.cuda_support import start_warp
+from abd.backends.device.device import threads_available
 from abd.export import obj_kernels as kernels
 from abd.export.formats import ExportError
 from abd.export.scenery import Scenery

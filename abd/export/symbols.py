@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.pictures.shapes import Shape, corner_normals
-from abd.scene.shapes import sphere
+from abd.scene.geometry.shapes import sphere
 
 AROUND = 12
 """Corners of a round shaft."""

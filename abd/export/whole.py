@@ -6,7 +6,7 @@ import numpy as np
 
 from abd.export.scenery import Scenery
 from abd.export.symbols import Figure
-from abd.scene.shapes import capsule, sphere
+from abd.scene.geometry.shapes import capsule, sphere
 
 MANY = 2e8
 """Vertices of all frames from which on balls and rods are made of fewer triangles."""

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 
 from abd.joint_list import JointCopies, JointList
-from abd.joints import TYPES
+from abd.joints.types import TYPES
 from abd.model import Joint, Model
 from abd.names import Names
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.energies import kinetic_energy, momenta, orthogonality_error, potential_energies
-from abd.joints.readings import opening_readings
+from abd.joints.coordinates.readings import opening_readings
 from abd.model import Model
-from abd.solver.account import Opening
 from abd.state import State
+from abd.step.account import Opening
 
 NOTHING_NEAR = Opening()
 

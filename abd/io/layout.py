@@ -24,7 +24,7 @@ import numpy as np
 from abd.contact.pair_law import widest_activation
 from abd.io.skin import skin
 from abd.joint_list import JointCopies, JointList
-from abd.joints import TYPES
+from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, Kind, Mesh, Model
 
 FORMAT = "abd trajectory 1"

@@ -113,7 +113,7 @@ def run_report(
 ) -> dict:
     """The content of report.json, ready for JSON: infinite and undefined numbers are None.
 
-    `linear_solver`: what the last solve took, why, and its size (`abd.backends.linear`).
+    `linear_solver`: what the last solve took, why, and its size (`abd.backends.linear.linear`).
     """
     steps = max(tally.steps, 1)
     # what prescribed bodies do on the others is in no account, nor what a joint stored when it broke

@@ -23,7 +23,7 @@ from abd.io.ragged import stacked
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory, TrajectoryWriter
 from abd.model import Model
-from abd.scene.starts import free_start
+from abd.scene.overlaps.starts import free_start
 
 _PAUSE = 0.01
 """Time between two questions to those who make a run wait [s]."""
@@ -227,7 +227,7 @@ def run(
         SceneError, DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
     """
     if simulate is None:
-        from abd.simulation import Simulation as simulate
+        from abd.api.simulation import Simulation as simulate
     model = free_start(model)
     steps = model.settings.frames if steps is None else steps
     every = scene.output.every

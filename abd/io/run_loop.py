@@ -13,8 +13,8 @@ from abd.io.run import Interruption, Messages, Observer, Status, hold, run
 from abd.model import steps_in
 
 if TYPE_CHECKING:
-    from abd.simulation import Simulation
-    from abd.step_report import StepReport
+    from abd.api.simulation import Simulation
+    from abd.api.step_report import StepReport
 
 
 class _Listener(Observer):

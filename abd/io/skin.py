@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.scene.shapes import sphere
+from abd.scene.geometry.shapes import sphere
 
 AROUND = 16
 """Facets of a tube."""

@@ -325,7 +325,7 @@ class Trajectory:
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
         """Points of contact of one frame, -1 being the last: pair (c, 2), point (c, 3), normal (c, 3), gap (c,) and force (c, 3)
-        on the first body, as in `abd.contact_view.Contacts`.
+        on the first body, as in `abd.api.contact_view.Contacts`.
 
         Raises:
             TrajectoryError: the run did not write them (`output.contacts`).

@@ -6,7 +6,8 @@ not joined it is a `bushing` with one stiffness. Gears and racks are couplings o
 
 from __future__ import annotations
 
-from abd.joints import (
+from abd.joints.joint_type import JointType
+from abd.joints.types import (
     bushing,
     cylindrical,
     damper,
@@ -36,7 +37,6 @@ from abd.joints import (
     spring,
     universal,
 )
-from abd.joints.joint_type import JointType
 
 TYPES: dict[str, JointType] = {
     "spherical": spherical,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from abd.joints.measures import Measure
-from abd.joints.motions import Motion
-from abd.joints.rows import Row
+from abd.joints.pieces.motions import Motion
+from abd.joints.rows.measures import Measure
+from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 
@@ -21,7 +21,7 @@ class JointType(Protocol):
         combined(joint) -> list[Combined]   rows of several measures: a constraint, or a spring
         transform(joint, values) -> (4, 4)  T_CD at the coordinates (k,), where no product of motions gives it
         project(joint, T) -> (4, 4)         T_GD, where the nearest admissible pose is to be another than that of
-                                            `abd.joints.transform.project`
+                                            `abd.joints.coordinates.transform.project`
         PARAMETERS = {name: default}        numbers that a scene gives under ``parameters``
         FOLLOWS_POSE = True                 `measured` depends on the pose at the start of a step;
         at_pose(joint, T) -> list[Measure]  gives it for the pose T_CD (4, 4)
@@ -32,7 +32,7 @@ class JointType(Protocol):
 
     def rows(self, joint: Joint) -> list[Row]:
         """Constraint rows that are linear in both states; of many joints at once where frames are (k, 4, 4) and the
-        length is (k, 1) (`abd.joints.stacks`)."""
+        length is (k, 1) (`abd.joints.rows.stacks`)."""
 
     def measured(self, joint: Joint) -> list[Measure]:
         """The other constraint rows, and the gaps (`unilateral`) that must not become negative."""

@@ -13,9 +13,9 @@ from itertools import combinations
 import numpy as np
 
 from abd.errors import AbdError
-from abd.joints.rotations import quaternion_matrix
 from abd.newton.joints import joint_tables
 from abd.newton.shapes import plane_keys, shape_collider
+from abd.rotations import quaternion_matrix
 from abd.scene.importers.compound import Collider, keys, pose
 from abd.scene.scene import Scene
 

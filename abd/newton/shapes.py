@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.scene import mass
+from abd.scene.geometry import mass
+from abd.scene.geometry.meshes import is_closed
+from abd.scene.geometry.shapes import sphere
 from abd.scene.importers.compound import Collider, hull
-from abd.scene.meshes import is_closed
-from abd.scene.shapes import sphere
 
 
 def plane_keys(place: np.ndarray) -> dict:

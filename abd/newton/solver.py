@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from abd.api.simulation import Simulation
 from abd.contact.path import axial
 from abd.model import Kind, affine_state
 from abd.newton.scene import refuse_soft, transform_matrix, translate
 from abd.optional import required
 from abd.potentials.arap import polar
-from abd.simulation import Simulation
 
 newton = required("newton", "newton", "newton", "abd.newton")
 
@@ -91,7 +91,7 @@ class SolverABD(newton.solvers.SolverBase):
             joint_q = scratch.joint_q.numpy().astype(float)
         made = translate(newton, model, body_q, body_qd, joint_q, dt, self._enforcement, self._settings)
         if self._allow_overlaps:
-            from abd.scene.allow_overlaps import filter_overlaps
+            from abd.scene.overlaps.allow_overlaps import filter_overlaps
 
             made.notes += filter_overlaps(made.scene)
         compiled = made.scene.compile()

@@ -82,7 +82,7 @@ class Cast:
         try:
             return list(self.names).index(name)
         except ValueError:
-            from abd.scene.suggestions import did_you_mean
+            from abd.scene.schema.suggestions import did_you_mean
 
             raise KeyError(f"there is no body '{name}'{_hint(did_you_mean(name, list(self.names)))}") from None
 
@@ -234,7 +234,7 @@ class Recorded:
 
 def of_model(model: Model) -> tuple[Cast, Moment]:
     """A compiled scene and its initial state."""
-    from abd.joints import TYPES
+    from abd.joints.types import TYPES
 
     bodies, joints = model.bodies, JointList.of(model.joints)
     inverse = np.linalg.inv(bodies.body_frame)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import warp as wp
 
-from abd.backends.cuda_support import start_warp
+from abd.backends.device.cuda_support import start_warp
 from abd.pictures import colors
 from abd.pictures.camera import Camera, Lens, axes_of
 from abd.pictures.cast import Cast, Moment

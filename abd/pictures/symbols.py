@@ -320,7 +320,7 @@ def _slots(D: np.ndarray, drawing: dict, color: np.ndarray) -> Symbols:
 
 def _ellipsoids(D: np.ndarray, radii: np.ndarray, color: np.ndarray) -> Symbols:
     """Ellipsoids of three radii about the origins of frames (k, 4, 4)."""
-    from abd.scene.shapes import sphere
+    from abd.scene.geometry.shapes import sphere
 
     vertices, triangles = sphere(1.0, 3)
     points = np.einsum("kij,cj->kci", D[:, :3, :3], vertices * radii) + D[:, None, :3, 3]

@@ -234,7 +234,7 @@ def contact_elements(
         inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa that stands for kappa_c c h^2; inf
             leaves the curvature of the distance out.
         caution: (m,) share of the bound of that curvature that is added, and of negative stiffnesses that is left out
-            (`abd.solver.caution`).
+            (`abd.step.caution`).
         weights: of the contacts in a combination of barriers; those of weight 0 are not active.
 
     Returns:

@@ -14,7 +14,7 @@ stiffness is ``f l / (1 - c^2) [[1, -c], [-c, 1]]``. Two points, and a point on 
 
 The bound matters where the force outweighs the inertia of the bodies; elsewhere it would only slow Newton down. Even
 there it can be far above the curvature, which has either sign, so that the solver takes no more of it than it needs
-(`abd.solver.caution`).
+(`abd.step.caution`).
 """
 
 from __future__ import annotations

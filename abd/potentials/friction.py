@@ -209,7 +209,7 @@ def friction_elements(
 ) -> Elements:
     """One element per lagged contact; i and j are the bodies of the body pair.
 
-    `caution` (l,) is the share of the bound of the curvature in place of the curvature itself (`abd.solver.caution`).
+    `caution` (l,) is the share of the bound of the curvature in place of the curvature itself (`abd.step.caution`).
     """
     f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(caution, len(lagged)))
     side = lagged.two_sided.astype(float)

@@ -9,17 +9,17 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.model import WORLD
-from abd.scene.coupling_checks import check_coupling
-from abd.scene.findings import Finding
-from abd.scene.joint_checks import check_joint
-from abd.scene.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
-from abd.scene.schema import SceneSpec
-from abd.scene.sensor_schema import SensorSpec, check_sensor
-from abd.scene.tables import below, table
+from abd.scene.checks.coupling_checks import check_coupling
+from abd.scene.checks.joint_checks import check_joint
+from abd.scene.schema.findings import Finding
+from abd.scene.schema.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
+from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.sensor_schema import SensorSpec, check_sensor
+from abd.scene.schema.tables import below, table
 
 if TYPE_CHECKING:
-    from abd.scene.body_keys import Table
-    from abd.scene.joint_keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys
+    from abd.scene.schema.body_keys import Table
+    from abd.scene.schema.joint_keys import CouplingKeys, CouplingTermKeys, DistanceKeys, JointKeys, SpringKeys
 
 FRAMES = tuple(key for key in JointFrames.model_fields if key.endswith("frame"))
 
@@ -52,7 +52,7 @@ class JointMethods:
         return name
 
     def add_sensor(self, name: str, what: str, joint: str | None = None, body: str | None = None, **keys: Any) -> str:
-        """Record a quantity of a joint or a body from the start (`abd.sensors`); functions are for `Simulation.add_sensor`."""
+        """Record a quantity of a joint or a body from the start (`abd.api.sensors`); functions are for `Simulation.add_sensor`."""
         sensor = table(SensorSpec, f"sensor.{name}", {"name": name, "what": what, "joint": joint, "body": body, **keys})
         self._add("sensor", sensor, check_sensor(sensor))
         return name

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.joints.build import yielding
-from abd.scene.fields import Spec
-from abd.scene.joint_parameters import joint_coordinates, unplaced_joint
-from abd.scene.joint_schema import CoordinateSpec, CouplingSpec, CouplingTermSpec, DriveSpec, JointSpec
-from abd.scene.joint_types import type_of
-from abd.scene.schema import BodySpec, SceneSpec
+from abd.joints.rows.build import yielding
+from abd.scene.compile.joint_parameters import joint_coordinates, unplaced_joint
+from abd.scene.schema.fields import Spec
+from abd.scene.schema.joint_schema import CoordinateSpec, CouplingSpec, CouplingTermSpec, DriveSpec, JointSpec
+from abd.scene.schema.joint_types import type_of
+from abd.scene.schema.schema import BodySpec, SceneSpec
 
 POWERS = {
     "": 0, "1": 0, "s": 0, "1/s": 0, "kg": 0, "deg": 0, "deg/s": 0, "rad": 0, "rad/s": 0,

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from abd.errors import Problem, SceneError
 from abd.model import Model, Settings
-from abd.scene.body_checks import check_body
-from abd.scene.checks import check_scene
-from abd.scene.find import find_scene
-from abd.scene.findings import as_problem, key_name
-from abd.scene.given_meshes import scene_keys
-from abd.scene.importers.formats import ImportOptions, format_of
-from abd.scene.joint_methods import JointMethods
-from abd.scene.joint_schema import CouplingSpec, JointSpec
-from abd.scene.overrides import apply_overrides
-from abd.scene.reader import (
+from abd.scene.checks.body_checks import check_body
+from abd.scene.checks.checks import check_scene
+from abd.scene.files.find import find_scene
+from abd.scene.files.overrides import apply_overrides
+from abd.scene.files.reader import (
     is_json,
     key_lines,
     make_body_paths_absolute,
@@ -28,7 +23,13 @@ from abd.scene.reader import (
     read_scene,
     read_text,
 )
-from abd.scene.schema import (
+from abd.scene.files.toml_text import scene_toml
+from abd.scene.importers.formats import ImportOptions, format_of
+from abd.scene.joint_methods import JointMethods
+from abd.scene.schema.findings import as_problem, key_name
+from abd.scene.schema.given_meshes import scene_keys
+from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
+from abd.scene.schema.schema import (
     BodySpec,
     CameraSpec,
     ContactFilterSpec,
@@ -38,12 +39,19 @@ from abd.scene.schema import (
     SceneSpec,
     SolverSpec,
 )
-from abd.scene.suggestions import did_you_mean
-from abd.scene.tables import plain, table
-from abd.scene.toml_text import scene_toml
+from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.tables import plain, table
 
 if TYPE_CHECKING:
-    from abd.scene.body_keys import BodyKeys, MaterialKeys, MaterialPairKeys, Numbers, OutputKeys, SolverKeys, Table
+    from abd.scene.schema.body_keys import (
+        BodyKeys,
+        MaterialKeys,
+        MaterialPairKeys,
+        Numbers,
+        OutputKeys,
+        SolverKeys,
+        Table,
+    )
 
 RIGID_IPC_KEYS = ("rigid_body_problem", "scene_type", "args")
 """Top-level keys of which one at least makes a JSON file a scene of rigid-ipc."""
@@ -56,7 +64,7 @@ class Scene(JointMethods):
     value raises `SceneError` where it is given; what concerns several tables is told by `check` and `compile`.
 
     Attributes:
-        spec: the data, `abd.scene.schema.SceneSpec`.
+        spec: the data, `abd.scene.schema.schema.SceneSpec`.
         notes: what the user should know about an imported scene.
         path: file that the scene was read from, None for one built in code.
     """
@@ -142,7 +150,7 @@ class Scene(JointMethods):
 
         Paths of meshes and pose files are relative to the working directory. Besides the keys of the scene file, `mesh`
         takes a mesh in memory, a `trimesh.Trimesh` or a tuple (vertices, faces), and `transform` a (4, 4) pose
-        (`abd.scene.given_meshes`).
+        (`abd.scene.schema.given_meshes`).
         """
         body = table(BodySpec, f"body.{name}", {"name": name, **scene_keys(f"body.{name}", keys)})
         make_body_paths_absolute(body, Path.cwd())
@@ -174,7 +182,7 @@ class Scene(JointMethods):
         Raises:
             SceneError: all problems, with file and line where the scene was read from a native file.
         """
-        from abd.scene.compile import compile_scene
+        from abd.scene.compile.compile import compile_scene
 
         try:
             model = compile_scene(self.spec)
@@ -187,12 +195,12 @@ class Scene(JointMethods):
         return self.set_free(self.compile())
 
     def set_free(self, model: Model) -> Model:
-        """The compiled scene with bodies that touch at the start set apart (`abd.scene.starts`).
+        """The compiled scene with bodies that touch at the start set apart (`abd.scene.overlaps.starts`).
 
         Raises:
             SceneError: bodies overlap, with the file and the lines of their tables.
         """
-        from abd.scene.starts import free_start
+        from abd.scene.overlaps.starts import free_start
 
         try:
             return free_start(model)
@@ -234,7 +242,7 @@ class Scene(JointMethods):
         return Scene.from_spec(spec, self.notes, self.path)
 
     def to_toml(self, directory: str | Path | None = None, explicit: bool = False) -> str:
-        """The text of a scene file; see `abd.scene.toml_text.scene_toml`."""
+        """The text of a scene file; see `abd.scene.files.toml_text.scene_toml`."""
         return scene_toml(self.spec, directory, explicit)
 
     def save(self, path: str | Path, explicit: bool = False) -> None:
@@ -300,7 +308,7 @@ def load(
     if overrides:
         scene = scene.override(overrides)
     if allow_overlaps:
-        from abd.scene.allow_overlaps import filter_overlaps
+        from abd.scene.overlaps.allow_overlaps import filter_overlaps
 
         scene.notes += filter_overlaps(scene)
     return scene
@@ -327,7 +335,7 @@ def _is_rigid_ipc(path: Path) -> bool:
 
 
 def _load_rigid_ipc(path: Path) -> Scene:
-    from abd.scene.rigid_ipc import read_rigid_ipc
+    from abd.scene.importers.rigid_ipc import read_rigid_ipc
 
     spec, notes = read_rigid_ipc(path)
     make_paths_absolute(spec, path.parent)

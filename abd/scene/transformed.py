@@ -8,14 +8,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
-from abd.joints.placement import rigid_pose
-from abd.scene.fields import Orientation
-from abd.scene.frames import triad
-from abd.scene.joint_frames import unit
-from abd.scene.joint_schema import WORLD_NAME, FrameSpec, JointSpec
-from abd.scene.joint_types import type_of
-from abd.scene.pose import rotation_matrix
-from abd.scene.schema import BodySpec, MotionSpec, SceneSpec
+from abd.joints.coordinates.placement import rigid_pose
+from abd.scene.compile.joint_frames import unit
+from abd.scene.geometry.frames import triad
+from abd.scene.geometry.pose import rotation_matrix
+from abd.scene.schema.fields import Orientation
+from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
+from abd.scene.schema.joint_types import type_of
+from abd.scene.schema.schema import BodySpec, MotionSpec, SceneSpec
 
 NO_ROTATION = {"quaternion": None, "matrix": None, "axis_angle": None, "euler": None}
 UNTURNED = 1e-12

@@ -12,7 +12,7 @@ from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.shapes import corner_normals
 from abd.pictures.symbols import HEAD, Symbols, symbols
-from abd.scene.shapes import cylinder, sphere
+from abd.scene.geometry.shapes import cylinder, sphere
 from abd.viewer.poses import decomposed, from_z
 
 SHEAR = 3e-4

@@ -1,4 +1,4 @@
-// Sums of contact terms per run: the twin of `sum_elements` in cuda_kernels/elements.py; a warp per run.
+// Sums of contact terms per run: the twin of `sum_elements` in cuda_kernels/contact/elements.py; a warp per run.
 //
 // Every lane sums its entries of the three blocks of a run in registers, item by item. Entry (r, q) of K (x) Ya Yb^T is
 // Ya[entry of r] K[coordinate of r, coordinate of q] Yb[entry of q]; what an item says is read by all lanes at once.
@@ -33,7 +33,7 @@ struct PairSums {
 
 namespace {
 
-// As cuda_kernels/elements.py, surfaces.py and contact.py have them.
+// As cuda_kernels/contact/elements.py, surfaces.py and contact.py have them.
 constexpr int TURNING = 1, MOLLIFIED = 2;
 constexpr int EDGE_OF_I = 1, EDGES = 3, FACE_OF_I = 4;
 constexpr double PARALLEL = 1.0e-3;

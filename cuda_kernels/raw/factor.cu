@@ -1,5 +1,5 @@
 // The block Cholesky factor: twins of `gather_slots`, `factor_pivots`, `divide_slots` (a level of rows), and
-// `invert_pivots` in cuda_kernels/factor.py.
+// `invert_pivots` in cuda_kernels/linear/factor.py.
 
 #include "factor.cuh"
 

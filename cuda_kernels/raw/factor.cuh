@@ -1,4 +1,4 @@
-// Where the blocks of a Cholesky factor are, as cuda_kernels/factor_rows.py says; members in the same order.
+// Where the blocks of a Cholesky factor are, as cuda_kernels/linear/factor_rows.py says; members in the same order.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // Triangular solves with a level of the block Cholesky factor: twins of `forward_rows` and `backward_rows` in
-// cuda_kernels/factor.py; a warp per row.
+// cuda_kernels/linear/factor.py; a warp per row.
 
 #include "factor.cuh"
 

@@ -12,7 +12,7 @@ constexpr unsigned ALL = 0xffffffffu;
 constexpr int WARPS = 4;
 constexpr int BLOCK = 32 * WARPS;
 
-// Off-diagonal blocks with every body's sorted entries; see cuda_kernels/krylov.py.
+// Off-diagonal blocks with every body's sorted entries; see cuda_kernels/linear/krylov.py.
 struct Coupling {
     const int* count;
     const int* starts;

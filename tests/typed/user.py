@@ -6,11 +6,11 @@ from typing import assert_type
 import numpy as np
 
 import abd
-from abd.body_view import BodyView
-from abd.contact_patches import ContactPatch, Patches
-from abd.contact_view import Contacts
-from abd.joint_view import JointView
-from abd.step_report import StepReport
+from abd.api.body_view import BodyView
+from abd.api.contact_patches import ContactPatch, Patches
+from abd.api.contact_view import Contacts
+from abd.api.joint_view import JointView
+from abd.api.step_report import StepReport
 
 scene = abd.Scene("x", gravity=(0, 0, -9.81), solver={"dt": 0.01})
 bar = scene.add_body("bar", box=(1, 0.1, 0.1), density=1000, position=np.array([0.5, 0, 0]))

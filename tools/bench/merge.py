@@ -23,8 +23,8 @@ from peer_libuipc import COLUMNS as PEER_COLUMNS  # noqa: E402
 from raw_kernels import COLUMNS as RAW_COLUMNS  # noqa: E402
 from run import text  # noqa: E402
 
-from abd import profile  # noqa: E402
-from abd.bench import table  # noqa: E402
+from abd.commands import profile  # noqa: E402
+from abd.commands.bench import table  # noqa: E402
 
 CHECKS = {
     "smoke": "what has to work at all",

@@ -20,7 +20,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from families import FAMILIES, Family  # noqa: E402
 
-from abd import Simulation, bench, profile  # noqa: E402
+from abd import Simulation
+from abd.commands import bench, profile  # noqa: E402
 from abd.errors import AbdError  # noqa: E402
 
 
@@ -36,7 +37,7 @@ def case(
 ) -> list[dict]:
     """Rows of the variants of a size, all by default, and of their ratios.
 
-    Every row has ``family, unit, size, variant, device`` beside `abd.bench.Row` and the time [s] to build the scene and
+    Every row has ``family, unit, size, variant, device`` beside `abd.commands.bench.Row` and the time [s] to build the scene and
     the simulation, and ``profile`` if asked for; a ratio has ``ratio``, of the times of all steps, and ``of``.
     """
     about = {"family": family.name, "unit": family.unit, "size": size, "device": device}

@@ -40,7 +40,7 @@ from peers import opening  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
-from abd.bench import WARM_UP, advance, solver_facts, table  # noqa: E402
+from abd.commands.bench import WARM_UP, advance, solver_facts, table  # noqa: E402
 from abd.contact.pair_law import widest_activation  # noqa: E402
 from abd.model import Kind, Model, affine_matrices  # noqa: E402
 
@@ -368,7 +368,7 @@ def what_is_missing(options) -> str:
     """Why this cannot run here, in a sentence; empty where it can."""
     from importlib.util import find_spec
 
-    from abd.backends.cuda_support import cuda_problem
+    from abd.backends.device.cuda_support import cuda_problem
 
     if find_spec("uipc") is None:
         return "libuipc is not installed: pip install pyuipc==0.0.29"

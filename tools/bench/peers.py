@@ -29,7 +29,7 @@ from families.mechanism import DT, TOLERANCE, WORLD, Mechanism  # noqa: E402
 from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
-from abd.bench import table  # noqa: E402
+from abd.commands.bench import table  # noqa: E402
 
 SCENES = {"chain": chain, **MECHANISMS}
 SIZES = {"chain": (10, 20, 100, 1000), "ladder": (3, 10, 30, 100), "net": (2, 4, 8)}

@@ -26,16 +26,17 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 from results_file import write_results  # noqa: E402
 
 import cuda_kernels  # noqa: E402
-from abd.backends.ceilings import measure_ceilings  # noqa: E402
-from abd.backends.cholesky import Cholesky  # noqa: E402
-from abd.backends.cuda_support import cuda_problem  # noqa: E402
-from abd.backends.device import Device  # noqa: E402
-from abd.backends.elimination import Elimination  # noqa: E402
-from abd.backends.joint_ends import lists_of  # noqa: E402
-from abd.backends.raw_kernels import RawKernels, twin_of  # noqa: E402
-from abd.bench import table  # noqa: E402
-from cuda_kernels import blocks, elements, krylov  # noqa: E402
-from cuda_kernels.vector12 import vec12  # noqa: E402
+from abd.backends.device.ceilings import measure_ceilings  # noqa: E402
+from abd.backends.device.cuda_support import cuda_problem  # noqa: E402
+from abd.backends.device.device import Device  # noqa: E402
+from abd.backends.device.raw_kernels import RawKernels, twin_of  # noqa: E402
+from abd.backends.linear.cholesky import Cholesky  # noqa: E402
+from abd.backends.linear.elimination import Elimination  # noqa: E402
+from abd.backends.warp.terms.joint_ends import lists_of  # noqa: E402
+from abd.commands.bench import table  # noqa: E402
+from cuda_kernels.bodies.vector12 import vec12  # noqa: E402
+from cuda_kernels.contact import blocks, elements
+from cuda_kernels.linear import krylov  # noqa: E402
 
 REPEATS = 9
 BLOCK, ROW = 1152, 96

@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 from families import FAMILIES, QUICK_STEPS, requested  # noqa: E402
 from results_file import write_results  # noqa: E402
 
-from abd.bench import COLUMNS, WARM_UP, table  # noqa: E402
+from abd.commands.bench import COLUMNS, WARM_UP, table  # noqa: E402
 
 TIMES = ("ms", "ms_p95", "ms_mean", "ms_solving", "ms_per_newton", "built_seconds")
 Case = tuple[str, float, str]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from abd.scene import mass, shapes
-from abd.scene.mass import MassProperties
+from abd.scene.geometry import mass, shapes
+from abd.scene.geometry.mass import MassProperties
 
 SEGMENTS, SUBDIVISIONS = 32, 2
 """Facets around round shapes, and of spheres, where they are part of a surface."""

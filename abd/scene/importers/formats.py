@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from abd.errors import Problem, SceneError
 
 if TYPE_CHECKING:
-    from abd.scene.schema import SceneSpec
+    from abd.scene.schema.schema import SceneSpec
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from abd.errors import Problem, SceneError
 from abd.scene.importers.formats import ImportOptions
-from abd.scene.schema import SceneSpec
+from abd.scene.schema.schema import SceneSpec
 
 
 def read(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from abd.errors import Problem, SceneError
-from abd.scene.mesh_files import READERS, RawMesh, read_mesh_file
+from abd.scene.geometry.mesh_files import READERS, RawMesh, read_mesh_file
 
 MOST_BYTES = 64 << 20
 """Size of one mesh file [bytes]."""

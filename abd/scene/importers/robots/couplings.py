@@ -10,7 +10,7 @@ from numpy.polynomial import Polynomial
 from abd.scene.importers.robots.compiled import mujoco_module
 from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
-from abd.scene.joint_schema import WORLD_NAME
+from abd.scene.schema.joint_schema import WORLD_NAME
 
 
 @dataclass

@@ -9,7 +9,7 @@ import numpy as np
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import mujoco_module
 from abd.scene.importers.robots.links import STATIC, Link, inverse, pose_of, quaternion_of
-from abd.scene.joint_schema import WORLD_NAME
+from abd.scene.schema.joint_schema import WORLD_NAME
 
 CARRIER = 1e-4
 """Mass and inertia of a carrier over those of the link that it carries."""

@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import ValidationError
 
 from abd.errors import Problem, SceneError
-from abd.scene.findings import as_problem, schema_findings
 from abd.scene.importers import compound
 from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
@@ -28,8 +27,9 @@ from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
 from abd.scene.importers.robots.xacro import expanded
 from abd.scene.importers.robots.xml_tree import read_tree
-from abd.scene.joint_schema import WORLD_NAME
-from abd.scene.schema import SceneSpec
+from abd.scene.schema.findings import as_problem, schema_findings
+from abd.scene.schema.joint_schema import WORLD_NAME
+from abd.scene.schema.schema import SceneSpec
 
 DURATION = 2.0
 """Simulated time [s] of an imported scene."""

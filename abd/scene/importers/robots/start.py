@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.scene.suggestions import did_you_mean
+from abd.scene.schema.suggestions import did_you_mean
 
 INSIDE = 1e-3
 """Distance from an end of its range at which a coordinate starts that was there or beyond, over the range [-]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.scene import shapes
+from abd.scene.geometry import shapes
 from abd.scene.importers.compound import SAME, SUBDIVISIONS, Collider
 from abd.scene.importers.robots.compiled import Compiled, mujoco_module
 from abd.scene.importers.robots.links import Link, place_in, pose_of

@@ -15,7 +15,7 @@ from abd.scene.importers.usd.filters import contact_filters
 from abd.scene.importers.usd.joints import joints_and_couplings
 from abd.scene.importers.usd.left_out import left_out
 from abd.scene.importers.usd.stage import open_stage
-from abd.scene.schema import SceneSpec
+from abd.scene.schema.schema import SceneSpec
 
 
 def read(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:

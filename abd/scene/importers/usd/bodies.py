@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.errors import SceneError
-from abd.joints.rotations import quaternion
-from abd.scene import mass
+from abd.rotations import quaternion
+from abd.scene.geometry import mass
+from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, keys, pose
 from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.materials import Materials, color_of
 from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
 from abd.scene.importers.usd.stage import Stage, modules
-from abd.scene.mass import MassProperties
 
 WATER = 1000.0
 """Density [kg/m^3] where nobody gives one."""

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from abd.joints.rotations import quaternion
+from abd.rotations import quaternion
 from abd.scene.importers.compound import pose
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.shapes import FROM_Z, rotation_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.scene import mass, shapes
+from abd.scene.geometry import mass, shapes
+from abd.scene.geometry.meshes import is_closed
 from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull, pose
 from abd.scene.importers.usd.stage import Stage, modules
-from abd.scene.meshes import is_closed
 
 KINDS = ("SphereShape", "CubeShape", "CapsuleShape", "Capsule1Shape", "CylinderShape", "Cylinder1Shape", "ConeShape")
 KINDS = (*KINDS, "MeshShape", "SpherePointsShape", "PlaneShape", "CustomShape")
@@ -18,7 +18,7 @@ FROM_Z = {"X": np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), "Y": np.array([[0.
 
 def rotation_of(quaternion) -> np.ndarray:
     """(3, 3) of a Gf.Quat."""
-    from abd.joints.rotations import quaternion_matrix
+    from abd.rotations import quaternion_matrix
 
     q = np.array([quaternion.GetReal(), *quaternion.GetImaginary()], dtype=float)
     return quaternion_matrix(q / np.linalg.norm(q)) if np.isfinite(q).all() and q.any() else np.eye(3)

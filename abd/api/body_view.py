@@ -1,0 +1,240 @@
+"""`BodyView`: one body of a running simulation, read, moved and pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.api.loads import Given, Load, Vector, three_numbers
+from abd.contact.path import axial, skew
+from abd.model import Kind, affine_state
+from abd.potentials.arap import polar
+from abd.rotations import quaternion, quaternion_matrix
+
+if TYPE_CHECKING:
+    from abd.api.simulation import Simulation
+    from abd.api.springs import Spring
+
+CLOSE_TO_RIGID = 1e-6
+"""Largest departure of a given pose from a rotation."""
+
+
+class BodyView:
+    """A body, by its mesh frame as the scene gives it.
+
+    Poses and velocities can be set between steps; joints are not closed by it (`JointView.set_coordinate` does that). The
+    integrator then begins anew, as in the first step, and the change of energy is in no account.
+    """
+
+    def __init__(self, simulation: Simulation, index: int):
+        self._simulation, self.index = simulation, index
+
+    def __repr__(self) -> str:
+        x, y, z = self.position
+        return f"<body '{self.name}' ({self.kind}, {self.mass:.6g} kg) at ({x:.6g}, {y:.6g}, {z:.6g}) m>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._simulation.model.bodies.names[self.index]
+
+    @property
+    def kind(self) -> str:
+        """ "dynamic", "kinematic" or "static"."""
+        return Kind(int(self._simulation.model.bodies.kind[self.index])).name.lower()
+
+    @property
+    def mass(self) -> float:
+        """Mass [kg]."""
+        return float(self._simulation.model.bodies.mass[self.index])
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it takes part; can be set between steps. One that does not stays where it is, at rest, with its joints off,
+        and all others pass through it.
+
+        Raises:
+            SceneError: it overlaps others where it is switched on; nothing was changed.
+        """
+        return not self._simulation.switches.off[self.index]
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        self._simulation.switches.set_body(self.index, bool(enabled))
+
+    # pose -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def transform(self) -> np.ndarray:
+        """(4, 4) pose of the mesh frame [m], strain included. Setting it needs a rotation and a translation.
+
+        Raises:
+            ValueError: no rigid pose, or a body that is not dynamic.
+        """
+        return self._matrix(self._simulation.stepper.q, 1.0)
+
+    @transform.setter
+    def transform(self, pose: Sequence[Sequence[float]] | np.ndarray) -> None:
+        pose = np.array(pose, dtype=float)
+        if pose.shape != (4, 4) or not np.isfinite(pose).all() or (pose[3] != (0.0, 0.0, 0.0, 1.0)).any():
+            raise ValueError(f"the pose of body '{self.name}' is a (4, 4) matrix with last row 0 0 0 1, not {pose}")
+        R = pose[:3, :3]
+        if np.abs(R @ R.T - np.eye(3)).max() > CLOSE_TO_RIGID or np.linalg.det(R) < 0.0:
+            raise ValueError(f"the pose of body '{self.name}' holds no rotation: {R.tolist()}")
+        self._must_be_dynamic("pose")
+        q = self._simulation.stepper.q.copy()
+        q[self.index] = affine_state(pose @ np.linalg.inv(self._simulation.model.bodies.body_frame[self.index]))
+        self._simulation.move_to(q)
+
+    @property
+    def position(self) -> np.ndarray:
+        """(3,) origin of the mesh frame [m]; can be set."""
+        return self._origin(self._simulation.stepper.q)
+
+    @position.setter
+    def position(self, position: Vector) -> None:
+        self._place(position=three_numbers(position, f"the position of body '{self.name}'"))
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """(3, 3) rotation of the mesh frame, the one nearest to the strained map."""
+        return polar(self.transform[None, :3, :3])[0]
+
+    @property
+    def quaternion(self) -> np.ndarray:
+        """(4,) unit quaternion (w, x, y, z) of `rotation`, w >= 0; can be set, of any length but zero."""
+        return quaternion(self.rotation)
+
+    @quaternion.setter
+    def quaternion(self, value: Vector) -> None:
+        q = np.array(value, dtype=float)
+        if q.shape != (4,) or not np.isfinite(q).all() or not q.any():
+            raise ValueError(f"the quaternion of body '{self.name}' is (w, x, y, z), not all zero, not {value!r}")
+        self._place(rotation=quaternion_matrix(q))
+
+    def _place(self, position: np.ndarray | None = None, rotation: np.ndarray | None = None) -> None:
+        pose = np.eye(4)
+        pose[:3, 3] = self.position if position is None else position
+        pose[:3, :3] = self.rotation if rotation is None else rotation
+        self.transform = pose
+
+    # velocity -------------------------------------------------------------------------------------------------------
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """(4, 4) time derivative of `transform`."""
+        return self._matrix(self._simulation.stepper.qd, 0.0)
+
+    def _origin(self, state: np.ndarray) -> np.ndarray:
+        """(3,) of the mesh frame's origin, from its row of positions or velocities (n, 12): forces by functions ask for it in
+        every step."""
+        row = state[self.index]
+        return row[:3] + row[3:].reshape(3, 3) @ self._simulation.model.bodies.body_frame[self.index, :3, 3]
+
+    def _matrix(self, state: np.ndarray, corner: float) -> np.ndarray:
+        """(4, 4) of its row of positions or velocities (n, 12), in the mesh frame, with 1 or 0 in the corner."""
+        row, out = state[self.index], np.zeros((4, 4))
+        out[:3, :3], out[:3, 3], out[3, 3] = row[3:].reshape(3, 3), row[:3], corner
+        out = out @ self._simulation.model.bodies.body_frame[self.index]
+        out[3, 3] = corner
+        return out
+
+    @property
+    def linear_velocity(self) -> np.ndarray:
+        """(3,) velocity of the mesh frame's origin [m/s]; can be set, the angular velocity stays."""
+        return self._origin(self._simulation.stepper.qd)
+
+    @linear_velocity.setter
+    def linear_velocity(self, velocity: Vector) -> None:
+        self._move(three_numbers(velocity, f"the linear velocity of body '{self.name}'"), self.angular_velocity)
+
+    @property
+    def angular_velocity(self) -> np.ndarray:
+        """(3,) angular velocity in world axes [rad/s]; can be set, the velocity of the mesh frame's origin stays."""
+        return axial((self.velocity[:3, :3] @ np.linalg.inv(self.transform[:3, :3]))[None])[0]
+
+    @angular_velocity.setter
+    def angular_velocity(self, velocity: Vector) -> None:
+        self._move(self.linear_velocity, three_numbers(velocity, f"the angular velocity of body '{self.name}'"))
+
+    def _move(self, linear: np.ndarray, angular: np.ndarray) -> None:
+        self._must_be_dynamic("velocity")
+        model, qd = self._simulation.model, self._simulation.stepper.qd.copy()
+        rate = np.zeros((4, 4))
+        rate[:3, :3] = skew(angular[None])[0] @ self.transform[:3, :3]
+        rate[:3, 3] = linear
+        internal = rate @ np.linalg.inv(model.bodies.body_frame[self.index])
+        qd[self.index] = np.concatenate([internal[:3, 3], internal[:3, :3].ravel()])
+        self._simulation.set_velocities(qd)
+
+    # loads ----------------------------------------------------------------------------------------------------------
+
+    def apply_force(self, force: Given, at: Vector | None = None, frame: str = "world", steps: int | None = None) -> Load:
+        """Push it, from the next step on.
+
+        Args:
+            force: (3,) [N], or a function of (time [s], body) that returns it, asked at the end of every (sub)step.
+            at: (3,) point of the body, in its mesh frame [m]; the centre of mass by default.
+            frame: axes of the force, "world" or "body" (the mesh frame's).
+            steps: number of steps that it acts for; None until `remove` of what is returned, or `clear_loads`.
+
+        Raises:
+            ValueError: not three finite numbers, an unknown frame, or a body that is not dynamic.
+        """
+        return self._simulation.loads.add(self, force, False, at, frame, steps)
+
+    def apply_torque(self, torque: Given, frame: str = "world", steps: int | None = None) -> Load:
+        """Turn it by a couple [N m]; as `apply_force`."""
+        return self._simulation.loads.add(self, torque, True, None, frame, steps)
+
+    def spring_to(self, point: Vector, stiffness: float, damping: float = 0.0, at: Vector | None = None) -> Spring:
+        """Pull it to a point of the world by a spring, from the next step on, until `remove` of what is returned; its `point`
+        can be set before every step.
+
+        Args:
+            point: (3,) [m]; stiffness: [N/m]; damping: of the velocity of the body's point [N s/m].
+            at: (3,) point of the body, in its mesh frame [m]; the origin of that by default.
+
+        Raises:
+            ValueError: a body that is not dynamic, negative numbers, or not three finite ones.
+        """
+        return self._simulation.springs.add(self, point, stiffness, damping, at)
+
+    def clear_loads(self) -> None:
+        """Take off all that `apply_force` and `apply_torque` put on; the scene's own force and torque stay."""
+        self._simulation.loads.clear(self.index)
+
+    # contact --------------------------------------------------------------------------------------------------------
+
+    @property
+    def contact_force(self) -> np.ndarray:
+        """(3,) sum of all contact forces on it [N], friction included."""
+        return self._simulation.contacts().on(self.index)[:3]
+
+    def contact_wrench(self, about: Vector | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Force (3,) [N] and torque (3,) [N m] of all contacts on it, in world axes.
+
+        Args:
+            about: (3,) point of the world that the torque is about [m]; the centre of mass by default.
+
+        Raises:
+            ValueError: not three finite numbers.
+        """
+        wrench = self._simulation.contacts().on(self.index)
+        force, torque = wrench[:3], wrench[3:]
+        if about is not None:
+            arm = self._simulation.stepper.q[self.index, :3] - three_numbers(about, "the point of a contact wrench")
+            torque = torque + np.cross(arm, force)
+        return force, torque
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Names of the bodies that it touches."""
+        pairs = {name for pair in self._simulation.contacts(self).bodies for name in pair}
+        return tuple(sorted(pairs - {self.name}))
+
+    def _must_be_dynamic(self, what: str) -> None:
+        if self.kind != "dynamic":
+            raise ValueError(f"the {what} of body '{self.name}' cannot be set: it is {self.kind}")

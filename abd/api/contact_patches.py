@@ -1,0 +1,111 @@
+"""`Patches`: all contact of every pair of bodies, one row per pair.
+
+    patches = sim.contacts().patches()
+    patches.pair, patches.force, patches.center     # (k, 2), (k, 3), (k, 3) arrays
+    for patch in patches: ...                       # objects
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.api.pandas_tables import table_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class ContactPatch:
+    """All contact of two bodies.
+
+    Attributes:
+        bodies: names of the first and the second body; points: rows of `Contacts`.
+        force, torque: (3,) on the first body, the torque about `center` [N, N m]; normal_force: (3,), friction: (3,) shares
+            of the force [N]. On the second body act their negatives, and the couple of friction across the gap.
+        center: (3,) mean of the points, weighted by the sizes of their normal forces [m]; gap: the smallest [m].
+        sticks: no point that carries friction slides.
+    """
+
+    bodies: tuple[str, str]
+    points: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    normal_force: np.ndarray
+    friction: np.ndarray
+    center: np.ndarray
+    gap: float
+    sticks: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Patches:
+    """Patches of contact, as arrays of one row per pair of bodies; as objects by their number, or in turn.
+
+    Attributes:
+        names: of all bodies; pair: (k, 2) indices of the first and the second body.
+        force, torque, normal_force, friction, center, gap, sticks: (k, ...) as those of `ContactPatch`.
+        count: (k,) points of each; order: (c,) rows of `Contacts`, those of the first patch, then of the second.
+    """
+
+    names: Sequence[str]
+    pair: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    normal_force: np.ndarray
+    friction: np.ndarray
+    center: np.ndarray
+    gap: np.ndarray
+    sticks: np.ndarray
+    count: np.ndarray
+    order: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} patches of contact, {len(self.order)} points>"
+
+    def __getitem__(self, k: int) -> ContactPatch:
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"there are {len(self)} patches, and none {k}")
+        k %= len(self)
+        return ContactPatch(
+            bodies=(self.names[self.pair[k, 0]], self.names[self.pair[k, 1]]),
+            points=self.order[self._ends[k] : self._ends[k + 1]],
+            force=self.force[k],
+            torque=self.torque[k],
+            normal_force=self.normal_force[k],
+            friction=self.friction[k],
+            center=self.center[k],
+            gap=float(self.gap[k]),
+            sticks=bool(self.sticks[k]),
+        )
+
+    def __iter__(self) -> Iterator[ContactPatch]:
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def bodies(self) -> list[tuple[str, str]]:
+        """(k,) names of the first and the second body."""
+        return [(self.names[i], self.names[j]) for i, j in self.pair.tolist()]
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """(k + 1,) where the points of every patch begin in `order`."""
+        return np.concatenate([[0], np.cumsum(self.count)])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row per patch and the columns first, second (names), force.x and so on.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        names = np.array(self.bodies, dtype=object).reshape(-1, 2)
+        own = ("force", "torque", "normal_force", "friction", "center", "gap", "sticks", "count")
+        return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})

@@ -1,0 +1,272 @@
+"""`Contacts`: where bodies touch in the present state, and with what forces.
+
+    contacts = sim.contacts()                       # all, or of one body, or between two
+    contacts.point, contacts.force                  # (c, 3) arrays, one row per point
+    for patch in contacts.patches(): ...            # one per pair of bodies in contact; arrays too: .pair, .force, .center
+
+Forces are the gradients by which the last step converged: normal forces of the contact potential at its end, and the
+friction of the normal forces that the step lagged. Those on both bodies cancel; with gravity, joints and inertia they
+balance to the solver's tolerance. Where bodies went through a frame in substeps by themselves, they are those of the last
+substep of each. In a state that no step led to (the start, a state set by hand, a checkpoint), normal forces are those of
+the gaps, and there is no friction. What an impact gave back (restitution) is an impulse besides, and no force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.api.contact_patches import Patches
+from abd.api.pandas_tables import table_of
+from abd.contact.forces import Pressing, Rubbing, joined
+from abd.contact.pair_rows import PairRows, bodies_of
+from abd.potentials.rolling import RUB
+
+if TYPE_CHECKING:
+    import pandas
+
+    from abd.api.simulation import Simulation
+    from abd.step.step import Frozen
+
+    Chosen = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ContactPoint:
+    """One point of contact.
+
+    Attributes:
+        bodies: names of the first and the second body; point: (3,) [m]; normal: (3,) from the second to the first.
+        gap: [m]; normal_force: [N], negative in the crease of a valley alone; friction: (3,) on the first body [N].
+        slip: (3,) velocity of the first body's surface against the second's [m/s]; sticks: slower than `solver.eps_v`.
+    """
+
+    bodies: tuple[str, str]
+    point: np.ndarray
+    normal: np.ndarray
+    gap: float
+    normal_force: float
+    friction: np.ndarray
+    slip: np.ndarray
+    sticks: bool
+
+    @property
+    def force(self) -> np.ndarray:
+        """(3,) on the first body [N]."""
+        return self.normal_force * self.normal + self.friction
+
+
+class Contacts:
+    """Points of contact, as arrays of one row per point.
+
+    Attributes:
+        pair: (c, 2) indices of the first and the second body; point: (c, 3) midway between the surfaces [m].
+        normal: (c, 3) unit vectors from the second to the first body; gap: (c,) [m].
+        normal_force: (c,) [N].
+    """
+
+    def __init__(self, simulation: Simulation, pressing: Pressing, rubs: Rubs):
+        self._simulation, self._pressing, self._rubs = simulation, pressing, rubs
+        self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
+        self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
+
+    @property
+    def friction(self) -> np.ndarray:
+        """(c, 3) on the first body [N]."""
+        return self._shared[0]
+
+    @property
+    def slip(self) -> np.ndarray:
+        """(c, 3) velocity of the first body's surface against the second's [m/s]."""
+        return self._shared[1]
+
+    @cached_property
+    def sticks(self) -> np.ndarray:
+        """(c,) bool, slower than `solver.eps_v`."""
+        return np.linalg.norm(self.slip, axis=1) < self._simulation.model.settings.eps_v
+
+    @cached_property
+    def _shared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Friction and slip: every force of friction belongs to the nearest point of its pair."""
+        return self._rubs.reader.shared(self.pair, self.point, self._rows, self._rubs.points, self._rubs.rows)
+
+    @cached_property
+    def _rows(self) -> PairRows:
+        """The points by pair."""
+        return PairRows(self.pair, len(self._rubs.q))
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} points of contact of {len(self._pairs)} pairs of bodies>"
+
+    def __getitem__(self, k: int) -> ContactPoint:
+        return ContactPoint(
+            self._names(self.pair[k]), self.point[k], self.normal[k], float(self.gap[k]), float(self.normal_force[k]),
+            self.friction[k], self.slip[k], bool(self.sticks[k]),
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[ContactPoint]:
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def force(self) -> np.ndarray:
+        """(c, 3) on the first body [N]."""
+        return self.normal_force[:, None] * self.normal + self.friction
+
+    @property
+    def bodies(self) -> list[tuple[str, str]]:
+        """(c,) names of the first and the second body."""
+        return [self._names(pair) for pair in self.pair]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row per point and the columns first, second (names), point.x and so on.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        names = np.array(self.bodies, dtype=object).reshape(-1, 2)
+        own = ("point", "normal", "gap", "normal_force", "friction", "slip", "sticks")
+        return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})
+
+    def _names(self, pair: np.ndarray) -> tuple[str, str]:
+        names = self._simulation.model.bodies.names
+        return names[int(pair[0])], names[int(pair[1])]
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """(k,) numbers of the pairs that press or rub, rising."""
+        return np.union1d(self._rows.key, self._rubs.rows.key)
+
+    @property
+    def _pairs(self) -> np.ndarray:
+        """(k, 2) pairs that press or rub."""
+        return bodies_of(self._keys, len(self._rubs.q))
+
+    def _by_pair(self, rows: PairRows, sums: np.ndarray) -> np.ndarray:
+        """(k, d) sums over those of the pairs that have rows, 0 for others."""
+        out = np.zeros((len(self._keys), *sums.shape[1:]))
+        out[np.searchsorted(self._keys, rows.key)] = sums
+        return out
+
+    @cached_property
+    def _wrenches(self) -> np.ndarray:
+        """(k, 9) of every pair the force on the first body, and the torques on both about their centres of mass."""
+        parts = (self._rows, self._pressing), (self._rubs.rows, self._rubs.points)
+        total = np.zeros((len(self._keys), 9))
+        for rows, one in parts:
+            total += self._by_pair(rows, rows.sums(np.column_stack([one.force, one.torque_i, one.torque_j])))
+        # what a half-space feels is what it does to others, seen from its own origin
+        q, (i, j) = self._rubs.q, self._pairs.T
+        k = np.flatnonzero(np.isfinite(self._simulation.model.bodies.plane[j]).all(axis=1))
+        total[k, 6:] = -total[k, 3:6] - np.cross(q[i[k], :3] - q[j[k], :3], total[k, :3])
+        return total
+
+    @cached_property
+    def _on_bodies(self) -> np.ndarray:
+        """(n, 6) force and torque about the centre of mass of all contacts on every body."""
+        n, wrench = len(self._rubs.q), self._wrenches
+        i, j = self._pairs.T
+        first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
+        return np.stack(
+            [np.bincount(i, first[:, k], n) + np.bincount(j, second[:, k], n) for k in range(6)], axis=1
+        )
+
+    def between(self, body: int, other: int | None = None) -> Contacts:
+        """Those of one body, or of two."""
+
+        def rows(pair: np.ndarray) -> np.ndarray:
+            mine = (pair == body).any(axis=1)
+            return np.flatnonzero(mine if other is None else mine & (pair == other).any(axis=1))
+
+        return Contacts(self._simulation, part_of(self._pressing, rows(self.pair)), self._rubs.part(rows))
+
+    def on(self, body: int) -> np.ndarray:
+        """(6,) force [N] and torque about the centre of mass [N m] of these contacts on a body, world axes."""
+        return self._on_bodies[body]
+
+    def patches(self) -> Patches:
+        """One row for every pair of bodies, as arrays and as `ContactPatch` objects."""
+        return self._patches
+
+    @cached_property
+    def _patches(self) -> Patches:
+        rows, rubs, rub, q, pairs = self._rows, self._rubs.rows, self._rubs.points, self._rubs.q, self._pairs
+        size = np.abs(self.normal_force)
+        pressed = self._by_pair(rows, rows.sums(np.column_stack([size, size[:, None] * self.point])))
+        slides = (rub.kind == RUB).astype(float)
+        rubbed = self._by_pair(rubs, rubs.sums(np.column_stack([slides, slides[:, None] * rub.point, rub.force])))
+        # where nothing presses, the middle of what rubs
+        mean = np.where(pressed[:, :1] > 0.0, pressed[:, :4], rubbed[:, :4])
+        center = mean[:, 1:] / mean[:, :1]
+        force, friction = self._wrenches[:, :3], rubbed[:, 4:7]
+        place = np.searchsorted(self._keys, rows.key)
+        gap, sticks, count = np.full(len(pairs), np.inf), np.ones(len(pairs), dtype=bool), np.zeros(len(pairs), dtype=int)
+        gap[place] = rows.reduced(np.minimum, self.gap)
+        sticks[place] = rows.reduced(np.logical_and, self.sticks)
+        count[place] = rows.counts
+        return Patches(
+            names=self._simulation.model.bodies.names,
+            pair=pairs,
+            force=force,
+            torque=self._wrenches[:, 3:6] + np.cross(q[pairs[:, 0], :3] - center, force),
+            normal_force=force - friction,
+            friction=friction,
+            center=center,
+            gap=gap,
+            sticks=sticks,
+            count=count,
+            order=np.arange(len(self)) if rows.order is None else rows.order,
+        )
+
+
+class Rubs:
+    """What rubbed in the last (sub)steps that led to a state, worked out when it is asked for.
+
+    Args:
+        reader: works it out (`abd.backends.warp.terms.rubbing`, `abd.contact.sharing`).
+        frozen: lagged contacts of each of the steps, as `rubbing` takes them, and eps [m].
+        q: (n, 12) the state; eps_v: speed below which friction counts as static [m/s].
+        chosen: pairs (l, 2) -> the rows that count; None for all.
+    """
+
+    def __init__(self, reader, frozen: tuple[Frozen, ...], q: np.ndarray, eps_v: float, chosen: Chosen | None = None):
+        self.reader, self.q, self._frozen, self._eps_v, self._chosen = reader, q, frozen, eps_v, chosen
+
+    def part(self, chosen: Chosen) -> Rubs:
+        """Those of some pairs."""
+        return Rubs(self.reader, self._frozen, self.q, self._eps_v, chosen)
+
+    @cached_property
+    def points(self) -> Rubbing:
+        """Where, with what forces and at what speeds."""
+        steps = []
+        for contacts, eps in self._frozen:
+            rows = slice(None) if self._chosen is None else self._chosen(contacts[0])
+            *contacts, rest = contacts
+            chosen = (one[rows] for one in contacts)
+            steps.append(self.reader.rubbing(*chosen, rest, self.q, eps, self._eps_v / eps))
+        return joined(steps)
+
+    @cached_property
+    def rows(self) -> PairRows:
+        """The same by pair."""
+        return PairRows(self.points.pair, len(self.q))
+
+
+def part_of(one: Pressing, which: np.ndarray) -> Pressing:
+    """Some of the points."""
+    return type(one)(**{name: value[which] for name, value in vars(one).items()})
+
+
+def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubs]:
+    """What presses and rubs in the present state."""
+    stepper = simulation.stepper
+    with stepper.listed():
+        rubs = Rubs(simulation.backend.rubbing, stepper.rubbing(), stepper.q.copy(), simulation.model.settings.eps_v)
+        return simulation.backend.pressing(), rubs

@@ -1,0 +1,371 @@
+"""What can be changed about the joints of a running simulation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.api.loads import jumps
+from abd.joints.closure.redundancy import CLOSED, open_by
+from abd.joints.coordinates.coordinate_setter import CoordinateSetter
+from abd.joints.coordinates.readings import JointReader, rigid_motion
+from abd.joints.rows.anew import critically_damped, on_the_way, seated, softened
+from abd.joints.rows.build import build_system
+from abd.joints.rows.change import (
+    as_function,
+    carried,
+    changed,
+    changes_of,
+    described,
+    recounted,
+    settings_of,
+    with_settings,
+)
+from abd.joints.rows.stacks import stacks
+from abd.joints.rows.system import Role
+from abd.joints.types import TYPES
+from abd.model import WORLD, CoordinateSettings, Drive, Joint
+
+if TYPE_CHECKING:
+    from abd.api.simulation import Simulation
+    from abd.joints.closure.assembly import Assembly
+
+_log = logging.getLogger(__name__)
+_ROLES = {"position": Role.DRIVE, "pd": Role.DRIVE, "velocity": Role.DRIVE, "force": Role.FORCE}
+
+
+class JointControl:
+    """Changes the joints of one simulation.
+
+    The simulation's model holds the joints as they are now. Values that a row reads in every step (targets, forces) are
+    set in place; everything else builds the joint system anew.
+
+    Attributes:
+        broken: names of the joints that broke, with the time [s]; start: the joints at the start.
+    """
+
+    def __init__(self, simulation: Simulation):
+        self._simulation = simulation
+        joints, reader = simulation.model.joints, simulation.reader
+        self.start = joints.copy()
+        self._start_couplings = {one.name: one.active for one in simulation.model.couplings}
+        self.broken: dict[str, float] = {}
+        self._fast: set[tuple[str, str]] = set()
+        strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
+        self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
+        self._strength = strength[self._breakable]
+        self._velocity_limit = np.full(len(reader.names), np.inf)
+        for stack in stacks(joints):
+            names = reader.names[reader.of(stack.index[0])]
+            for one in stack.first.coordinates:
+                self._velocity_limit[reader.starts[stack.index] + names.index(one.name)] = one.velocity_limit
+        self._limits_speed = bool(np.isfinite(self._velocity_limit).any())
+
+    # changes ------------------------------------------------------------------------------------------------------
+
+    def replace_joint(self, index: int, joint: Joint) -> None:
+        """Put a joint in the place of another one of the same name, type, bodies and frames."""
+        self._simulation.model.joints[index] = joint
+        self.rebuild([index])
+
+    def seat(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
+        """Put the frames of a joint at poses (4, 4) in the world, on bodies that stay; None keeps a frame.
+
+        Raises:
+            ValueError: a pose is not a rotation and a translation.
+        """
+        stepper = self._simulation.stepper
+        q, _ = rigid_motion(stepper.q, stepper.qd)
+        self._simulation.model.joints[index] = seated(self._joint(index), q, T_CW, T_DW)
+        self._read_anew()
+        self.rebuild([index])
+        self._tell_opening(index, "is seated anew")
+
+    def soften(self, index: int, compliance=None, damping=None) -> None:
+        """Other compliances and dampings of a joint's rows from the next step on (`abd.joints.rows.anew.softened`)."""
+        self.replace_joint(index, softened(self._joint(index), compliance, damping))
+
+    def damp_critically(self, index: int, zeta: float) -> None:
+        """Other dampings, by the damping ratio (`abd.joints.rows.anew.critically_damped`)."""
+        sim = self._simulation
+        self.replace_joint(index, critically_damped(self._joint(index), sim.model, sim.stepper.q, zeta))
+
+    def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
+        """Replace the settings of one coordinate."""
+        self.replace_joint(index, with_settings(self._joint(index), settings))
+
+    def set_active(self, index: int, active: bool) -> None:
+        """Switch a joint on or off; an exact one that is open is told, for the next step closes it whatever it takes.
+
+        Raises:
+            ValueError: it is to act on a body that is off.
+        """
+        if active and index in self._simulation.switches.suspended:
+            joint = self._joint(index)
+            raise ValueError(f"joint '{joint.name}' acts on a body that is off: set the body's `enabled` first")
+        if active != self._joint(index).active:
+            self.replace_joint(index, replace(self._joint(index), active=bool(active)))
+        if active:
+            if self.broken.pop(self._joint(index).name, None) is not None:
+                self._simulation.switches.join(index)
+            self._tell_opening(index, "is switched on")
+
+    def set_coupling_active(self, index: int, active: bool) -> None:
+        """Switch a coupling on or off."""
+        couplings = self._simulation.model.couplings
+        coupling = couplings[index]
+        if coupling.active != active:
+            couplings[index] = replace(coupling, active=active)
+            self.rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
+
+    def _tell_opening(self, index: int, what: str) -> None:
+        joint = self._joint(index)
+        if joint.enforcement != "exact":
+            return
+        opening = open_by(self._simulation.model, self._simulation.stepper.q)[index]
+        if opening.max() > CLOSED:
+            _log.warning(
+                "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it at once; "
+                "set_coordinate closes it without speed",
+                joint.name,
+                what,
+                *opening,
+            )
+
+    def set_target(self, index: int, coordinate: str, target: float | Callable[[float], float]) -> None:
+        """Target of a position or pd drive, effort of a force drive; any other coordinate gets a position drive."""
+        settings = settings_of(self._joint(index), coordinate)
+        drive, function = settings.drive, as_function(target)
+        if drive is None or drive.mode in ("velocity", "brake"):
+            effort = np.inf if drive is None else drive.effort
+            self.replace_settings(index, replace(settings, drive=Drive("position", function, effort=effort)))
+            return
+        self._set_functions(index, settings, replace(drive, target=function))
+
+    def set_rate(self, index: int, coordinate: str, rate: float | Callable[[float], float]) -> None:
+        """Speed of a velocity drive, or of the target of a position or pd drive; any other gets a velocity drive."""
+        settings = settings_of(self._joint(index), coordinate)
+        drive, function = settings.drive, as_function(rate)
+        if drive is None or drive.mode in ("force", "brake"):
+            effort = np.inf if drive is None or drive.mode == "force" else drive.effort
+            self.replace_settings(index, replace(settings, drive=Drive("velocity", function, effort=effort)))
+            return
+        other = {"target": function} if drive.mode == "velocity" else {"rate": function}
+        self._set_functions(index, settings, replace(drive, **other))
+
+    def _set_functions(self, index: int, settings: CoordinateSettings, drive: Drive) -> None:
+        """Give the drive's row its functions of time."""
+        acting = self._simulation.backend.system.acting
+        row = self._row(index, settings.name, _ROLES[drive.mode])
+        target, rate = (None, drive.target) if drive.mode == "velocity" else (drive.target, drive.rate)
+        for functions, function in ((acting.target_of, target), (acting.rate_of, rate)):
+            functions.pop(row, None)
+            if function is not None:
+                functions[row] = function
+        acting.revision += 1
+        if drive.mode in ("force", "pd"):
+            now = self._simulation.time
+            old, new = (np.array([[one.target(now)]]) for one in (settings.drive, drive))
+            if jumps(old, new)[0]:
+                self._jump(index)
+        self._note(index, replace(settings, drive=drive))
+
+    def apply_force(self, index: int, coordinate: str, force: float) -> None:
+        """Constant effort on a coordinate from the next step on [N or N m], beside its drive."""
+        settings = settings_of(self._joint(index), coordinate)
+        fresh = replace(settings, force=float(force))
+        if jumps(np.array([[settings.force or 0.0]]), np.array([[fresh.force]]))[0]:
+            self._jump(index)
+        if settings.force is None:
+            self._simulation.model.joints[index] = with_settings(self._joint(index), fresh)
+            self.rebuild([])
+            return
+        acting = self._simulation.backend.system.acting
+        acting.target[self._row(index, coordinate, Role.APPLIED)] = force
+        acting.revision += 1
+        self._note(index, fresh)
+
+    def place(self, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
+        """Set coordinates outside of a step: the freer side moves with all that hangs on it, loops are closed.
+
+        Bodies keep their linear and angular velocities. The next step begins like the first one of a scene.
+
+        Raises:
+            SceneError: bodies would overlap; nothing was moved.
+        """
+        sim = self._simulation
+        setter = CoordinateSetter(sim.model, sim.stepper.q, sim.coordinates)
+        for (joint, coordinate), value in requests.items():
+            setter.request(joint, coordinate, value)
+        result = setter.solve()
+        if result.converged:
+            sim.move_to(result.q, result.values)
+        return result
+
+    def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
+        """Range of a coordinate from the next step on; barriers take a value that is outside of it back from where it is."""
+        settings = replace(settings_of(self._joint(index), coordinate), lower=lower, upper=upper)
+        self.replace_settings(index, self._on_the_way(index, replace(settings, lower_end=None, upper_end=None)))
+
+    def _on_the_way(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
+        coordinate = self._simulation.joints[self._joint(index).name].coordinate(settings.name)
+        return on_the_way(settings, self._simulation.model, coordinate.value, coordinate.motion_type == "rotary")
+
+    # what happens by itself ---------------------------------------------------------------------------------------
+
+    def after_step(self) -> tuple[str, ...]:
+        """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
+        if self._limits_speed:
+            self._tell_of_speed()
+        if self._returning:
+            self._take_back()
+        return self._break() if len(self._breakable) else ()
+
+    @property
+    def _returning(self) -> list[tuple[int, str]]:
+        """(joint, coordinate) of those that barriers take back into their ranges."""
+        return [
+            (k, one.name)
+            for k in self._simulation.model.joints.changed_since(self.start)
+            for one in self._joint(k).coordinates
+            if one.lower_end is not None or one.upper_end is not None
+        ]
+
+    def _take_back(self) -> None:
+        joints = self._simulation.model.joints
+        for k, name in self._returning:
+            settings = self._on_the_way(k, settings_of(joints[k], name))
+            joints[k] = with_settings(joints[k], settings)
+        self.rebuild([])
+
+    def _tell_of_speed(self) -> None:
+        """Log every coordinate once that moves faster than its bound."""
+        sim, reader = self._simulation, self._simulation.reader
+        rates = np.abs(sim.joint_readings().rates)
+        for place in np.flatnonzero(rates > self._velocity_limit):
+            key = (sim.model.joints[reader.table.joint[place]].name, reader.names[place])
+            if key not in self._fast:
+                self._fast.add(key)
+                _log.warning(
+                    "%s.%s moves at %.3g, above its limit %.3g, at t = %.6g s",
+                    *key, rates[place], self._velocity_limit[place], sim.time,
+                )  # fmt: skip
+
+    def _break(self) -> tuple[str, ...]:
+        """Switch off every active joint whose wrench at its point is too large."""
+        sim, joints = self._simulation, self._simulation.model.joints
+        loads = np.linalg.norm(sim.joint_readings().wrench[self._breakable].reshape(-1, 2, 3), axis=2)
+        found = []
+        for place in np.flatnonzero((loads > self._strength).any(axis=1)):
+            k, (force, torque) = self._breakable[place], loads[place]
+            joint = joints[k]
+            if joint.active:
+                _log.warning(
+                    "joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joint.name, sim.time, force, torque
+                )
+                joints[k] = replace(joint, active=False)
+                self.broken[joint.name] = sim.time
+                found.append(k)
+        if found:
+            self.rebuild(found)
+            sim.switches.part(found)
+        return tuple(joints[k].name for k in found)
+
+    # checkpoints --------------------------------------------------------------------------------------------------
+
+    def saved(self) -> dict:
+        """The changes so far, as plain values.
+
+        Raises:
+            JointChangeError: a drive follows a function that was given while running.
+        """
+        changes = described(self.start, self._simulation.model.joints)
+        couplings = {one.name: one.active for one in self._simulation.model.couplings}
+        fast = {f"{j}\n{c}": True for j, c in self._fast}
+        return {"changes": changes, "broken": dict(self.broken), "fast": fast, "couplings": couplings}
+
+    def restore(self, saved: dict) -> None:
+        """Bring the joints to what `saved` told; the memory of the rows is the stepper's to restore."""
+        sim = self._simulation
+        self.broken = {name: float(time) for name, time in saved["broken"].items()}
+        self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
+        joints = changed(self.start, saved["changes"])
+        couplings, active = sim.model.couplings, saved.get("couplings", {})
+        switched = [k for k, one in enumerate(couplings) if active.get(one.name, one.active) != one.active]
+        for k in switched:
+            couplings[k] = replace(couplings[k], active=not couplings[k].active)
+        if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
+            sim.model.joints.take_over(joints)
+            self._read_anew()
+            sim.backend.set_joints(build_system(sim.model))
+
+    def reset(self) -> None:
+        """Bring the joints to what they were at the start."""
+        unchanged = described(self.start, self.start)
+        self.restore({"changes": unchanged, "broken": {}, "fast": {}, "couplings": dict(self._start_couplings)})
+
+    # parts --------------------------------------------------------------------------------------------------------
+
+    def _joint(self, index: int) -> Joint:
+        return self._simulation.model.joints[index]
+
+    def _note(self, index: int, settings: CoordinateSettings) -> None:
+        """Keep the model's joints as they are in the system."""
+        self._simulation.stepper.sleep.disturb()
+        self._simulation.model.joints[index] = with_settings(self._joint(index), settings)
+
+    def _read_anew(self) -> None:
+        """Read coordinates at the joints' present frames; angles go on near their last values."""
+        sim = self._simulation
+        last = sim.coordinates
+        sim.reader = JointReader(sim.model)
+        sim.turns = sim.backend.watch_turns(sim.reader.table)
+        sim.coordinates = sim.reader.coordinates(sim.stepper.q, last)
+        sim.forget_readings()
+
+    def _row(self, index: int, coordinate: str, role: Role) -> int:
+        a = self._simulation.backend.system.acting
+        found = np.flatnonzero((a.joint == index) & (a.role == role) & (a.coupling < 0))
+        return next(int(row) for row in found if a.name[row] == coordinate)
+
+    def take_in(self, joint: Joint) -> None:
+        """Know of a joint that was appended to the model's."""
+        self.start.append(joint)
+        more = len(TYPES[joint.type].coordinates(joint))
+        self._velocity_limit = np.append(self._velocity_limit, np.full(more, np.inf))
+
+    def leave(self, count: int) -> None:
+        """Forget all joints but the first `count`, which alone are left."""
+        self._velocity_limit = self._velocity_limit[: int(self._simulation.reader.starts[count])]
+
+    def recount(self) -> None:
+        """Begin anew in a state that no step led to; angles are counted from the simulation's coordinates."""
+        sim, stepper = self._simulation, self._simulation.stepper
+        coordinates = (sim.reader.table, sim.coordinates)
+        stepper.sleep.disturb()
+        stepper.memory = recounted(sim.backend.system, coordinates, stepper.q, stepper.qd)
+        stepper.applied = stepper.opening_laws()
+
+    def _jump(self, index: int) -> None:
+        """What a joint does to its bodies changes at once."""
+        joint = self._joint(index)
+        self._simulation.stepper.jump([body for body in (joint.parent, joint.child) if body != WORLD])
+
+    def rebuild(self, indices: list[int]) -> None:
+        """Build the joint system of the present joints, some of which do something else now; rows that stay keep their
+        memory."""
+        sim = self._simulation
+        stepper, old = sim.stepper, sim.backend.system
+        new = build_system(sim.model)
+        states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
+        coordinates = (sim.reader.table, sim.coordinates)
+        stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
+        sim.backend.set_joints(new)
+        stepper.sleep.disturb()
+        for index in indices:
+            self._jump(index)
+        sim.forget_readings()

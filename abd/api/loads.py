@@ -1,0 +1,194 @@
+"""Forces and torques that are put on bodies while a simulation runs.
+
+They stand beside the constant ones of the scene and enter a (sub)step as the generalised force of its end: a force at a
+point of the body, ``J(X)^T f``, is the force at the centre of mass and the couple ``(x - c) x f``, whose arm is where the
+velocities lead the point to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.contact.path import axial, rotations
+
+if TYPE_CHECKING:
+    from abd.api.body_view import BodyView
+    from abd.api.simulation import Simulation
+
+JUMP = 0.1
+"""Change of a force from one step to the next, over the larger one of the two, that counts as a jump."""
+
+Vector = Sequence[float] | np.ndarray
+Given = Vector | Callable[[float, "BodyView"], Vector]
+"""A vector, or a function of time [s] and body that returns one."""
+
+
+class Load:
+    """A force or a torque on one body.
+
+    Attributes:
+        body: index; couple: whether it is a torque [N m] instead of a force [N].
+        at: (3,) where it acts, in the mesh frame [m]; None for the centre of mass.
+        frame: "world", or "body" for a vector that turns with the body.
+        left: steps that it goes on for, None until it is removed.
+    """
+
+    def __init__(
+        self, loads: Loads, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None
+    ):
+        if frame not in ("world", "body"):
+            raise ValueError(f"frame is {frame!r}; it is 'world' or 'body'")
+        if steps is not None and steps < 1:
+            raise ValueError(f"steps is {steps}; it is a positive number of steps, or None until removed")
+        self.body, self.couple, self.frame, self.left = view.index, couple, frame, steps
+        self.at = None if at is None else three_numbers(at, f"the point on body '{view.name}'")
+        self._loads, self._view = loads, view
+        self.vector = given if callable(given) else three_numbers(given, f"the load on body '{view.name}'")
+
+    def value(self, time: float) -> np.ndarray:
+        """(3,) the vector as it was given, at a time [s]."""
+        if callable(self.vector):
+            return three_numbers(self.vector(time, self._view), lambda: f"the load on body '{self._view.name}' at {time:g} s")
+        return self.vector
+
+    def remove(self) -> None:
+        """Take it off."""
+        self._loads.remove(self)
+
+
+class Loads:
+    """All loads of a simulation.
+
+    Attributes:
+        force, torque: (n, 3) the sums that act in the present step, those of the scene included [N, N m].
+    """
+
+    def __init__(self, simulation: Simulation):
+        bodies = simulation.model.bodies
+        self._simulation = simulation
+        self._constant = bodies.force.copy(), bodies.torque.copy()
+        self.force, self.torque = bodies.force.base, bodies.torque.base
+        self._before = self.force.copy(), self.torque.copy()  # in the last frame that is done
+        self._entries: list[Load] = []
+        self._idle = self._settled = True
+
+    def add(self, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None) -> Load:
+        """Put a load on a body.
+
+        Raises:
+            ValueError: not three finite numbers, an unknown frame, or a body that no force moves.
+        """
+        if view.kind != "dynamic":
+            raise ValueError(f"body '{view.name}' is {view.kind}: no force moves it")
+        load = Load(self, view, given, couple, at, frame, steps)
+        self._entries.append(load)
+        self._simulation.stepper.sleep.disturb()
+        self._idle = self._settled = False
+        return load
+
+    def remove(self, load: Load) -> None:
+        """Take a load off; nothing happens where it is off already."""
+        if load in self._entries:
+            self._entries.remove(load)
+
+    def clear(self, body: int | None = None) -> None:
+        """Take all loads off a body, or off all bodies."""
+        self._entries = [one for one in self._entries if body is not None and one.body != body]
+
+    def at_work(self, time: float, h: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """Forces and torques (n, 3) of a (sub)step of h [s] that ends at `time` [s]; None where nothing has changed.
+
+        Where one of them jumps, the integrator finds the forces on the body anew (`Stepper.jump`).
+        """
+        if self._idle:
+            return None
+        force, torque = (values.copy() for values in self._constant)
+        for one in self._entries:
+            self._add_to(force, torque, one, time, h)
+        jumping = jumps(self._before[0], force) | jumps(self._before[1], torque)
+        if jumping.any():
+            self._simulation.stepper.jump(jumping)
+        self.force[:], self.torque[:] = force, torque
+        self._idle, self._settled = not self._entries, False
+        return force, torque
+
+    def after_step(self) -> None:
+        """A frame is done: those whose time is over come off."""
+        if self._settled:
+            return
+        self._settled = self._idle
+        self._before = self.force.copy(), self.torque.copy()
+        for one in [one for one in self._entries if one.left is not None]:
+            one.left -= 1
+            if one.left == 0:
+                self._entries.remove(one)
+
+    def saved(self) -> dict:
+        """What a checkpoint holds: the loads that are vectors. Functions cannot be stored; they are applied anew."""
+        rows = [one for one in self._entries if not callable(one.vector)]
+        point = [np.full(3, np.nan) if one.at is None else one.at for one in rows]
+        return {
+            "body": np.array([one.body for one in rows], dtype=np.int64),
+            "kind": np.array(
+                [[one.couple, one.frame == "body", one.left or 0] for one in rows], dtype=np.int64
+            ).ravel(),
+            "values": np.array([[*one.vector, *at] for one, at in zip(rows, point)], dtype=float).ravel(),
+            "force": self.force.ravel().copy(),
+            "torque": self.torque.ravel().copy(),
+        }
+
+    def restore(self, saved: dict) -> None:
+        """Bring the vectors to those of a checkpoint; functions stay."""
+        self._entries = [one for one in self._entries if callable(one.vector)]
+        self._idle = self._settled = False
+        self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
+        self._before = self.force.copy(), self.torque.copy()
+        views, names = self._simulation.bodies, self._simulation.model.bodies.names
+        kinds, values = np.reshape(saved["kind"], (-1, 3)), np.reshape(saved["values"], (-1, 6))
+        for body, (couple, turns, left), row in zip(np.atleast_1d(saved["body"]), kinds, values):
+            at = None if np.isnan(row[3]) else row[3:]
+            frame = "body" if turns else "world"
+            self.add(views[names[int(body)]], row[:3], bool(couple), at, frame, int(left) or None)
+
+    def take_functions(self, other: Loads, place: dict[int, int]) -> None:
+        """Put on the loads of another simulation that are functions; `place`: its bodies -> those of this one."""
+        views, names = self._simulation.bodies, self._simulation.model.bodies.names
+        for one in other._entries:
+            if callable(one.vector) and one.body in place:
+                self.add(views[names[place[one.body]]], one.vector, one.couple, one.at, one.frame, one.left)
+
+    def _add_to(self, force: np.ndarray, torque: np.ndarray, one: Load, time: float, h: float) -> None:
+        stepper, b = self._simulation.stepper, one.body
+        vector = one.value(time)
+        if one.at is None and one.frame == "world":
+            (torque if one.couple else force)[b] += vector
+            return
+        A, Ad = stepper.q[b, 3:].reshape(3, 3), stepper.qd[b, 3:].reshape(3, 3)
+        then = rotations(h * axial((Ad @ np.linalg.inv(A))[None]))[0] @ A
+        frame = self._simulation.model.bodies.body_frame[b]
+        if one.frame == "body":
+            vector = then @ frame[:3, :3] @ vector
+        if one.couple:
+            torque[b] += vector
+            return
+        force[b] += vector
+        if one.at is not None:
+            torque[b] += np.cross(then @ (frame[:3, :3] @ one.at + frame[:3, 3]), vector)
+
+
+def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """(n,) bool, whether vectors (n, k) are so different that they are no smooth function of time."""
+    sizes = (np.linalg.norm(one, axis=1) for one in (before, after))
+    return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
+
+
+def three_numbers(values: Vector, what: str | Callable[[], str]) -> np.ndarray:
+    """(3,) finite numbers; `ValueError` that says `what` they are of for anything else."""
+    found = np.array(values, dtype=float)
+    if found.shape != (3,) or not np.isfinite(found).all():
+        what = what() if callable(what) else what
+        raise ValueError(f"{what} is {values!r}; three finite numbers are needed")
+    return found

@@ -1,0 +1,281 @@
+"""What a simulation takes over from another one whose scene was another: `Simulation.recompiled`.
+
+Bodies, joints, couplings and materials are matched by their names, joints by their bodies too: one that was moved to another
+body is a new one. What both have keeps its state: poses and velocities, what contacts, friction, joints and the integrator
+remember, changes made while running, loads, switches, time, and the work done so far. What is new stands where the scene puts
+it, moving bodies where their motions say now.
+
+Scales that follow from all bodies of a scene (tolerances, reach of limits) stay as they were unless the new scene names
+them, so that bodies far away change nothing for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.joints.rows.change import carried
+from abd.joints.rows.system import JointSystem
+from abd.joints.rows.table import MeasureTable
+from abd.model import Kind, Model, affine_state
+from abd.names import Names
+from abd.step.merge import OF_BODIES, OF_PAIRS
+
+if TYPE_CHECKING:
+    from abd.api.simulation import Simulation
+    from abd.scene.scene import Scene
+
+
+def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
+    """The model of a scene with the scales of the one before, where the scene names none."""
+    given, old = scene.spec.solver, before.settings
+    settings = model.settings
+    if given.tolerance is None and given.tolerance_relative is None:
+        settings = replace(settings, tolerance=old.tolerance)
+        if given.friction_tolerance is None:
+            settings = replace(settings, friction_tolerance=old.friction_tolerance)
+    if given.d_hat is None:
+        settings = replace(settings, limit_reach=old.limit_reach)
+    return replace(model, settings=replace(settings, diagonal=old.diagonal))
+
+
+class Matches:
+    """What two models share.
+
+    Attributes:
+        body, joint, coupling: (k,) index in the old model of every one in the new, -1 for what is new.
+    """
+
+    def __init__(self, old: Model, new: Model):
+        self.old, self.new = old, new
+        self.body = _places(old.bodies.names, new.bodies.names)
+        self.joint = self._same_joints()
+        self.coupling = _places([one.name for one in old.couplings], [one.name for one in new.couplings])
+
+    def _same_joints(self) -> np.ndarray:
+        """Joints of one name that join the same bodies: one that was moved to another body begins anew."""
+        before, now = JointList.of(self.old.joints), JointList.of(self.new.joints)
+        found = _places(before.names, now.names)
+        place = np.append(np.where(self.body < 0, -2, self.body), -1)  # the last one stands for the world
+        same = (before.bodies[found] == place[now.bodies]).all(axis=1) if len(before.names) else found >= 0
+        return np.where(same, found, -1)
+
+    def jumping(self) -> np.ndarray:
+        """(n,) bool, new bodies that joints hold which are not there in the other model."""
+        out = np.zeros(len(self.body) + 1, dtype=bool)  # the last one stands for the world
+        out[JointList.of(self.new.joints).bodies[self.joint < 0]] = True
+        place = np.full(len(self.old.bodies) + 1, -1)
+        mine, theirs = _pairs(self.body)
+        place[theirs] = mine
+        gone = np.setdiff1d(np.arange(len(self.old.joints)), self.joint)
+        out[place[JointList.of(self.old.joints).bodies[gone]]] = True
+        return out[:-1]
+
+    def states(self, q: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+        """(n, 12) states, or velocities, of the new bodies from those of the old ones; `fresh` (n, 12) for what is new. A body
+        whose matter has changed keeps its mesh frame."""
+        out, (mine, theirs) = fresh.copy(), _pairs(self.body)
+        frames, before = self.new.bodies.body_frame[mine], self.old.bodies.body_frame[theirs]
+        out[mine] = q[theirs]
+        other = np.flatnonzero((frames != before).any(axis=(1, 2)))
+        if len(other):
+            matrix = np.zeros((len(other), 4, 4))
+            rows = q[theirs[other]]
+            matrix[:, :3, :3], matrix[:, :3, 3] = rows[:, 3:].reshape(-1, 3, 3), rows[:, :3]
+            out[mine[other]] = affine_state(matrix @ before[other] @ np.linalg.inv(frames[other]))
+        return out
+
+    def rows(self, values: np.ndarray, fresh: Any = 0) -> np.ndarray:
+        """Rows (n, ...) of the new bodies from those of the old ones."""
+        values = np.asarray(values).reshape(len(self.old.bodies), -1)
+        out = np.empty((len(self.body), values.shape[1]), dtype=values.dtype)
+        out[:] = fresh
+        mine, theirs = _pairs(self.body)
+        out[mine] = values[theirs]
+        return out
+
+    def keys(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Keys ``a n + b`` of pairs of the new bodies, sorted, and the places of the old ones they were; pairs whose order has
+        changed are left out."""
+        n, place = len(self.old.bodies), np.full(len(self.old.bodies), -1)
+        mine, theirs = _pairs(self.body)
+        place[theirs] = mine
+        a, b = place[key // n], place[key % n]
+        kept = np.flatnonzero((a >= 0) & (b >= 0) & ((a < b) == (key // n < key % n)))
+        fresh = a[kept] * len(self.body) + b[kept]
+        order = np.argsort(fresh, kind="stable")
+        return fresh[order], kept[order]
+
+    def system(self, system: JointSystem) -> JointSystem:
+        """The old joint system with the numbers of the new joints and couplings."""
+        joint, coupling = (_renumbered(one, found) for one, found in (
+            (system.acting.joint, self.joint), (system.acting.coupling, self.coupling),
+        ))  # fmt: skip
+        linear = replace(system.linear, joint=_renumbered(system.linear.joint, self.joint))
+        acting = replace(system.acting, joint=joint, coupling=coupling)
+        return replace(system, acting=acting, linear=linear, table=self.table(system.table))
+
+    def table(self, table: MeasureTable) -> MeasureTable:
+        """A table of measures with the numbers of the new joints."""
+        return replace(table, joint=_renumbered(table.joint, self.joint))
+
+
+def _renumbered(index: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """New numbers of old ones; `found` (k,) the old number of every new one, -1 for none. What is gone gets one that no new
+    one has; -1 stays."""
+    place = len(found) + np.arange(max(int(index.max(initial=-1)), int(found.max(initial=-1))) + 2)
+    mine = np.flatnonzero(found >= 0)
+    place[found[mine]] = mine
+    return np.where(index >= 0, place[np.maximum(index, 0)], -1).astype(index.dtype)
+
+
+def _pairs(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of what was there before, and those that it had."""
+    mine = np.flatnonzero(found >= 0)
+    return mine, found[mine]
+
+
+def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
+    names = Names.of(old)
+    found = (names.find(name) for name in new)
+    return np.array([-1 if k is None else k for k in found], dtype=np.int64)
+
+
+def carry_over(old: Simulation, new: Simulation) -> None:
+    """Let a simulation of a changed scene go on from the state of another one.
+
+    Raises:
+        SceneError: bodies overlap there.
+    """
+    saved = old.checkpoint()
+    place, springs = {name: k for k, name in enumerate(new.model.bodies.names)}, saved["springs"]
+    known = [k for k, body in enumerate(springs["body"].tolist()) if old.model.bodies.names[body] in place]
+    bodies = [place[old.model.bodies.names[int(springs["body"][k])]] for k in known]
+    numbers = springs["numbers"].reshape(-1, 8)[known]
+    saved["springs"] = {"body": np.array(bodies, dtype=np.int64), "numbers": numbers.ravel()}
+    new.springs.restore(saved["springs"])
+    before, now = (one.model.joints[one.springs.given :] for one in (old, new))
+    renamed = {before[k].name: one.name for k, one in zip(known, now, strict=True)}
+    gone = {one.name for one in before} - renamed.keys()
+    told = saved["joints"]["changes"]
+    saved["joints"]["changes"] = {renamed.get(name, name): change for name, change in told.items() if name not in gone}
+    match = Matches(old.model, new.model)
+    names = set(new.model.joints.names)
+    changes = saved["joints"]
+    changes["changes"] = {name: change for name, change in changes["changes"].items() if name in names}
+    changes["broken"] = {name: time for name, time in changes["broken"].items() if name in names}
+    changes["fast"] = {key: told for key, told in changes["fast"].items() if key.split("\n")[0] in names}
+    new.control.restore(changes)
+    q, qd = new.stepper.q, new.stepper.qd
+    for body, motion in new.model.motions.items():
+        if match.body[body] < 0:
+            q[body] = affine_state(motion(old.time))
+    moves = (new.model.bodies.kind != Kind.STATIC)[:, None]
+    for name, fresh in (("q", q), ("qd", qd), ("previous_q", q), ("previous_qd", qd)):
+        found = match.states(saved[name], fresh)
+        saved[name] = found if name.endswith("_q") or name == "q" else np.where(moves, found, fresh)
+    saved["extra"] = _extra(match, saved["extra"]) | _joint_memory(match, old, new, saved)
+    saved["coordinates"] = _coordinates(match, old, new)
+    saved["gravity"] = new.gravity if np.array_equal(old.gravity, old.compiled.settings.gravity) else old.gravity
+    saved["friction"] = _friction(old, new)
+    saved["switches"] = _switches(match, saved["switches"])
+    saved["loads"] = _loads(match, new, saved["loads"])
+    new.restore(saved)
+    new.loads.take_functions(old.loads, {int(k): place for place, k in enumerate(match.body) if k >= 0})
+    fresh = np.flatnonzero(match.body < 0).tolist()
+    if fresh:
+        new.stepper.meet(fresh)
+    new.stepper.jump(match.jumping())
+    new.stepper.sleep.disturb()
+
+
+def _extra(match: Matches, extra: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What bodies and pairs of bodies remember; the linear solver begins anew."""
+    out = {name: match.rows(extra[name]) for name in OF_BODIES}
+    out = {name: rows.ravel() for name, rows in out.items()}
+    out["loaded"] = extra["loaded"]
+    for names in OF_PAIRS:
+        key, places = match.keys(extra[names[0]])
+        out[names[0]] = key
+        for name in names[1:]:
+            values = extra[name].reshape(len(extra[names[0]]), -1) if len(extra[names[0]]) else extra[name]
+            out[name] = values[places].ravel() if len(extra[names[0]]) else values
+    return out
+
+
+def _joint_memory(match: Matches, old: Simulation, new: Simulation, saved: dict) -> dict[str, np.ndarray]:
+    """What joints remember, by the names of `State.extra`."""
+    stepper, system = old.stepper, new.backend.system
+    states = saved["q"], saved["qd"], saved["previous_q"], saved["previous_qd"]
+    coordinates = (match.table(old.reader.table), old.coordinates)
+    memory, applied = carried(
+        match.system(old.backend.system), stepper.memory, stepper.applied, system, coordinates, states
+    )
+    return {
+        "joint_reference": memory.reference,
+        "joint_history": memory.history.ravel(),
+        "joint_multiplier": memory.multiplier,
+        "joint_linear": memory.linear.ravel(),
+        "joint_law": applied.law,
+        "joint_parameters": applied.p.ravel(),
+        "joint_stiffness": applied.stiffness.ravel(),
+        "joint_shift": applied.shift.ravel(),
+        "joint_ch2": applied.ch2,
+        "joint_linear_ch2": applied.linear_ch2,
+    }
+
+
+def _coordinates(match: Matches, old: Simulation, new: Simulation) -> np.ndarray:
+    """Coordinates of the new joints, angles counted as they were."""
+    out = new.coordinates.copy()
+    for k in np.flatnonzero(match.joint >= 0).tolist():
+        before = old.coordinates[old.reader.of(int(match.joint[k]))]
+        if len(before) == len(out[new.reader.of(k)]):
+            out[new.reader.of(k)] = before
+    return out
+
+
+def _friction(old: Simulation, new: Simulation) -> np.ndarray:
+    """Coefficients between materials: those of the scene, but where they were changed while running."""
+    mu = new.model.materials.mu.copy()
+    at = _places(old.model.materials.names, new.model.materials.names)
+    mine = np.flatnonzero(at >= 0)
+    now, given = (table[np.ix_(at[mine], at[mine])] for table in (old.model.materials.mu, old.compiled.materials.mu))
+    some = mu[np.ix_(mine, mine)]
+    mu[np.ix_(mine, mine)] = np.where(now != given, now, some)
+    return mu
+
+
+def _switches(match: Matches, saved: dict) -> dict:
+    mine, theirs = _pairs(match.body)
+    place = dict(zip(theirs.tolist(), mine.tolist(), strict=True))
+    joints = {int(k): number for number, k in enumerate(match.joint) if k >= 0}
+    return {
+        "off": np.array([place[k] for k in saved["off"].tolist() if k in place], dtype=np.int64),
+        "suspended": np.array([joints[k] for k in saved["suspended"].tolist() if k in joints], dtype=np.int64),
+        "passing": match.keys(saved["passing"])[0],
+        "colliding": match.keys(saved["colliding"])[0],
+        "parting": match.keys(saved["parting"])[0],
+    }
+
+
+def _loads(match: Matches, new: Simulation, saved: dict) -> dict:
+    """Loads that are vectors, and the sums that acted last."""
+    place = {int(k): number for number, k in enumerate(match.body) if k >= 0}
+    body = np.atleast_1d(saved["body"])
+    kept = [k for k, one in enumerate(body.tolist()) if one in place]
+    constant = new.model.bodies.force, new.model.bodies.torque
+    out = {
+        "body": np.array([place[int(body[k])] for k in kept], dtype=np.int64),
+        "kind": np.reshape(saved["kind"], (-1, 3))[kept].ravel(),
+        "values": np.reshape(saved["values"], (-1, 6))[kept].ravel(),
+    }
+    for name, fresh in zip(("force", "torque"), constant, strict=True):
+        rows = match.rows(saved[name])
+        out[name] = np.where((match.body < 0)[:, None], fresh, rows).ravel()
+    return out
+

@@ -1,0 +1,584 @@
+"""`Simulation`: a scene on a device, advanced frame by frame. What the command line and user code share."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abd import backends
+from abd.api.body_view import BodyView
+from abd.api.contact_view import Contacts, read_contacts
+from abd.api.coupling_view import CouplingView
+from abd.api.device_state import DeviceState
+from abd.api.joint_control import JointControl
+from abd.api.joint_view import JointView
+from abd.api.loads import Loads, Vector
+from abd.api.material_view import MaterialView
+from abd.api.sensors import Observed, Sensor, sensor
+from abd.api.springs import Springs
+from abd.api.step_report import StepReport
+from abd.api.switches import PairView, Switches
+from abd.api.views import ByName
+from abd.backends.device.exchange import host_rows
+from abd.backends.device.memory import memory_watched
+from abd.errors import Problem, SceneError
+from abd.joint_list import JointList
+from abd.joints.coordinates.readings import JointReader, Readings
+from abd.model import Kind, Model
+from abd.scene.overlaps.starts import free_start, free_states
+from abd.state import State
+from abd.step.account import Opening, Work
+from abd.step.step import Stepper
+
+if TYPE_CHECKING:
+    from abd.joints.closure.assembly import Assembly
+    from abd.reduced import Reduced
+    from abd.scene.scene import Scene
+    from abd.scene.schema.schema import SceneSpec
+    from abd.scene.schema.sensor_schema import SensorSpec
+
+_log = logging.getLogger(__name__)
+
+SLOW_TURN = 1.0
+"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a frame."""
+
+
+class Simulation:
+    """A scene on a device.
+
+    Args:
+        scene: a `Scene`, a path, the name of a shipped scene, or a compiled `Model`.
+        device: "auto", "cpu", "cuda", "cuda:N" or "numpy".
+
+    Raises:
+        SceneError: the scene has problems, or bodies overlap at the start; those that only touch are set apart, which
+            `model.notes` tells. DeviceError: the device is not there.
+
+    Attributes:
+        scene: what it was made of, None for a compiled `Model`; compiled: the same, compiled; model: likewise, with joints,
+            loads, friction and gravity as they are now.
+        bodies, joints, couplings, materials, sensors: by name; control: changes joints; loads: on bodies.
+        state: the present state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
+    """
+
+    def __init__(self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto"):
+        given, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
+        self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
+
+    def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
+        """Begin in a state."""
+        self.scene, self.compiled, self.model = scene, model, own(model)
+        self._began: dict[str, Any] | None = None
+        self.backend = backends.create(self.model, device)
+        self.device = self.backend.device.name
+        self.stepper = Stepper(self.model, self.backend, state)
+        self.state = DeviceState(self)
+        self.reader = JointReader(self.model)
+        self.turns = self.backend.watch_turns(self.reader.table)
+        self.coordinates = self.reader.coordinates(state.q)
+        self._readings: Readings | None = None
+        self._contacts: Contacts | None = None
+        self.sensors: dict[str, Sensor] = {}
+        self.control = JointControl(self)
+        self.bodies = ByName("body", self.model.bodies.names, partial(BodyView, self))
+        self.joints = ByName("joint", self.model.joints.names, partial(JointView, self))
+        self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
+        self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
+        self.switches, self.springs = Switches(self), Springs(self)
+        self.loads = Loads(self)
+        self.stepper.loads = self.loads.at_work
+        for one in self.scene.spec.sensor if self.scene is not None else []:
+            self._add_sensor_of_scene(one)
+
+    def __repr__(self) -> str:
+        m = self.model
+        counts = f"{len(m.bodies)} bodies, {len(m.joints)} joints"
+        return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        bodies, joints = self.model.bodies, self.model.joints
+        rows = {
+            "device": self.device,
+            "time": f"{self.time:.6g} s, frame {self.frame}, step {self.model.settings.dt:.6g} s",
+            "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
+            "joints": f"{len(joints)}, couplings {len(self.model.couplings)}",
+            "sensors": ", ".join(self.sensors) or "none",
+        }
+        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
+        return f"<table><caption>Simulation of {escape(self.model.name)}</caption>{cells}</table>"
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return self.stepper.time
+
+    @property
+    def linear_solver(self) -> dict:
+        """Which linear solver the last solve took, why, and its size; empty before the first solve."""
+        return self.backend.linear_solver()
+
+    @property
+    def frame(self) -> int:
+        """Frames done."""
+        return self.stepper.frame
+
+    def step(self) -> StepReport:
+        """Advance by one frame.
+
+        Raises:
+            StepFailure: the frame did not converge, even with the shortest substeps; the state is the last good one.
+            OutOfMemory: the frame is done, but what it came to could not be read.
+        """
+        with memory_watched(self.device):
+            return self._step()
+
+    def _step(self) -> StepReport:
+        self.switches.before_step()
+        progress, substeps, wall = self.stepper.advance()
+        self.turns.count(self._turned_by())
+        self._coordinates = None
+        self.forget_readings()
+        figures, work, settings = self.stepper.figures, self.stepper.work, self.model.settings
+        report = StepReport(
+            step=self.frame,
+            time=self.time,
+            dt=settings.dt,
+            converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
+            substeps=substeps,
+            newton_iterations=progress.newton,
+            linear_iterations=progress.linear,
+            line_search_trials=progress.trials,
+            refused_ways=progress.refused_ways,
+            min_gap=figures.smallest_gap,
+            max_joint_residual=figures.joint_residual,
+            max_orthogonality_error=figures.orthogonality_error,
+            residual_force=figures.residual_force,
+            tolerance_achieved=progress.tolerance,
+            contacts=figures.contacts,
+            energy={
+                "kinetic": figures.kinetic,
+                "gravity": figures.gravity,
+                "elastic": figures.elastic,
+                "contact": figures.contact,
+                "joint": figures.joint,
+                "external_work": work.external + work.drive,
+                "friction_work": work.friction,
+            },
+            momentum={"linear": figures.linear, "angular": figures.angular},
+            broken=self.control.after_step(),
+            stages=progress.stages,
+            wall_seconds=wall,
+        )
+        self.loads.after_step()
+        for one in self.sensors.values():
+            one.after_step()
+        return report
+
+    def _turned_by(self) -> np.ndarray | None:
+        """(c,) ways of the coordinates that are angles in the last frame by their mean rates, None where all turned by less
+        than a radian: what is counted from the states alone is less than half a turn."""
+        stepper, reader = self.stepper, self.reader
+        h, turning = self.model.settings.dt, self.reader.table.counts_turns
+        if h * stepper.figures.fastest < SLOW_TURN or not turning.any():
+            return None
+        near = self.turns.near()
+        rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
+        return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
+
+    def run(
+        self,
+        duration: float | None = None,
+        steps: int | None = None,
+        record: str | Path | None = None,
+        progress: bool = False,
+        on_step: Callable[[StepReport], bool | None] | None = None,
+    ) -> StepReport | None:
+        """Many steps, as `abd run` makes them.
+
+        Args:
+            duration: time to go on for [s], or steps: number of steps; what the scene says by default.
+            record: folder for the trajectory, the report and the resolved scene; nothing is written by default.
+            progress: show the physics of the steps meanwhile.
+            on_step: called with the report of every step; the run ends where it returns False.
+
+        Returns:
+            the last report, None without steps.
+
+        Raises:
+            StepFailure: a step did not converge; what was computed is kept. KeyboardInterrupt: by Ctrl-C, likewise.
+            ValueError: duration and steps are both given, or a record of a simulation that was made of a `Model`.
+        """
+        from abd.io.run_loop import run_simulation
+
+        return run_simulation(self, duration, steps, record, progress, on_step)
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) [m/s^2], a copy; can be set between steps, which changes the energy of gravity by no work."""
+        return self.model.settings.gravity.copy()
+
+    @gravity.setter
+    def gravity(self, gravity: Vector) -> None:
+        given = np.array(gravity, dtype=float)
+        if given.shape != (3,) or not np.isfinite(given).all():
+            raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
+        self.model.settings.gravity.base[:] = given
+        self.backend.set_gravity(given)
+        self.stepper.jump(np.ones(len(self.model.bodies), dtype=bool))
+        self.stepper.sleep.disturb()
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Other coefficients of friction (m, m) between materials, from the next step on; `materials` sets single ones."""
+        self.model.materials.mu.base[:] = mu
+        self.backend.set_friction(self.model.materials.mu)
+        self.stepper.sleep.disturb()
+
+    def watch_joints(self) -> None:
+        """Read the present joints, some of which were appended or are gone; coordinates of those that stay go on."""
+        kept = self.coordinates
+        self.reader = JointReader(self.model)
+        self.turns = self.backend.watch_turns(self.reader.table)
+        coordinates = self.reader.coordinates(self.stepper.q)
+        count = min(len(kept), len(coordinates))
+        coordinates[:count] = kept[:count]
+        self.coordinates = coordinates
+        self.forget_readings()
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        """(c,) coordinates of all joints, angles counted over any number of turns."""
+        if self._coordinates is None:
+            self._coordinates = self.reader.coordinates(self.stepper.q, self.turns.near())
+        return self._coordinates
+
+    @coordinates.setter
+    def coordinates(self, coordinates: np.ndarray) -> None:
+        self._coordinates = coordinates
+        self.turns.set(coordinates)
+
+    def joint_readings(self) -> Readings:
+        """Coordinates, rates, residuals, wrenches and energies of all joints in the present state, as arrays."""
+        if self._readings is None:
+            stepper = self.stepper
+            self._readings = Readings(
+                self.reader, stepper.joints, stepper.q, stepper.qd, self.coordinates, stepper.memory, stepper.applied
+            )
+        return self._readings
+
+    def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
+        """Points at which bodies touch in the present state, with their forces; see `abd.api.contact_view`.
+
+        Args:
+            body: only those of this body; other: only those between the two.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        if self._contacts is None:
+            self._contacts = Contacts(self, *read_contacts(self))
+        if body is None and other is None:
+            return self._contacts
+        one, two = (
+            None if which is None else which.index if isinstance(which, BodyView) else self.bodies[which].index
+            for which in ((body, other) if body is not None else (other, None))
+        )
+        return self._contacts.between(one, two)
+
+    def pair(self, first: str, second: str) -> PairView:
+        """Two bodies: ``sim.pair("crate", "shelf").enabled = False`` lets them pass through one another.
+
+        Raises:
+            UnknownName: there is no such body.
+        """
+        return PairView(self, self.bodies[first].index, self.bodies[second].index)
+
+    def reduced(self) -> Reduced:
+        """The mechanism in joint coordinates as it is now: mass matrix, Jacobians, inverse dynamics, a linearised step."""
+        from abd.reduced import Reduced
+
+        return Reduced(self)
+
+    def forget_readings(self) -> None:
+        """Read joints and contacts anew when they are asked for next."""
+        self._readings = self._contacts = None
+
+    def add_sensor(
+        self, name: str, what: str | Callable[[Simulation], Any], of: Observed = None, every: int = 1
+    ) -> Sensor:
+        """Record a quantity at every `every`-th step from now on; see `abd.api.sensors` for what there is.
+
+        Raises:
+            ValueError: the name is taken, or there is no such quantity or object.
+        """
+        if name in self.sensors:
+            raise ValueError(f"there is a sensor '{name}' already")
+        self.sensors[name] = sensor(self, name, what, of, every)
+        return self.sensors[name]
+
+    def _add_sensor_of_scene(self, spec: SensorSpec) -> None:
+        try:
+            self.add_sensor(spec.name, spec.what, spec.of, spec.every)
+        except ValueError as error:
+            raise SceneError([Problem(str(error), key=f"sensor.{spec.name}")]) from error
+
+    def set_coordinates(self, values: Mapping[tuple[str, str | int], float]) -> Assembly:
+        """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
+
+        Freer sides move with all that hangs on them, loops are closed; see `JointView.set_coordinate`.
+
+        Raises:
+            SceneError: there is no such joint or coordinate, or bodies would overlap; nothing was moved.
+        """
+        return self.control.place(values)
+
+    def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
+        """Put the bodies elsewhere, outside of a step; they keep their linear and angular velocities.
+
+        Args:
+            q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
+
+        Raises:
+            SceneError: bodies overlap there; nothing was moved. Those that only touch are set apart, and logged.
+        """
+        q = self._free(q)
+        state = self.stepper.state()
+        old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
+        turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
+        qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
+        self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
+        self._begin_anew(state, q.copy(), qd)
+
+    def _free(self, q: np.ndarray) -> np.ndarray:
+        """The states (n, 12), or with bodies that touch set apart.
+
+        Raises:
+            SceneError: bodies overlap.
+        """
+        apart, notes = free_states(self.switches.present(self.model), q, "in the state given")
+        for note in notes:
+            _log.warning(note)
+        return apart
+
+    def set_velocities(self, qd: Any) -> None:
+        """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
+
+        The integrator begins anew, as in the first step. What this does to the energy is in no account.
+
+        Args:
+            qd: (n, 12) float64 time derivatives of `state.q` [m/s, 1/s], for instance `state.qd` after changes: an array
+                of numpy, or of Warp, cupy, torch or jax on the host or on the simulation's device. It is copied, by way
+                of the host.
+
+        Raises:
+            ValueError: another shape, another type, a value that is not finite, or an array on another device.
+        """
+        state = self.stepper.state()
+        given = host_rows(qd, state.qd.shape, "velocities", self.device)
+        dynamic = self.model.bodies.kind == Kind.DYNAMIC
+        self._begin_anew(state, state.q, np.where(dynamic[:, None], given, state.qd))
+
+    def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
+        """Go on from q, qd (n, 12), to which no step led."""
+        kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
+        if np.array_equal(q, state.q):
+            kept |= {name: state.extra[name] for name in state.extra if name.startswith(("law_", "stick_"))}
+        changed = State(q=q, qd=qd, time=state.time, step=state.step)
+        self.stepper.restore(replace(changed, extra=kept))
+        self.control.recount()
+        self.forget_readings()
+
+    @property
+    def opening(self) -> Opening:
+        """Contacts of the state that the simulation began with."""
+        return self.stepper.opening
+
+    def host_state(self) -> State:
+        """Independent host copy of the state; ``extra["coordinates"]`` are those of all joints."""
+        state = self.stepper.state()
+        state.extra["coordinates"] = self.coordinates.copy()
+        return state
+
+    def recompiled(self, scene: Scene | None = None) -> Simulation:
+        """A simulation of a changed scene that goes on from here: bodies and joints were added, taken away or changed.
+
+        Bodies, joints and materials of the same name keep their state and what they remember, time and work go on, and what
+        is new stands where the scene puts it (`abd.api.recompiled`). Sensors are added anew. This one stays as it is.
+
+        Args:
+            scene: the changed scene; the one that this was made of, which may have been changed since, by default.
+
+        Raises:
+            SceneError: the scene has problems, or bodies overlap in the state that follows.
+        """
+        from abd.api.recompiled import Matches, carry_over, with_scales_of
+
+        scene = self.scene if scene is None else scene
+        if scene is None:
+            raise ValueError("a simulation that was made of a compiled model needs a scene to be recompiled")
+        model = with_scales_of(scene.compile(), scene, self.compiled)
+        match, out = Matches(self.model, model), Simulation.__new__(Simulation)
+        q, qd = model.bodies.q, model.bodies.qd
+        out._open(scene, model, self.device, _bare(match.states(self.stepper.q, q), qd))
+        carry_over(self, out)
+        out._began = out.checkpoint()
+        return out
+
+    def reset(self) -> None:
+        """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
+
+        Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
+        One that was `recompiled` goes back to that moment.
+        """
+        bodies, given = self.model.bodies, self.compiled
+        if self._began is not None:
+            self.loads.clear()
+            self.restore(self._began)
+            for one in self.sensors.values():
+                one.begin_anew()
+            return
+        self.springs.reset()
+        self.control.reset()
+        self.loads.clear()
+        self.gravity = given.settings.gravity
+        self.set_friction(given.materials.mu)
+        self.switches.reset()
+        self.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        self.coordinates = self.reader.coordinates(bodies.q)
+        self.forget_readings()
+        for one in self.sensors.values():
+            one.begin_anew()
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Everything a bitwise continuation needs, as arrays and numbers."""
+        state = self.stepper.state()
+        return {
+            "q": state.q,
+            "qd": state.qd,
+            "previous_q": state.previous_q,
+            "previous_qd": state.previous_qd,
+            "time": state.time,
+            "step": state.step,
+            "previous_h": state.previous_h,
+            "extra": state.extra,
+            "coordinates": self.coordinates.copy(),
+            "joints": self.control.saved(),
+            "loads": self.loads.saved(),
+            "switches": self.switches.saved(),
+            "springs": self.springs.saved(),
+            "gravity": self.gravity,
+            "friction": self.model.materials.mu.copy(),
+            "external_work": self.stepper.work.external,
+            "friction_work": self.stepper.work.friction,
+            "drive_work": self.stepper.work.drive,
+        }
+
+    def __deepcopy__(self, memo) -> Simulation:
+        """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
+        return _again(self.scene, self.compiled, self.device, self.checkpoint(), self._began)
+
+    def __reduce__(self):
+        """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
+        return _again, (self.scene, self.compiled, self.device, self.checkpoint(), self._began)
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
+
+        Raises:
+            SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
+        """
+        arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+        if "switches" in saved:
+            self.switches.restore(saved["switches"])
+        apart = self._free(arrays["q"])
+        if apart is not arrays["q"]:
+            arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
+            arrays["q"] = apart
+        if "springs" in saved:
+            self.springs.restore(saved["springs"])
+        self.control.restore(saved["joints"])
+        if "gravity" in saved:
+            self.gravity = saved["gravity"]
+        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
+            self.set_friction(np.asarray(saved["friction"]))
+        numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
+        extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
+        self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
+        self.coordinates = np.asarray(saved["coordinates"]).copy()
+        self.forget_readings()
+        works = ("external_work", "drive_work", "friction_work")
+        self.stepper.work = Work(*(float(saved[name]) for name in works))
+        if "loads" in saved:
+            self.loads.restore(saved["loads"])
+
+
+def _again(
+    scene: Scene | None, model: Model, device: str, saved: dict[str, Any], began: dict[str, Any] | None
+) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint; `began`: where a reset leads, None for its start."""
+    out = Simulation.__new__(Simulation)
+    out._open(scene, model, device, _bare(saved["q"], saved["qd"]))
+    out.restore(saved)
+    out._began = began
+    return out
+
+
+def _bare(q: np.ndarray, qd: np.ndarray) -> State:
+    """A state (n, 12) of which nothing is asked yet: contacts are not looked for."""
+    nothing = {"law_key": np.zeros(0, dtype=np.int64), "law_activation": np.zeros(0), "law_factor": np.zeros(0)}
+    return State(q=q.copy(), qd=qd.copy(), extra=nothing)
+
+
+def _started(scene) -> tuple[Scene, Model]:
+    """The scene, and what it compiles to with a start that is free of intersections."""
+    from abd.scene.scene import Scene, load
+
+    if isinstance(scene, str | Path):
+        scene = load(scene)
+    if not isinstance(scene, Scene):
+        scene = Scene.from_spec(scene)
+    return scene, scene.started()
+
+
+def own(model: Model) -> Model:
+    """The model with joints, loads, friction and gravity of its own, which a simulation changes by its methods alone: the arrays
+    refuse to be written to."""
+    bodies = replace(model.bodies, force=_shown(model.bodies.force), torque=_shown(model.bodies.torque))
+    settings = replace(model.settings, gravity=_shown(model.settings.gravity))
+    materials = replace(model.materials, mu=_shown(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    couplings = list(model.couplings)
+    return replace(model, joints=joints, couplings=couplings, bodies=bodies, settings=settings, materials=materials)
+
+
+def _shown(values: np.ndarray) -> np.ndarray:
+    """A view, for reading alone, of a copy, which is its base."""
+    view = np.array(values, dtype=float).view()
+    view.flags.writeable = False
+    return view
+
+
+def run(
+    scene: Scene | SceneSpec | Model | str | Path,
+    duration: float | None = None,
+    steps: int | None = None,
+    device: str = "auto",
+    record: str | Path | None = None,
+    progress: bool = False,
+    on_step: Callable[[StepReport], bool | None] | None = None,
+) -> Simulation:
+    """Make a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for what is given.
+
+    Returns:
+        the simulation after its last step.
+    """
+    simulation = Simulation(scene, device)
+    simulation.run(duration, steps, record, progress, on_step)
+    return simulation

@@ -1,0 +1,62 @@
+"""`StepReport`: what one frame did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.api.pandas_tables import row_of
+from abd.optional import required
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass
+class StepReport:
+    """What one frame did: the numbers of formulation.md section 5, SI units.
+
+    ``energy``: kinetic, gravity, elastic, contact; "joint" is what penalties, compliances, springs, limits and rotors
+    store. "external_work" is the work since the start of forces and torques on bodies and of drives and forces on
+    coordinates, "friction_work" that of contact friction and of friction and damping in joints. What prescribed bodies
+    do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
+    one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
+    ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
+    not get there raises `StepFailure`. ``broken``: joints that broke after this frame.
+    """
+
+    step: int
+    time: float
+    dt: float
+    converged: bool
+    substeps: int
+    newton_iterations: int
+    linear_iterations: int
+    line_search_trials: int
+    min_gap: float
+    max_joint_residual: tuple[float, float]
+    max_orthogonality_error: float
+    residual_force: float
+    tolerance_achieved: float
+    contacts: int
+    energy: dict[str, float]
+    momentum: dict[str, np.ndarray]
+    refused_ways: int = 0
+    broken: tuple[str, ...] = ()
+    stages: dict[str, float] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+
+    def row(self) -> dict[str, float]:
+        """Its numbers by name, such as "energy.kinetic"; a list of rows makes a table."""
+        return row_of(self)
+
+    def to_pandas(self) -> pandas.Series:
+        """`row` as a pandas series.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        row = self.row()
+        return required("pandas", "pandas", "pandas", "a series").Series(row, name=self.step)

@@ -1,0 +1,310 @@
+"""Bodies and pairs of bodies that are switched off and on while a simulation runs.
+
+A body that is off stays where it is, at rest: no force moves it, nothing touches it, and its joints do not act. A pair that is
+off passes through one another; a pair that the scene keeps from colliding, by a contact filter or a joint, can be switched
+on. What begins to collide must not overlap; where it is near, its contact begins in balance, as at the start of a scene.
+
+Bodies whose joint broke, and whom nothing else keeps apart, collide from the next step on. Where they overlap then, as links
+do that reach into one another, they pass through one another until they have come apart.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.joint_list import JointList, apart
+from abd.model import Kind, Model, affine_state
+from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
+
+if TYPE_CHECKING:
+    from abd.api.simulation import Simulation
+
+_log = logging.getLogger(__name__)
+
+
+class PairView:
+    """Two bodies, and whether they collide.
+
+    Attributes:
+        bodies: their names.
+    """
+
+    def __init__(self, simulation: Simulation, first: int, second: int):
+        names = simulation.model.bodies.names
+        if first == second:
+            raise ValueError(f"'{names[first]}' and itself are no pair")
+        self._simulation, self._pair = simulation, (min(first, second), max(first, second))
+        self.bodies: tuple[str, str] = (names[first], names[second])
+
+    def __repr__(self) -> str:
+        return f"<pair '{self.bodies[0]}', '{self.bodies[1]}': {'collides' if self.enabled else 'passes through'}>"
+
+    @property
+    def enabled(self) -> bool:
+        """Whether they collide, while both are on; can be set between steps.
+
+        Raises:
+            ValueError: they cannot collide at all: neither moves by forces, or they are of one group, of different worlds, of
+                materials that do not meet, or have no surface. SceneError: they overlap; nothing was changed.
+        """
+        return not self._why() and not self._simulation.switches.are_apart(*self._pair)
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        if why := self._why():
+            if enabled:
+                raise ValueError(f"'{self.bodies[0]}' and '{self.bodies[1]}' cannot collide: {why}")
+            return
+        self._simulation.switches.set_pair(*self._pair, bool(enabled))
+
+    def _why(self) -> str:
+        """Why they never collide, whatever is switched; empty where they do."""
+        model, both = self._simulation.model, list(self._pair)
+        bodies = model.bodies
+        flat = np.isfinite(bodies.plane[both]).all(axis=1)
+        group, world, material = bodies.group[both], bodies.world[both], bodies.material[both]
+        if not (bodies.kind[both] == Kind.DYNAMIC).any():
+            return "neither moves by forces"
+        if ((bodies.mesh[both] < 0) & ~flat).any():
+            return "one of them has no surface"
+        if world[0] != world[1]:
+            return "they are of different worlds"
+        if group[0] == group[1] >= 0:
+            return f"both are of group {group[0]}"
+        return "" if model.materials.enabled[tuple(material)] else "their materials do not meet ([[material_pair]])"
+
+
+class Switches:
+    """What is off in one simulation.
+
+    Attributes:
+        off: (n,) bool, bodies that are off; suspended: indices of joints that act when their bodies are on.
+        parting: (k,) keys of pairs that collide as soon as they are apart.
+    """
+
+    def __init__(self, simulation: Simulation):
+        self._simulation, n = simulation, len(simulation.model.bodies)
+        self.off = np.zeros(n, dtype=bool)
+        self.suspended: set[int] = set()
+        self.parting = np.zeros(0, dtype=np.int64)
+        self._told: set[int] = set()
+        self._apart: np.ndarray | None = None  # as the scene has it
+
+    @cached_property
+    def _joined(self) -> np.ndarray:
+        """(k,) keys of the pairs that do not collide in the scene; there may be a million."""
+        return _keys(apart(self._simulation.model), len(self.off))
+
+    @property
+    def _now(self) -> np.ndarray:
+        """(k,) keys of the pairs that do not collide now."""
+        return self._joined if self._apart is None else self._apart
+
+    def are_apart(self, first: int, second: int) -> bool:
+        """Whether a pair first < second is kept from colliding."""
+        key = first * len(self.off) + second
+        at = np.searchsorted(self._now, key)
+        return bool(at < len(self._now) and self._now[at] == key)
+
+    def present(self, model: Model) -> Model:
+        """The model as it is for who looks for overlap: bodies that are off have no surface."""
+        if not self.off.any() and self._apart is None:
+            return model
+        bodies, pairs = model.bodies, _pairs(self._now, len(self.off))
+        mesh, plane = np.where(self.off, -1, bodies.mesh), np.where(self.off[:, None], np.nan, bodies.plane)
+        return replace(model, apart=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
+
+    # changes --------------------------------------------------------------------------------------------------------
+
+    def set_body(self, body: int, enabled: bool) -> None:
+        """Switch a body on or off.
+
+        Raises:
+            SceneError: it overlaps others where it is; nothing was changed.
+        """
+        if enabled != self.off[body]:
+            return
+        sim = self._simulation
+        state = sim.stepper.state()
+        motion = sim.model.motions.get(body)
+        if enabled and motion is not None:
+            state.q[body] = state.previous_q[body] = affine_state(motion(sim.time))
+        before = self.off.copy()
+        self.off[body] = not enabled
+        if enabled:
+            try:
+                self._refuse_overlap(state.q, [body])
+            except SceneError:
+                self.off = before
+                raise
+        self._switch_joints(body)
+        state = replace(sim.stepper.state(), q=state.q, previous_q=state.previous_q)  # with the rows of the joints
+        state.qd[body] = state.previous_qd[body] = 0.0
+        state.extra["remembers"][body] = 0
+        state.extra["forces"].reshape(-1, 12)[body] = 0.0
+        self._go_on(state, [body] if enabled else [])
+
+    def set_pair(self, first: int, second: int, enabled: bool) -> None:
+        """Let a pair first < second collide, or pass through one another.
+
+        Raises:
+            SceneError: they overlap; nothing was changed.
+        """
+        key, before = first * len(self.off) + second, self._apart
+        self.parting = np.setdiff1d(self.parting, key)
+        if enabled != self.are_apart(first, second):
+            return
+        if enabled:
+            self._apart = self._now[self._now != key]
+            try:
+                self._refuse_overlap(self._simulation.stepper.q, [first, second])
+            except SceneError:
+                self._apart = before
+                raise
+        else:
+            self._apart = np.sort(np.append(self._now, key))
+        self._go_on(self._simulation.stepper.state(), [first, second] if enabled else [])
+
+    def part(self, joints: list[int]) -> None:
+        """The bodies of some joints that broke collide from now on, or when they have come apart."""
+        sim = self._simulation
+        found = JointList.of(sim.model.joints)
+        ends, holds = found.bodies, ~found.column("collide").astype(bool) & found.column("active").astype(bool)
+        free = _keys(ends[joints][(ends[joints] >= 0).all(axis=1)], len(self.off))
+        kept = [_keys(sim.model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
+        free = np.setdiff1d(np.intersect1d(free, self._now), np.concatenate(kept))
+        able = [not PairView(sim, *pair)._why() for pair in _pairs(free, len(self.off)).tolist()]
+        self.parting = np.union1d(self.parting, free[np.array(able, dtype=bool)])
+
+    def join(self, joint: int) -> None:
+        """A joint that broke acts again: it keeps its bodies apart, if it did."""
+        one = self._simulation.model.joints[joint]
+        if one.parent < 0 or one.collide:
+            return
+        self.set_pair(min(one.parent, one.child), max(one.parent, one.child), False)
+
+    def before_step(self) -> None:
+        """Let pairs collide that have come apart since their joint broke."""
+        if not len(self.parting):
+            return
+        sim, n = self._simulation, len(self.off)
+        before, self._apart = self._apart, np.setdiff1d(self._now, self.parting)
+        moved = np.zeros(n, dtype=bool)
+        moved[_pairs(self.parting, n)] = True
+        found = Surveyor(self.present(sim.model)).survey(sim.stepper.q, moved=moved)
+        self._apart = before
+        meeting = [(way.first, way.second) for way in found.touching] + [pair[:2] for pair in found.deep]
+        overlap = _keys(np.array(meeting, dtype=np.int64).reshape(-1, 2), n)
+        if len(found.deep) >= MOST_DEEP:
+            overlap = self.parting  # there may be more than were looked for
+        self._tell_of_overlap(np.intersect1d(overlap, self.parting))
+        parted = np.setdiff1d(self.parting, overlap)
+        if len(parted):
+            self.parting = np.intersect1d(self.parting, overlap)
+            self._apart = np.setdiff1d(self._now, parted)
+            self._go_on(sim.stepper.state(), np.unique(_pairs(parted, n)).tolist())
+
+    def _tell_of_overlap(self, keys: np.ndarray) -> None:
+        names = self._simulation.model.bodies.names
+        for key in set(keys.tolist()) - self._told:
+            self._told.add(key)
+            first, second = divmod(key, len(self.off))
+            _log.warning(
+                "'%s' and '%s' overlap where their joint broke: they pass through one another until they are apart",
+                names[first], names[second],
+            )  # fmt: skip
+
+    def _refuse_overlap(self, q: np.ndarray, bodies: list[int]) -> None:
+        """`SceneError` where one of some bodies overlaps, or touches."""
+        sim, moved = self._simulation, np.zeros(len(self.off), dtype=bool)
+        moved[bodies] = True
+        surveyor = Surveyor(self.present(sim.model))
+        found = surveyor.survey(q, moved=moved)
+        if found.deep:
+            raise SceneError(surveyor.problems(found, q, "where it is switched on"))
+        if found.touching:
+            way, names = found.touching[0], sim.model.bodies.names
+            message = f"'{names[way.first]}' touches '{names[way.second]}' where it is switched on"
+            raise SceneError([Problem(message, key=f"body.{names[way.first]}", remedy="leave a gap between them")])
+
+    def _switch_joints(self, body: int) -> None:
+        """Joints of bodies that are off do not act; those that did before do again with both bodies on."""
+        control, joints = self._simulation.control, self._simulation.model.joints
+        ends = JointList.of(joints).bodies
+        for k in np.flatnonzero((ends == body).any(axis=1)).tolist():
+            aside = any(self.off[end] for end in ends[k] if end >= 0)
+            if aside and joints[k].active:
+                self.suspended.add(k)
+                control.set_active(k, False)
+            elif not aside and k in self.suspended:
+                self.suspended.discard(k)
+                control.set_active(k, True)
+
+    def _go_on(self, state, meeting: list[int]) -> None:
+        """Go on from a state, as it was but for what is switched; contacts of some bodies begin in balance."""
+        sim = self._simulation
+        self.apply()
+        sim.stepper.restore(state)
+        if meeting:
+            sim.stepper.meet(meeting)
+        sim.stepper.sleep.disturb()
+        sim.coordinates = sim.reader.coordinates(state.q, sim.coordinates)
+        sim.forget_readings()
+
+    def apply(self) -> None:
+        """Tell the backend what is off."""
+        stepper = self._simulation.stepper
+        stepper.off = self.off.copy()
+        stepper.leave_out(stepper.off)
+        stepper.backend.set_apart(_pairs(self._now, len(self.off)))
+
+    # checkpoints ----------------------------------------------------------------------------------------------------
+
+    def saved(self) -> dict:
+        """What differs from the scene."""
+        changed = self._apart is not None
+        nothing = np.zeros(0, dtype=np.int64)
+        return {
+            "off": np.flatnonzero(self.off),
+            "suspended": np.array(sorted(self.suspended), dtype=np.int64),
+            "passing": np.setdiff1d(self._apart, self._joined) if changed else nothing,
+            "colliding": np.setdiff1d(self._joined, self._apart) if changed else nothing,
+            "parting": self.parting,
+        }
+
+    def restore(self, saved: dict) -> None:
+        """Bring the switches to those of a checkpoint, before its state is restored; the joints know theirs."""
+        self.parting = np.asarray(saved.get("parting", ()), dtype=np.int64)
+        off = np.zeros(len(self.off), dtype=bool)
+        off[np.asarray(saved["off"], dtype=int)] = True
+        keys = None
+        if len(saved["colliding"]) or len(saved["passing"]):
+            keys = np.union1d(np.setdiff1d(self._joined, saved["colliding"]), np.asarray(saved["passing"], dtype=np.int64))
+        self.suspended = set(np.asarray(saved["suspended"]).tolist())
+        same = keys is self._apart if keys is None or self._apart is None else np.array_equal(keys, self._apart)
+        if not same or not np.array_equal(off, self.off):
+            self.off, self._apart = off, keys
+            self.apply()
+
+    def reset(self) -> None:
+        """As the scene has it."""
+        nothing = np.zeros(0, dtype=np.int64)
+        self.restore({"off": nothing, "suspended": nothing, "passing": nothing, "colliding": nothing})
+        self._told.clear()
+
+
+def _keys(pairs: np.ndarray, n: int) -> np.ndarray:
+    """(k,) sorted keys ``min n + max`` of pairs (m, 2) among n bodies, each once."""
+    pairs = pairs.astype(np.int64)
+    return np.unique(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
+
+
+def _pairs(keys: np.ndarray, n: int) -> np.ndarray:
+    """(k, 2) bodies of keys."""
+    return np.stack([keys // n, keys % n], axis=1) if n else np.zeros((0, 2), dtype=np.int64)

@@ -1,0 +1,116 @@
+"""Recorded work: launches that a device repeats without the host, with loops and branches that it decides itself.
+
+A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
+replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
+`generation` and the caller's key stay the same. The processor runs records through a list of commands
+(`abd.backends.command_buffer`), on one thread, a hundred times faster than launch by launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import nullcontext
+from functools import partial
+
+import warp as wp
+
+from abd.backends.command_buffer import CommandBuffer, NotPlain
+from abd.backends.device.cuda_support import graph_problem
+from abd.backends.device.device import Device
+
+MOST = 32
+"""Records that are kept."""
+PATIENCE = 20
+"""Runs before a body is recorded on the processor, where that takes as long as some twenty of them; on CUDA it is one."""
+
+
+class Graphs:
+    """Records of one device.
+
+    Attributes:
+        recorded, replayed: how often, for reports.
+        whole: whether loops and branches can be recorded (`abd.backends.device.cuda_support.graph_problem`); without, the host
+            decides them each time, and nothing is recorded.
+        asks_host: whether functions of users have to be asked between the launches, so that nothing can be recorded.
+    """
+
+    def __init__(self, device: Device):
+        self.device = device
+        self.recorded = self.replayed = 0
+        self.asks_host = False
+        self.whole = device.is_cpu or not graph_problem()
+        self._generation = -1
+        self._patience = 1 if device.wide else PATIENCE
+        self._kept: dict[Hashable, Callable[[], None] | int] = {}
+        self._by_commands = device.is_cpu and not device.wide
+
+    def run(self, key: Hashable, body: Callable[[], None]) -> None:
+        """Run a body of launches; under the same key it has to make the same ones."""
+        device = self.device
+        observer = device.observer
+        if not self.whole or self.asks_host or (observer is not None and observer.inside_graphs):
+            body()
+            return
+        if device.generation != self._generation or len(self._kept) > MOST:
+            self._kept.clear()
+            self._generation = device.generation
+        kept = self._kept.get(key, 0)
+        if isinstance(kept, int) and kept < self._patience:
+            body()
+            # what it allocated on the way begins a new generation
+            if device.generation == self._generation:
+                self._kept[key] = kept + 1
+            return
+        graph = self._kept[key] = self._record(body) if isinstance(kept, int) else kept
+        self.replayed += 1
+        with nullcontext() if observer is None else observer.replay():
+            graph()
+
+    def _record(self, body: Callable[[], None]) -> Callable[[], None]:
+        """Runs what the body launches."""
+        self.recorded += 1
+        if self._by_commands:
+            try:
+                return self._record_commands(body)
+            except NotPlain:
+                self._by_commands = False
+        return partial(wp.capture_launch, self._capture(body))
+
+    def _capture(self, body: Callable[[], None]) -> wp.Graph:
+        device = self.device
+        wp.capture_begin(device=device.warp)
+        device.recording = True
+        try:
+            body()
+        finally:
+            device.recording = False
+            graph = wp.capture_end(device=device.warp)
+        return graph
+
+    def _record_commands(self, body: Callable[[], None]) -> CommandBuffer:
+        """The same as commands; Warp's capture finds what is none of them, and would be lost."""
+        device = self.device
+        commands = device.commands = CommandBuffer()
+        try:
+            graph = self._capture(body)
+        finally:
+            device.commands = None
+        capture = getattr(graph, "_apic_capture", None)  # Warp has no other way to count what it captured
+        if capture is None:
+            raise NotPlain
+        if lost := capture.operation_count:
+            raise RuntimeError(
+                f"{lost} operations were not recorded; launch, copy and fill arrays by the methods of `Device`"
+            )
+        commands.close(device.warp)
+        return commands
+
+    def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
+        """Run a body as long as condition[0] is not 0; the body changes it."""
+        commands = self.device.commands
+        (wp.capture_while if commands is None else commands.repeat)(condition, body)
+
+    def when(self, condition: wp.array, body: Callable[[], None]) -> None:
+        """Run a body if condition[0] is not 0."""
+        commands = self.device.commands
+        (wp.capture_if if commands is None else commands.when)(condition, body)

@@ -1,0 +1,162 @@
+"""Hand-written CUDA kernels (`cuda_kernels/raw/*.cu`) in the place of Warp kernels: compiled and launched by CuPy.
+
+A twin takes the arguments of its Warp kernel, as they are: pointers of the arrays, structs of pointers by value, and
+numbers; between the first item and them it takes the number of items. Both give the same results up to rounding, and
+each the same bits in every run. Twins are off unless ``ABD_RAW=1``: which ones win is for `tools/bench/raw_kernels.py`
+to measure. They run in Warp's stream, and so within what Warp records as a graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import warp as wp
+
+import cuda_kernels
+from abd.backends.device.cuda_support import INSTALL
+
+_log = logging.getLogger(__name__)
+
+SWITCH = "ABD_RAW"
+CUPY = 14
+"""Major version of CuPy from which on it takes streams of others."""
+FOLDER = Path(cuda_kernels.__file__).parent / "raw"
+BLOCK = 128
+"""Threads of a block, as `raw/tile.cuh` has it."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A kernel in one of the sources: `threads` work on `items` of the items of its Warp kernel."""
+
+    source: str
+    name: str
+    threads: int = 32
+    items: int = 1
+
+    def blocks(self, count: int) -> int:
+        """Blocks of a launch on `count` items."""
+        return -(-self.threads * (count // self.items) // BLOCK)
+
+
+TWINS = {
+    "cuda_kernels.linear.krylov.multiply": Twin("spmv", "multiply"),
+    "cuda_kernels.linear.krylov.descend": Twin("spmv", "descend", threads=6),
+    "cuda_kernels.linear.krylov.descend_and_divide": Twin("spmv", "descend_and_divide"),
+    "cuda_kernels.linear.krylov.turn": Twin("spmv", "turn", threads=6),
+    "cuda_kernels.linear.factor.gather_slots": Twin("factor", "gather_slots"),
+    "cuda_kernels.linear.factor.factor_pivots": Twin("factor", "factor_pivots", threads=16),
+    "cuda_kernels.linear.factor.divide_slots": Twin("factor", "divide_slots", threads=16),
+    "cuda_kernels.linear.factor.invert_pivots": Twin("factor", "invert_pivots", threads=16),
+    "cuda_kernels.linear.factor.forward_rows": Twin("solves", "forward_rows"),
+    "cuda_kernels.linear.factor.backward_rows": Twin("solves", "backward_rows"),
+    "cuda_kernels.contact.elements.sum_elements": Twin("elements", "sum_elements", items=12),
+    "cuda_kernels.contact.blocks.join_runs": Twin("reduction", "join_runs", items=12),
+    "cuda_kernels.contact.blocks.gather_bodies": Twin("reduction", "gather_bodies", items=12),
+}
+"""By module and name of the Warp kernel."""
+
+
+def twin_of(kernel: wp.Kernel) -> Twin | None:
+    """The twin of a Warp kernel, if it has one."""
+    return TWINS.get(f"{kernel.module.name}.{kernel.key}")
+
+
+def pack(kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> list[np.ndarray]:
+    """Arguments of the twin of a Warp kernel, each an array of one entry to be passed by value.
+
+    Raises:
+        TypeError: an argument is neither an array, nor a number, nor a struct of these.
+    """
+    declared = kernel.adj.args[1:]
+    values = [_packed(argument.type, value) for argument, value in zip(declared, inputs, strict=True)]
+    return [np.array([first], dtype=np.int32), np.array([count], dtype=np.int32), *values]
+
+
+def _packed(kind, value) -> np.ndarray:
+    if isinstance(kind, wp.array) or not hasattr(kind, "vars"):
+        return np.array([_plain(kind, value)], dtype=_layout(kind))
+    members = kind.vars
+    layout = np.dtype([(name, _layout(member.type)) for name, member in members.items()], align=True)
+    return np.array([tuple(_plain(member.type, getattr(value, name)) for name, member in members.items())], layout)
+
+
+def _layout(kind) -> np.dtype:
+    """What C++ takes for a member or argument."""
+    if isinstance(kind, wp.array):
+        return np.dtype(np.uintp)
+    if kind in (wp.int32, wp.float64):
+        return np.dtype(wp.dtype_to_numpy(kind))
+    raise TypeError(f"raw kernels take arrays, int32 and float64, and structs of these, not {kind}")
+
+
+def _plain(kind, value):
+    if isinstance(kind, wp.array):
+        return 0 if value is None or value.ptr is None else value.ptr
+    return value
+
+
+def options() -> tuple[str, ...]:
+    """Of the compiler. CuPy keeps what it compiled by source and options: a changed header has to change one of them."""
+    headers = b"".join(path.read_bytes() for path in sorted(FOLDER.glob("*.cuh")))
+    return "--std=c++17", f"--include-path={FOLDER}", f"-DHEADERS=0x{hashlib.sha256(headers).hexdigest()[:8]}"
+
+
+class RawKernels:
+    """The twins on one CUDA device, compiled and loaded: recording a graph allows neither.
+
+    Raises:
+        ImportError, OSError, RuntimeError: CuPy or its compiler is missing, or a source does not compile.
+    """
+
+    def __init__(self, device: wp.Device):
+        import cupy
+
+        if int(cupy.__version__.partition(".")[0]) < CUPY:
+            raise ImportError(f"version {CUPY} or later is needed, this is {cupy.__version__}")
+        self._cupy, self._device = cupy, device
+        with cupy.cuda.Device(device.ordinal):
+            modules = {
+                source: cupy.RawModule(code=(FOLDER / f"{source}.cu").read_text(), options=options())
+                for source in {twin.source for twin in TWINS.values()}
+            }
+            try:
+                self._functions = {twin: modules[twin.source].get_function(twin.name) for twin in TWINS.values()}
+            except cupy.cuda.compiler.CompileException as error:
+                raise RuntimeError(str(error)) from error
+
+    def launch(self, kernel: wp.Kernel, first: int, count: int, inputs: Sequence) -> bool:
+        """Run the twin on items first .. first + count - 1 in Warp's stream; False if there is none."""
+        twin = twin_of(kernel)
+        if twin is None:
+            return False
+        self.run(twin, count, pack(kernel, first, count, inputs))
+        return True
+
+    def run(self, twin: Twin, count: int, arguments: Sequence[np.ndarray]) -> None:
+        """Run a twin on `count` items with packed arguments."""
+        cuda = self._cupy.cuda
+        with cuda.Device(self._device.ordinal), cuda.Stream.from_external(wp.get_stream(self._device)):
+            self._functions[twin]((twin.blocks(count),), (BLOCK,), tuple(arguments))
+
+
+def raw_kernels(device: wp.Device) -> tuple[RawKernels | None, str]:
+    """The twins for a device if they are asked for and can be had; otherwise None, and why, in a sentence."""
+    if os.environ.get(SWITCH) != "1":
+        return None, f"hand-written kernels are off; {SWITCH}=1 turns them on"
+    if not device.is_cuda:
+        return None, "hand-written kernels need a CUDA device"
+    try:
+        return RawKernels(device), ""
+    except ImportError as error:
+        problem = f"CuPy cannot be imported ({error}); {INSTALL}"
+    except (OSError, RuntimeError) as error:
+        problem = f"CuPy cannot compile or load them: {str(error).strip().splitlines()[0]}"
+    _log.warning("no hand-written kernels, Warp's are used: %s", problem)
+    return None, problem

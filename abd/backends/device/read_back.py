@@ -1,0 +1,83 @@
+"""Device arrays on their way to the host while the device goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device
+
+SLOTS = 2
+"""Copies under way at a time: one being made while the other is looked at."""
+
+
+@dataclass
+class _Slot:
+    """Memory of one copy: snapshots on the device, the host's side of them, and the copy that uses it."""
+
+    snapshots: list[wp.array] = field(default_factory=list)
+    hosts: list[wp.array] = field(default_factory=list)
+    user: Arriving | None = None
+
+
+class Arriving:
+    """A copy that is being made; `wait` may be called any number of times."""
+
+    def __init__(self, slot: _Slot, event: wp.Event | None):
+        self._slot, self._event = slot, event
+        self._found: list[np.ndarray] | None = None
+
+    def wait(self) -> list[np.ndarray]:
+        """The arrays on the host, which are the caller's; returns when they are there."""
+        if self._found is None:
+            if self._event is not None:
+                wp.synchronize_event(self._event)
+            self._found = [host.numpy().copy() for host in self._slot.hosts]
+            self._slot.user = None
+        return self._found
+
+
+class ReadBack:
+    """Copies arrays of one device to the host: on CUDA beside what is launched next, on the processor at once.
+
+    The arrays are first copied on the device, so that they may change at once, and from there, on a stream of its own, to
+    pinned memory. With more than `SLOTS` copies under way, the oldest is waited for.
+    """
+
+    def __init__(self, device: Device):
+        self.device = device
+        self._stream = None if device.is_cpu else wp.Stream(device.warp)
+        self._slots = [_Slot() for _ in range(SLOTS)]
+        self._next = 0
+
+    def begin(self, *arrays: wp.array) -> Arriving:
+        """Begin to copy what the arrays hold now, that is after everything that was launched so far."""
+        slot = self._slots[self._next]
+        self._next = (self._next + 1) % SLOTS
+        if slot.user is not None:
+            slot.user.wait()
+        self._fit(slot, arrays)
+        if self._stream is None:
+            for host, array in zip(slot.hosts, arrays):
+                wp.copy(host, array)
+            slot.user = Arriving(slot, None)
+            return slot.user
+        for snapshot, array in zip(slot.snapshots, arrays):
+            wp.copy(snapshot, array)
+        self._stream.wait_event(self.device.warp.stream.record_event())
+        for host, snapshot in zip(slot.hosts, slot.snapshots):
+            wp.copy(host, snapshot, stream=self._stream)
+        slot.user = Arriving(slot, self._stream.record_event())
+        return slot.user
+
+    def _fit(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> None:
+        """Give a slot memory for arrays of these shapes."""
+        wanted = [(array.shape, array.dtype) for array in arrays]
+        if [(host.shape, host.dtype) for host in slot.hosts] == wanted:
+            return
+        pinned = not self.device.is_cpu
+        slot.hosts = [wp.empty(shape, dtype=dtype, device="cpu", pinned=pinned) for shape, dtype in wanted]
+        if pinned:
+            slot.snapshots = [wp.empty(shape, dtype=dtype, device=self.device.warp) for shape, dtype in wanted]

@@ -1,0 +1,53 @@
+"""Exclusive sums of integer counts on a device: where launches are recorded, the host neither reads nor sizes them."""
+
+from __future__ import annotations
+
+import math
+
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from cuda_kernels.parallel import scans
+
+SHORTEST = 32
+"""Counts per chunk at least."""
+
+
+class Scan:
+    """Scans on one device; they share the room for the sums of chunks."""
+
+    def __init__(self, device: Device):
+        self.device, self.pool = device, Pool(device)
+
+    def reserve(self, room: int) -> None:
+        """Make room for scans of up to `room` counts, before they are recorded."""
+        self._sums(room)
+
+    def _sums(self, room: int) -> wp.array:
+        return self.pool.get("sums", -(-room // chunk_length(room)) if room else 1, wp.int32)
+
+    def run(self, counts: wp.array, offsets: wp.array, sizes: wp.array, which: int, room: int) -> None:
+        """offsets[k] = sum of counts[:k] for k = 0 .. sizes[which].
+
+        Args:
+            counts: (room,) int32; offsets: (room + 1,) int32, entries behind the last one mean nothing.
+            sizes: device int32 array, of which entry `which` says how many counts there are, at most `room`.
+            room: what the launches cover: `Device.extent` of the counts.
+        """
+        if not self.device.resident:
+            self.device.scan(counts, offsets, room)
+            return
+        if room == 0:
+            self.device.fill(offsets)
+            return
+        length = chunk_length(room)
+        chunks = -(-room // length)
+        sums, launch = self._sums(room), self.device.launch
+        launch(scans.sum_chunks, chunks, counts, sizes, which, length, sums, grain=256)
+        launch(scans.scan_chunks, 1, sizes, which, length, sums, offsets)
+        launch(scans.offset_chunks, chunks, counts, sizes, which, length, sums, offsets, grain=256)
+
+
+def chunk_length(room: int) -> int:
+    """Counts per chunk, a power of two: two walks along a chunk and one over all chunks take about as long."""
+    return max(SHORTEST, 1 << round(math.log2(math.sqrt(0.5 * room))))

@@ -1,0 +1,108 @@
+"""Sums and largest values of many items on a device, in a fixed order, read back all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import GROWTH, Device
+from cuda_kernels.bodies import figures
+
+
+@dataclass(frozen=True)
+class Section:
+    """Quantities of one kind of items: the first `sums` of `quantities` are sums, the others largest values."""
+
+    quantities: int
+    sums: int
+
+
+class Totals:
+    """Sections of quantities; a section is `open` to a kernel that leaves partial results, then closed.
+
+    The partial results of chunks of `figures.CHUNK` items are folded, that many at a time, until one is left: the same
+    order for any number of threads.
+
+    Args:
+        flags: how many flags are read along with them; numbers: how many numbers besides.
+
+    Attributes:
+        out: (quantities, 1) of all sections, one after the other; what those without items hold means nothing.
+        flags: (flags,) int32, in the same piece of memory; flagged: host copy of them, as of the last `read`.
+        numbers: (numbers,) float64, likewise; numbered: as a list.
+    """
+
+    def __init__(self, device: Device, sections: dict[str, Section], flags: int = 0, numbers: int = 0):
+        self.device, self.sections = device, sections
+        starts = np.cumsum([0, *(section.quantities for section in sections.values())])
+        self._row = dict(zip(sections, starts[:-1].tolist()))
+        self._rows = max(int(starts[-1]), 1)
+        self._flags_end = self._rows + (flags + 1) // 2
+        self._memory = device.zeros(self._flags_end + numbers, wp.float64)
+        place = self._memory.ptr
+        self.out = wp.array(ptr=place, dtype=wp.float64, shape=(self._rows, 1), device=device.warp, copy=False)
+        place += 8 * self._rows
+        self.flags = wp.array(ptr=place, dtype=wp.int32, shape=flags, device=device.warp, copy=False)
+        self.flagged = np.zeros(flags, dtype=np.int32)
+        place = self._memory.ptr + 8 * self._flags_end
+        self.numbers = wp.array(ptr=place, dtype=wp.float64, shape=numbers, device=device.warp, copy=False)
+        self.numbered: list[float] = []
+        self._nothing = {
+            name: [0.0] * section.sums + [-np.inf] * (section.quantities - section.sums)
+            for name, section in sections.items()
+        }
+        self._partials: dict[tuple[str, int], wp.array] = {}
+        self._empty: set[str] = set(sections)
+
+    def launch(self, name: str, kernel, count: int, *inputs, grain: int = 64) -> None:
+        """Run a kernel of `cuda_kernels.bodies.figures` on `count` items and fold what it leaves into a section.
+
+        The kernel takes `inputs`, then count, across, along and the partial results (quantities, chunks).
+        """
+        if count == 0:
+            self._empty.add(name)
+            return
+        self._empty.discard(name)
+        chunks = -(-count // figures.CHUNK)
+        across, along = (1, chunks) if self.device.wide else (figures.CHUNK, 1)
+        level = 0
+        partial = self._partial(name, chunks, level)
+        self.device.launch(kernel, chunks, *inputs, count, across, along, partial, grain=grain)
+        section, row = self.sections[name], self._row[name]
+        while True:
+            last, left = partial, chunks
+            chunks, level = -(-left // figures.CHUNK), level + 1
+            ends = chunks == 1
+            partial = self.out if ends else self._partial(name, chunks, level)
+            self.device.launch(
+                figures.fold, section.quantities * chunks, last, left, section.sums, chunks, row if ends else 0, partial
+            )
+            if ends:
+                return
+
+    def leave_empty(self, *names: str) -> None:
+        """These sections have no items."""
+        self._empty.update(names)
+
+    def _partial(self, name: str, chunks: int, level: int) -> wp.array:
+        """Array (quantities, at least chunks) of a section."""
+        array = self._partials.get((name, level))
+        if array is None or array.shape[1] < chunks:
+            room = chunks if array is None else int(GROWTH * chunks)
+            array = self.device.empty((self.sections[name].quantities, room), wp.float64)
+            self._partials[name, level] = array
+        return array
+
+    def read(self) -> dict[str, list[float]]:
+        """The quantities of all sections; 0, and -infinity for largest values, of sections without items."""
+        host = self.device.read(self._memory)
+        self.flagged = host[self._rows : self._flags_end].view(np.int32)[: len(self.flagged)]
+        values = host.tolist()
+        self.numbered = values[self._flags_end :]
+        found = {}
+        for name, section in self.sections.items():
+            row = self._row[name]
+            found[name] = self._nothing[name] if name in self._empty else values[row : row + section.quantities]
+        return found

@@ -1,0 +1,143 @@
+"""Block Cholesky factor on a device: memory, and where the blocks of the matrix come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.backends.linear.elimination import Elimination
+from abd.backends.linear.factor_schedules import LevelsOfRows, RangesOfPanels
+from cuda_kernels.linear import factor as kernels
+from cuda_kernels.linear.factor_panels import Panels
+from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
+from cuda_kernels.linear.krylov import Coupling
+
+SLOTS = ("slot_a", "slot_b", "slot_c")
+
+
+class Cholesky:
+    """Factor of the blocks of an `Elimination`, filled anew for every matrix.
+
+    Another elimination may take the place of the one before: arrays and recorded launches are used again.
+
+    Args:
+        bodies: (N,) body of every block row; n: bodies in all, those without a row are left alone.
+    """
+
+    def __init__(self, device: Device, bodies: np.ndarray, n: int):
+        self.device, self.bodies, self.n = device, bodies, n
+        self.pattern, self.panels, self.sources, self.factor = Pattern(), Panels(), Sources(), Factor()
+        self.place = device.zeros(n, wp.int32)
+        self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
+        self._pool, self._room = Pool(device), 0
+        self._empty = device.rows(device.zeros((0, 12, 12), wp.float64))
+
+    def adopt(self, elimination: Elimination) -> None:
+        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards.
+
+        What was recorded before is not to be replayed: launches and members of structs are recorded by value.
+        """
+        self.elimination = elimination
+        get, write = self._pool.get, self.device.write
+        pattern, panels = elimination.fill()
+        self.body = pattern["body"] = self.bodies[elimination.order].astype(np.int32)
+        for struct, prefix, arrays in ((self.pattern, "", pattern), (self.panels, "panels.", panels)):
+            for name, values in arrays.items():
+                array = get(prefix + name, len(values), wp.int32)
+                write(array, values)
+                setattr(struct, name, array)
+        place = np.full(self.n, -1, dtype=np.int32)
+        place[self.body] = np.arange(elimination.size)
+        write(self.place, place)
+        if self._room < elimination.slots:
+            # the first pattern gets what it needs, those that change some more
+            self._room = elimination.slots + (elimination.slots // 4 if self._room else 0)
+            self.factor.entries = self.device.empty((self._room, 12, 12), wp.float64)
+        self.factor.rows = self.device.rows(self.factor.entries)
+        self.factor.failed = get("failed", elimination.size, wp.int32)
+        self.device.fill(self.factor.failed)
+        for name in SLOTS:
+            found = get(name, elimination.slots, wp.int32)
+            self.device.fill(found, -1)
+            setattr(self.sources, name, found)
+        self._filled = [False] * len(SLOTS)
+        if elimination.in_ranges:
+            self._schedule = RangesOfPanels(self.device, elimination, pattern, panels)
+        else:
+            self._schedule = LevelsOfRows(self.device, elimination, pattern)
+        self.ranges, self.levels = self._schedule.ranges, self._schedule.levels
+        self.device.generation += 1
+
+    def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
+        """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their pair counts.
+
+        Where launches are recorded, they keep these arrays: others have to be recorded anew.
+        """
+        rows = self.device.rows
+        s, self.factor.done = self.sources, done
+        self.device.fill(self.factor.any_failed)
+        s.diagonal = rows(diagonal)
+        s.a, s.b, s.c = (rows(c.blocks) if pairs else self._empty for c, pairs in couplings)
+
+    def find(self, which: int, coupling: Coupling, pairs: int) -> bool:
+        """Look up the slots of a coupling's pairs; False if the pattern does not hold them all."""
+        if pairs > 0:
+            self.launch_find(which, coupling, pairs)
+        elif self._filled[which]:
+            self.device.fill(getattr(self.sources, SLOTS[which]), -1)
+        self._filled[which] = pairs > 0
+        return pairs == 0 or int(self.device.read(self.missed)[0]) == 0
+
+    def launch_find(self, which: int, coupling: Coupling, pairs: int) -> None:
+        """The same by launches only, for a room of as many pairs; `missed` tells of a pair without a slot."""
+        found = getattr(self.sources, SLOTS[which])
+        self.device.fill(found, -1)
+        self.device.fill(self.missed)
+        self.device.launch(
+            kernels.find_slots, pairs, self.pattern, self.place, coupling.count, coupling.row, coupling.column, found,
+            self.missed, grain=16384,
+        )  # fmt: skip
+
+    def compute(self) -> None:
+        """Factor the matrix."""
+        self._schedule.factor(self.pattern, self.panels, self.sources, self.factor)
+
+    def compute_and_solve(self, scale: float, rhs, x, dots) -> None:
+        """Factor the matrix and solve for (n, 12) x = scale H^-1 rhs; dots (n,) the bodies' rhs . x."""
+        rows = self.device.rows
+        self._schedule.factor_and_solve(
+            self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots
+        )
+
+    def solve(self, scale: float, rhs, x, dots) -> None:
+        """The same with the last factor."""
+        rows = self.device.rows
+        self._schedule.solve(self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots)
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether the blocks on the diagonal are all there is."""
+        return self.elimination.slots == self.elimination.size
+
+    def invert(self, room, inverse) -> None:
+        """Inverse blocks (n, 12, 12) of a diagonal factor, as large as `room`; zero where a body has no row."""
+        rows = self.device.rows
+        self.device.launch(
+            kernels.invert_pivots,
+            self.elimination.size,
+            self.pattern,
+            self.factor,
+            rows(room),
+            rows(inverse),
+            grain=256,
+        )
+
+    def failed_body(self) -> int | None:
+        """The first body, in the order of elimination, with a pivot that was not positive in the last factorisation."""
+        if self.device.read(self.factor.any_failed)[0] == 0:
+            return None
+        failed = np.flatnonzero(self.device.read(self.factor.failed, self.elimination.size))
+        # bodies that are done by the next factorisation must not report this one
+        self.device.fill(self.factor.failed)
+        return int(self.body[failed[0]])

@@ -1,0 +1,319 @@
+"""Order of elimination, fill and schedule of a sparse Cholesky factorisation, from the graph of the blocks alone.
+
+The order is minimum degree, which leaves trees without fill and eliminates chains from both ends; where many small
+items run side by side, rounds of independent rows keep the elimination tree low. Neighbouring rows with the same
+blocks right of them form *panels*, which the schedule leaves whole. It has two stages: *ranges* of panels, each a set
+of whole subtrees of the elimination tree that one item works through, and the panels on top of them, *levels* of panels
+that do not depend on each other. Where to cut follows a model of the time in products of two blocks, never a clock or
+the number of threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+import warp as wp
+
+from cuda_kernels.linear import elimination as kernels
+from cuda_kernels.linear.factor_panels import PIECE as _PIECE
+
+ROW_COST = 4.0
+"""Of a row's own block and divisions, in products of two blocks (0.12 us on one core)."""
+LEVEL_COST = 1000.0
+"""Of the launches of a level, in the same unit."""
+WORTH_CUTTING = 6000.0
+"""Work below which one range does everything."""
+CORES = 4
+"""Cores that the cut is made for; ranges serve up to `RANGES`."""
+WORTH_DEALING = 1500.0
+"""Work below which subtrees that do not depend on each other share one range."""
+RANGES = 64
+MOST_CUTS = 4096
+PIECE = int(_PIECE)
+PANEL = 8
+"""Rows of a panel: as many blocks of a target as a block of another panel serves while it is in cache."""
+ROOM = 24
+"""Neighbours that a row may have while rows are eliminated in rounds."""
+MOST_NEIGHBOURS = 8
+"""Of a row that is eliminated in a round."""
+
+
+class Elimination:
+    """Pattern and schedule of the factor of a symmetric matrix of 12x12 blocks.
+
+    Args:
+        size: number N of block rows.
+        rows, columns: (k,) coordinates of the blocks off the diagonal, one triangle or both, repeats allowed.
+        in_ranges: whether items may work through ranges of panels; without, all rows stand in levels.
+
+    Attributes:
+        order: (N,) block row at every position of the elimination; place: (N,) its inverse.
+        products: products of two blocks that a factorisation takes; slots: number K of blocks of the factor.
+        panels: (P + 1,) positions; ranges: (t + 1,) positions; levels: (m + 1,) positions after them.
+    """
+
+    def __init__(self, size: int, rows: np.ndarray, columns: np.ndarray, in_ranges: bool = True):
+        self.size, self.in_ranges = size, in_ranges
+        off = rows != columns
+        ends = np.concatenate([rows[off], columns[off]]), np.concatenate([columns[off], rows[off]])
+        self._graph = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(size, size))
+        order = minimum_degree(self._graph) if in_ranges else in_rounds(self._graph)
+        starts, neighbours = permuted(self._graph, order)
+        parent = np.empty(size, dtype=np.int32)
+        run(kernels.find_tree, starts, neighbours, parent, np.empty_like(parent))
+        rights = np.empty_like(parent)
+        run(kernels.count_fill, starts, neighbours, parent, np.empty_like(parent), rights)
+        self.slots = size + int(rights.sum(dtype=np.int64))
+        self.products = int((rights.astype(np.int64) * (rights + 1) // 2).sum())
+        post = np.empty_like(parent)
+        run(kernels.find_postorder, parent, rights, *(np.empty_like(parent) for _ in range(3)), post)
+        parent, rights = relabelled(parent, post), rights[post]
+        panels = panels_of(parent, rights, PANEL if in_ranges else 1)
+        work = np.add.reduceat(0.5 * rights * (rights + 1.0) + ROW_COST, panels[:-1])
+        arranged = self._schedule(parents_of(panels, parent), work, in_ranges)
+        rows = rearranged(panels, arranged)
+        self.panels = starts_of(np.diff(panels)[arranged])
+        self.ranges, self.levels = self.panels[self._panel_ranges], self.panels[self._panel_levels]
+        self._parent = relabelled(parent, rows)
+        self.order = order[post[rows]]
+
+    @cached_property
+    def place(self) -> np.ndarray:
+        """(N,) position of every block row."""
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(self.size, dtype=place.dtype)
+        return place
+
+    def _schedule(self, parent: np.ndarray, work: np.ndarray, in_ranges: bool) -> np.ndarray:
+        """Cut the tree of the panels into ranges and levels; returns the panels in an order with those on top last."""
+        size = len(parent)
+        top = self._top(parent, work) if in_ranges else np.ones(size, dtype=bool)
+        outer = np.where(parent >= 0, top[parent], True)
+        heads = np.flatnonzero(~top & outer)
+        whole = work.copy()
+        run(kernels.add_to_parents, parent, whole)
+        load = whole[heads]
+        lengths = np.diff(np.concatenate([[-1], heads]))
+        # a subtree is one piece of the postorder; top panels between two of them are counted away
+        count = np.cumsum(top)
+        lengths = lengths - np.diff(np.concatenate([[0], count[heads]]))
+        bins = dealt(load)
+        of_panel = np.repeat(bins, lengths)
+        inner = np.flatnonzero(~top)
+        height = np.zeros(size, dtype=np.int32)
+        above = np.where(top, parent, -1)
+        run(kernels.find_heights, above.astype(np.int32), height)
+        upper = np.flatnonzero(top)
+        arranged = np.concatenate(
+            [inner[np.argsort(of_panel, kind="stable")], upper[np.argsort(height[upper], kind="stable")]]
+        )
+        self._panel_ranges = starts_of(np.bincount(of_panel)) if len(inner) else np.zeros(1, dtype=np.int32)
+        self._panel_levels = len(inner) + starts_of(np.bincount(height[upper]))
+        return arranged
+
+    def _top(self, parent: np.ndarray, work: np.ndarray) -> np.ndarray:
+        """(P,) whether a panel is on top of the ranges: cuts of the heaviest subtree, as many as the model likes best."""
+        top = np.zeros(len(parent), dtype=bool)
+        total = float(work.sum())
+        if total < WORTH_CUTTING:
+            return top
+        whole = work.copy()
+        run(kernels.add_to_parents, parent, whole)
+        starts, children = lists(parent)
+        roots = np.flatnonzero(parent < 0)
+        roots = roots[np.argsort(-whole[roots], kind="stable")[:MOST_CUTS]]
+        heap = [(-whole[r], int(r)) for r in roots]
+        heapq.heapify(heap)
+        cut, best, spent, left = [], (np.inf, 0), 0.0, total
+        while heap and len(cut) <= MOST_CUTS:
+            heaviest, panel = -heap[0][0], heap[0][1]
+            time = max(heaviest, left / CORES) + spent
+            if time < best[0]:
+                best = (time, len(cut))
+            if heaviest * RANGES < total:
+                break
+            heapq.heappop(heap)
+            cut.append(panel)
+            left -= work[panel]
+            spent += LEVEL_COST + work[panel] / CORES
+            for child in children[starts[panel] : starts[panel + 1]]:
+                heapq.heappush(heap, (-whole[child], int(child)))
+        top[cut[: best[1]]] = True
+        return top
+
+    def fill(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Arrays of `cuda_kernels.linear.factor_rows.Pattern` and, unless all rows stand in levels, `factor_panels.Panels`;
+        int32, positions in the order of elimination."""
+        size, count = self.size, self.slots
+        starts, neighbours = permuted(self._graph, self.order)
+        mark, rights = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
+        run(kernels.count_fill, starts, neighbours, self._parent, mark, rights)
+        first = starts_of(rights + 1)
+        row, column = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+        run(kernels.fill_rows, starts, neighbours, self._parent, mark, first[:-1].copy(), row, column)
+        pattern = {"starts": first, "row": row, "column": column}
+        if self.in_ranges:
+            none = np.zeros(0, dtype=np.int32)
+            lists = {"ups": none, "up_row": none, "up_slot": none, "ranges": self._panel_ranges}
+            return pattern | lists, self._fill_panels(first, column, rights)
+        ups = starts_of(np.bincount(column, minlength=size) - 1)
+        up_row, up_slot = np.empty(count - size, dtype=np.int32), np.empty(count - size, dtype=np.int32)
+        run(kernels.list_row_updates, row, column, ups[:-1].copy(), up_row, up_slot)
+        return pattern | {"ups": ups, "up_row": up_row, "up_slot": up_slot, "ranges": self._panel_ranges}, {}
+
+    def _fill_panels(self, first: np.ndarray, column: np.ndarray, rights: np.ndarray) -> dict[str, np.ndarray]:
+        panels = self.panels
+        panel = np.repeat(np.arange(len(panels) - 1, dtype=np.int32), np.diff(panels))
+        counts = np.empty(len(panels) - 1, dtype=np.int32)
+        run(kernels.count_updates, panels, panel, first, column, counts)
+        ups = starts_of(counts)
+        up_panel, up_reach = np.empty(ups[-1], dtype=np.int32), np.empty(ups[-1], dtype=np.int32)
+        run(kernels.list_updates, panels, panel, first, column, ups[:-1].copy(), up_panel, up_reach)
+        upper = panels[self._panel_levels[0] : -1]
+        pieces = -(-(rights[upper] + 1) // PIECE)
+        within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        return {
+            "panels": panels, "panel": panel, "ups": ups, "up_panel": up_panel, "up_reach": up_reach,
+            "heads": (np.repeat(first[upper], pieces) + PIECE * within).astype(np.int32),
+        }  # fmt: skip
+
+
+def run(kernel, *arrays: np.ndarray) -> None:
+    """Run a kernel of one item on host arrays, in place."""
+    wp.launch(kernel, dim=1, inputs=[0, *(shared(a) for a in arrays)], device="cpu")
+
+
+def shared(values: np.ndarray) -> wp.array:
+    """A Warp array over the memory of a contiguous NumPy array."""
+    return wp.array(values, dtype={"i": wp.int32, "f": wp.float64}[values.dtype.kind], device="cpu", copy=False)
+
+
+def minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
+    """(N,) block rows in the order of SuperLU's minimum degree, which it finds on a matrix of numbers."""
+    size = graph.shape[0]
+    if graph.nnz == 0:
+        return np.arange(size, dtype=np.int32)
+    weights = scipy.sparse.csc_matrix((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
+    dominant = (weights + scipy.sparse.diags_array(np.full(size, 2.0 * size), format="csc")).tocsc()
+    place = scipy.sparse.linalg.splu(
+        dominant, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    ).perm_c
+    order = np.empty(size, dtype=np.int32)
+    order[place] = np.arange(size, dtype=np.int32)
+    return order
+
+
+def in_rounds(graph: scipy.sparse.csr_matrix) -> np.ndarray:
+    """(N,) block rows in an order whose elimination tree is low, so that levels are few and wide.
+
+    Chains, trees and ladders are eliminated in rounds of independent rows at the price of some fill; minimum degree
+    orders what is left when rounds become small.
+    """
+    size = graph.shape[0]
+    lengths = np.diff(graph.indptr)
+    degree = np.where(lengths <= ROOM, lengths, -1).astype(np.int32)
+    lists = np.zeros((size, ROOM), dtype=np.int32)
+    row = np.repeat(np.arange(size), lengths)
+    within = np.arange(graph.nnz) - np.repeat(graph.indptr[:-1], lengths)
+    known = degree[row] >= 0
+    lists[row[known], within[known]] = graph.indices[known]
+    touched, order, count = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32), np.zeros(1, np.int32)
+    wp.launch(
+        kernels.eliminate_in_rounds,
+        dim=1,
+        inputs=[0, MOST_NEIGHBOURS, *(shared(a) for a in (lists, degree, touched, np.empty_like(order), order, count))],
+        device="cpu",
+    )
+    done = order[: count[0]]
+    core = np.ones(size, dtype=bool)
+    core[done] = False
+    core = np.flatnonzero(core)
+    # what is left: the lists with their fill, and the neighbours of rows that were too long for one
+    place = np.full(size, -1)
+    place[core] = np.arange(len(core))
+    listed = np.arange(ROOM) < degree[core][:, None]
+    rows = np.concatenate([np.repeat(core, listed.sum(axis=1)), row[~known]])
+    columns = np.concatenate([lists[core][listed], graph.indices[~known]])
+    both = (place[rows] >= 0) & (place[columns] >= 0)
+    i, j = place[rows[both]], place[columns[both]]
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    rest = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(len(core), len(core)))
+    return np.concatenate([done, core[minimum_degree(rest)]]).astype(np.int32)
+
+
+def permuted(graph: scipy.sparse.csr_matrix, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of neighbours (starts, columns) of a graph whose rows stand in an order."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=order.dtype)
+    lengths = np.diff(graph.indptr)
+    rows = np.repeat(place, lengths)
+    moved = scipy.sparse.csr_matrix((np.ones(graph.nnz, dtype=bool), (rows, place[graph.indices])), shape=graph.shape)
+    return moved.indptr.astype(np.int32), moved.indices.astype(np.int32)
+
+
+def relabelled(parent: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Parents (N,) of the rows in another order, named by it."""
+    place = np.empty_like(parent)
+    place[order] = np.arange(len(order), dtype=parent.dtype)
+    moved = parent[order]
+    return np.where(moved >= 0, place[moved], -1).astype(np.int32)
+
+
+def starts_of(lengths: np.ndarray, dtype=np.int32) -> np.ndarray:
+    """(k + 1,) where pieces of these lengths begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(dtype)
+
+
+def panels_of(parent: np.ndarray, rights: np.ndarray, most: int) -> np.ndarray:
+    """(P + 1,) where panels begin: runs of rows with the same blocks right of them, by their numbers (N,), of at most as
+    many rows."""
+    size = len(parent)
+    if size == 0:
+        return np.zeros(1, dtype=np.int32)
+    below = np.arange(size - 1)
+    heir = (parent[:-1] == below + 1) & (rights[:-1] == rights[1:] + 1)
+    runs = np.concatenate([[0], 1 + np.flatnonzero(~heir)])
+    within = np.arange(size) - np.repeat(runs, np.diff(np.append(runs, size)))
+    return np.append(np.flatnonzero(within % most == 0), size).astype(np.int32)
+
+
+def parents_of(panels: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """(P,) parents of panels from those of their rows."""
+    above = parent[panels[1:] - 1]
+    panel = np.repeat(np.arange(len(panels) - 1), np.diff(panels))
+    return np.where(above >= 0, panel[above], -1).astype(np.int32)
+
+
+def rearranged(starts: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Entries of consecutive pieces, the pieces in another order."""
+    lengths = np.diff(starts)[order]
+    shift = starts[:-1][order] - (np.cumsum(lengths) - lengths)
+    return np.repeat(shift, lengths) + np.arange(starts[-1])
+
+
+def lists(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Children of every row: starts (N + 1,) and rows."""
+    inner = np.flatnonzero(parent >= 0)
+    children = inner[np.argsort(parent[inner], kind="stable")]
+    counts = np.bincount(parent[inner], minlength=len(parent))
+    return np.concatenate([[0], np.cumsum(counts)]), children
+
+
+def dealt(load: np.ndarray) -> np.ndarray:
+    """(s,) range of every subtree: the heaviest first, dealt back and forth, so that any half of the ranges holds about
+    half of the load."""
+    count = min(RANGES, len(load)) if load.sum() >= WORTH_DEALING else min(1, len(load))
+    bins = np.empty(len(load), dtype=np.int64)
+    if count == 0:
+        return bins
+    turn = np.arange(len(load)) % (2 * count)
+    bins[np.argsort(-load, kind="stable")] = np.minimum(turn, 2 * count - 1 - turn)
+    # even ranges ascending, then odd ones descending
+    spread = np.concatenate([np.arange(0, count, 2), np.arange(1, count, 2)[::-1]])
+    place = np.empty(count, dtype=np.int64)
+    place[spread] = np.arange(count)
+    return place[bins]

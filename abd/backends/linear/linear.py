@@ -1,0 +1,361 @@
+"""The linear system of a Newton iteration, H d = -g with 12x12 blocks: direct, or conjugate gradients.
+
+Everything rests on one block Cholesky factor whose order, fill and schedule are found once per pattern. Of all blocks
+it is the direct solver; of the bodies' own blocks and those of joints, which never come and go, it preconditions
+conjugate gradients; of the bodies' own blocks alone it is block-Jacobi. Leaving out the coupling of a contact, whose
+blocks are positive semidefinite as a whole, leaves the rest positive definite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.backends.linear.cholesky import Cholesky
+from abd.backends.linear.conjugate_gradients import ConjugateGradients
+from abd.backends.linear.elimination import Elimination
+from abd.backends.linear.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
+from abd.backends.warp.islands import Islands
+from abd.errors import StepFailure
+from cuda_kernels.linear import krylov
+from cuda_kernels.linear.krylov import Coupling
+
+CORRECTION = 1e-6
+"""Tolerance of pcg in `LinearSolver.correct`, at most."""
+SURPRISED = 3.0
+"""Running mean of the iterations of pcg over those that were expected, from which on the choice is made anew."""
+EXPECTED = 2
+"""Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
+NEAR = 2.0
+"""Pairs with a gap below this multiple of their activation join a pattern that is made anew: some of them are in contact soon."""
+KEPT = 1.5
+"""Pairs that are near, and those that left contact, are in a pattern while it holds no more than this multiple of those
+that are in contact."""
+
+
+def no_pairs() -> np.ndarray:
+    """(0, 2) pairs of bodies."""
+    return np.zeros((0, 2), dtype=np.int32)
+
+
+class LinearSolver:
+    """Solves H d = -g for the bodies that have a slot.
+
+    Args:
+        wanted: "auto", "direct" or "pcg".
+        moving: (n,) bool, bodies that take part; the others' directions stay zero. names: of all bodies, for failures.
+        tolerance: of pcg, ``sqrt(r . M^-1 r)`` relative to its start.
+
+    Attributes:
+        direction: (n, 12) what `solve` fills.
+    """
+
+    def __init__(
+        self, device: Device, wanted: str, moving: np.ndarray, names: list[str], islands: Islands, tolerance: float
+    ):
+        self.names = names
+        self.device, self.wanted, self.tolerance, self.islands = device, wanted, tolerance, islands
+        self.n, self.bodies = len(moving), np.flatnonzero(moving)
+        self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
+        self.direction = device.zeros((self.n, 12), wp.float64)
+        self.dots = device.zeros(self.n, wp.float64)
+        self.static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
+        self.choice, self.factor = Choice(True, "not looked at yet"), self.static
+        self._pool = Pool(device)
+        self._gradients: ConjugateGradients | None = None
+        self._joints: wp.array | None = None
+        self.step: wp.array | None = None
+        self._recalled: dict[str, np.ndarray] | None = None
+        self._start_anew()
+
+    def solve(
+        self,
+        gradient,
+        diagonal,
+        couplings: list[tuple[Coupling, int]],
+        forcing: float | None = None,
+        near: Callable[[], np.ndarray] = no_pairs,
+    ) -> int:
+        """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
+
+        Args:
+            gradient: (n, 12); diagonal: (n, 12, 12).
+            couplings: off-diagonal blocks and numbers of pairs of joints, contacts and friction.
+            forcing: tolerance of pcg in this solve; None for the solver's own.
+            near: gives pairs (k, 2) of bodies that may soon be coupled.
+
+        Raises:
+            StepFailure: the matrix is not positive definite or not finite.
+        """
+        if len(self.bodies) == 0:
+            return 0
+        self._follow(couplings, near)
+        # views of them are in use until the next solve
+        self._held = diagonal, [coupling.blocks for coupling, _ in couplings]
+        if self.choice.direct:
+            factor = self.factor
+            factor.take(diagonal, couplings, self.islands.done)
+            factor.compute_and_solve(-1.0, gradient, self.direction, self.dots)
+            self.check()
+            return 0
+        self.static.take(diagonal, couplings, self.islands.done)
+        self.static.compute()
+        self._matrix = self.gathered(diagonal, couplings)
+        self._before = self._expected
+        self._taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
+        self.took(self._taken)
+        return self._taken
+
+    def tighten(self) -> int:
+        """Bring the last solve to the solver's own tolerance; returns the number of further iterations.
+
+        To be called before anything else has been solved for.
+        """
+        if self.is_exact:
+            return 0
+        more = self._gradients.resume(self.tolerance)
+        self._expected = self._before
+        self.took(self._taken + more)
+        return more
+
+    def begin(self) -> None:
+        """Begin a step: what earlier ones say of the iterations of pcg fades."""
+        self._expected = max(ITERATIONS, self._expected // 2)
+        if self._recalled is not None:
+            numbers = self._recalled["solver_numbers"]
+            numbers[EXPECTED] = max(ITERATIONS, numbers[EXPECTED] // 2)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What the choices and the rounding of later steps depend on: keys (k,) of the pairs that come and go in the
+        pattern, and numbers."""
+        if self._recalled is not None:
+            return {name: values.copy() for name, values in self._recalled.items()}
+        keys = np.zeros(0, dtype=np.int64) if self._whole_keys is None else self._whole_keys
+        direct = self._whole_keys is not None
+        return {
+            "solver_pairs": keys,
+            "solver_numbers": np.array([direct, self._refused, self._expected, self._assumed, self._loose]),
+        }
+
+    def recall(self, memory: dict[str, np.ndarray]) -> None:
+        """Go on as the solver with that `memory` would; without one as in the beginning."""
+        names = ("solver_pairs", "solver_numbers")
+        self._recalled = {name: memory[name].copy() for name in names} if names[1] in memory else None
+        if self._recalled is None:
+            self._start_anew()
+
+    def _take_up(self) -> None:
+        direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
+        keys, self._recalled = self._recalled["solver_pairs"], None
+        self._refused, self._expected, self._assumed, self._loose = numbers
+        if not direct:
+            self._whole_keys = None
+            if self._refused:
+                self._whole_choice = Choice(False, "as before the checkpoint")
+        elif self._whole_keys is None or not np.array_equal(keys, self._whole_keys):
+            self._set_pattern(keys)
+
+    @property
+    def uses_loose_pairs(self) -> bool:
+        """Whether the pattern that is factored holds pairs that come and go."""
+        return self.choice.direct and self.factor is self._whole
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the last solve was direct."""
+        return self._joints is None or self.choice.direct
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether `correct` can be called: there is a factor that sees what joints couple."""
+        return self._joints is not None and (self.choice.direct or self._joined)
+
+    def correct(self, gradient) -> None:
+        """Add the solution for another gradient (n, 12) to `direction`, with the matrix of the last `solve`."""
+        self.reserve_step()
+        if self.choice.direct:
+            self.factor.solve(-1.0, gradient, self.step, self.dots)
+        else:
+            self._iterate(gradient, self.step, min(self.tolerance, CORRECTION))
+        rows = self.device.rows
+        self.device.launch(krylov.add, self.n, self.islands.done, rows(self.step), rows(self.direction))
+
+    def reserve_step(self) -> None:
+        """Make room (n, 12) for a correction."""
+        if self.step is None:
+            self.step = self.device.zeros((self.n, 12), wp.float64)
+
+    def describe(self) -> dict:
+        """What was picked at the last solve, and why; empty before the first one."""
+        if self._joints is None:
+            return {}
+        factor = self.factor if self.choice.direct else self.static
+        e = factor.elimination
+        name = "block Cholesky"
+        if not self.choice.direct:
+            name = "pcg, " + ("block-Jacobi" if e.slots == e.size else "block Cholesky of bodies and joints")
+        return {
+            "name": name, "why": self.choice.why, "bodies": e.size, "joined_pairs": len(self._joint_keys),
+            "factor_blocks": e.slots, "factor_bytes": e.slots * BLOCK_BYTES, "products": e.products,
+            "ranges": factor.ranges, "levels": len(factor.levels),
+        }  # fmt: skip
+
+    def _iterate(self, gradient, x, tolerance: float) -> int:
+        if self._gradients is None:
+            self._gradients = ConjugateGradients(self.device, self.n, self.islands)
+        return self._gradients.solve(self._matrix, gradient, x, self.static, tolerance)
+
+    def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
+        """What conjugate gradients multiply with. Friction acts mostly between bodies in contact: one block for both
+        halves the memory that an iteration reads."""
+        launch, get, rows = self.device.launch, self._pool.get, self.device.rows
+        (joints, _), (contacts, contact_pairs), (friction, friction_pairs) = couplings
+        blocks, merged = rows(contacts.blocks), get("merged", friction_pairs, wp.int32)
+        if contact_pairs and friction_pairs:
+            self.device.fill(merged)
+            own, blocks = blocks, rows(get("blocks", contact_pairs, wp.float64, (12, 12)))
+            launch(
+                krylov.merge, contact_pairs, contacts, own, friction, rows(friction.blocks), merged, blocks, grain=256
+            )
+        elif friction_pairs:
+            self.device.fill(merged)
+        return (
+            rows(diagonal), joints, rows(joints.blocks), contacts, blocks, friction, rows(friction.blocks), merged,
+        )  # fmt: skip
+
+    def check(self) -> None:
+        """Look at the pivots of the last factorisation.
+
+        Raises:
+            StepFailure: one was not positive.
+        """
+        body = self.factor.failed_body()
+        if body is not None:
+            raise StepFailure(
+                "not_positive_definite",
+                "a pivot of the linear system is not positive, or not a number",
+                bodies=(self.names[body],),
+            )
+
+    # patterns ----------------------------------------------------------------------------------------------------
+
+    def _follow(self, couplings: list[tuple[Coupling, int]], near: Callable[[], np.ndarray]) -> None:
+        """Bring choice and patterns up to date with the pairs that are there."""
+        self._follow_joints(*couplings[0])
+        loose = sum(count for _, count in couplings[1:])
+        if loose == 0:
+            self.choice, self.factor = self._static_choice, self.static
+            return
+        if self._is_outdated(loose) if self._refused else not self._find_all(couplings):
+            keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
+            if self._analyse(keys, loose, near):
+                self._find_all(couplings)
+        self.choice, self.factor = self._whole_choice, self._whole
+
+    def follow_near(self, joints: Coupling, pairs: int, loose: int, near: Callable[[], list[np.ndarray]]) -> None:
+        """The same for all pairs that may come into contact: what recorded solves keep to.
+
+        Args:
+            joints, pairs: coupling of the joints and its number of pairs; loose: number of the others; near: gives those,
+                arrays (k, 2) of bodies.
+        """
+        if len(self.bodies) == 0:
+            return
+        self._follow_joints(joints, pairs)
+        if loose == 0:
+            self.choice, self.factor = self._static_choice, self.static
+            return
+        if self._is_outdated(loose) if self._refused else True:
+            keys = np.unique(np.concatenate([self._keys_of(*ends.T) for ends in near()]))
+            if self._whole_keys is None or not np.isin(keys, self._whole_keys).all():
+                self._analyse(keys, loose)
+            if self._fresh:
+                self._whole.find(0, joints, pairs)
+                self._fresh = False
+        self.choice, self.factor = self._whole_choice, self._whole
+
+    def took(self, iterations: int) -> None:
+        """Learn how many iterations of pcg a solve took."""
+        if not self.choice.direct:
+            self._expected = (3 * self._expected + iterations) // 4
+
+    def _follow_joints(self, joints: Coupling, pairs: int) -> None:
+        if self._joints is not joints.row:
+            self._start_over(joints, pairs)
+        if self._recalled is not None:
+            self._take_up()
+
+    def _is_outdated(self, loose: int) -> bool:
+        """Whether the choice of pcg rests on far more pairs than there are, or on far fewer iterations than it took."""
+        return 2 * loose < self._refused or self._expected > SURPRISED * self._assumed
+
+    def _start_over(self, joints: Coupling, pairs: int) -> None:
+        """Analyse the system without contacts."""
+        self._joints = joints.row
+        self._joint_keys = self._keys(joints, pairs)
+        self._start_anew()
+        elimination = self._elimination(self._joint_keys)
+        self._static_choice = choose(self.wanted, elimination, len(self._joint_keys), None)
+        self._joined = self._static_choice.direct or choose("auto", elimination, len(self._joint_keys), None).direct
+        if not self._joined:
+            elimination = self._elimination(self._joint_keys[:0])
+        self.static.adopt(elimination)
+        self.static.find(0, joints, pairs)
+
+    def _start_anew(self) -> None:
+        """Know nothing of pairs that come and go."""
+        self._whole_keys: np.ndarray | None = None
+        self._refused, self._loose, self._fresh = 0, 0, False
+        self._expected = self._assumed = ITERATIONS
+
+    def _find_all(self, couplings: list[tuple[Coupling, int]]) -> bool:
+        """Look up the pairs that come and go; False if the pattern lacks one."""
+        if self._whole_keys is None:
+            return False
+        lookups, self._fresh = range(0 if self._fresh else 1, 3), False
+        return all(self._whole.find(k, *couplings[k]) for k in lookups)
+
+    def _analyse(self, keys: np.ndarray, loose: int, near: Callable[[], np.ndarray] = no_pairs) -> bool:
+        """A pattern for the pairs of these keys, or the decision to do without; returns which.
+
+        One that replaces another holds more: pairs that are near, and those of the pattern before.
+        """
+        self._assumed, self._loose = self._expected, loose
+        if self._whole_keys is None:
+            return self._set_pattern(keys)
+        wide = keys
+        for more in (self._keys_of(*near().T), self._whole_keys):
+            union = np.union1d(wide, more)
+            wide = union if len(union) <= KEPT * len(keys) else wide
+        return self._set_pattern(wide) or (len(wide) > len(keys) and self._set_pattern(keys))
+
+    def _set_pattern(self, keys: np.ndarray) -> bool:
+        """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""
+        elimination = self._elimination(np.union1d(keys, self._joint_keys))
+        pairs = self._loose + len(self._joint_keys)
+        self._whole_choice = choose(self.wanted, elimination, pairs, self.static.elimination, self._assumed)
+        if not self._whole_choice.direct:
+            self._whole_keys, self._refused = None, self._loose
+            return False
+        self._whole_keys, self._refused = keys, 0
+        self._whole.adopt(elimination)
+        self._fresh = True
+        return True
+
+    def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
+        """Sorted keys of a coupling's pairs of moving bodies."""
+        return self._keys_of(self.device.read(coupling.row, pairs), self.device.read(coupling.column, pairs))
+
+    def _keys_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The same for pairs of bodies (k,)."""
+        i, j = self.slot[rows], self.slot[columns]
+        inner = (i >= 0) & (j >= 0)
+        i, j = i[inner].astype(np.int64), j[inner]
+        return np.unique(np.minimum(i, j) * len(self.bodies) + np.maximum(i, j))
+
+    def _elimination(self, keys: np.ndarray) -> Elimination:
+        size = len(self.bodies)
+        return Elimination(size, keys // max(size, 1), keys % max(size, 1), in_ranges=not self.device.wide)

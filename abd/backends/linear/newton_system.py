@@ -1,0 +1,199 @@
+"""The linear system of a Newton iteration: gradient and blocks of the current iterate, and its direction."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.linear.linear import NEAR
+from abd.joints.rows.system import CLOSED, CLOSINGS
+from abd.step.lagging import PairLoads
+from cuda_kernels.bodies import bodies, integrators, paths
+from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.parallel import sums
+
+
+class NewtonSystem:
+    """The part of `WarpBackend` between an iterate and the path along its direction."""
+
+    def lag_friction(self) -> None:
+        """Freeze friction's contacts at the current iterate."""
+        self.know_contacts()
+        self.friction.lag(self.pose, self.step.At)
+        self.friction.evaluate(self.pose, self.rest, self.eps, "current")
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        self.know_contacts()
+        return self.friction.loads(self.pose)
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        return self.inverse_mass * self.rule.impulse
+
+    def launch_lag(self) -> None:
+        """The same, and energies at the current iterate, by launches only; those of contacts are there. `Friction.take` has
+        to follow."""
+        self.friction.launch_lag(self.pose, self.step.At)
+        self._evaluate(self.pose, "current")
+
+    def linearize(self) -> None:
+        """Gradient and blocks at the current iterate; its energies were evaluated before."""
+        self._assemble_bodies()
+        self._assemble_contacts()
+
+    def _assemble_bodies(self) -> None:
+        launch, n = self.device.launch, self.n
+        launch(
+            bodies.linearize_bodies,
+            n, self.body, self.step, self.pose, self.islands.done, self.joints.diagonal, self.gradient, self.diagonal,
+            grain=128,
+        )  # fmt: skip
+        self.joints.add_to(self.pose, self.gradient, self.diagonal, self.islands.done)
+        self.friction.linearize(self.pose, self.rest, self.eps)
+        self.friction.reduce(self.gradient, self.diagonal)
+
+    def _assemble_contacts(self) -> None:
+        self.know_contacts()
+        self.device.copy(self.before_contacts, self.gradient)
+        self.contacts.linearize(self.pose)
+        self.contacts.reduce(self.gradient, self.diagonal)
+        self.device.launch(
+            bodies.stiffen_rotations,
+            self.n, self.body, self.step, self.pose, self.islands.done, self.before_contacts, self.gradient, self.diagonal,
+            grain=256,
+        )  # fmt: skip
+        if self.has_constraints:
+            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
+
+    def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
+        """Newton direction; the largest displacement of a surface in the full step per island [m], linear iterations.
+
+        `forcing` is the relative tolerance where the solver iterates, None for the one of the settings.
+        """
+        read = self.device.read
+        couplings = [(coupling, int(read(coupling.count, 1)[0])) for coupling, _ in self.couplings()]
+        if self.has_constraints:
+            self.project(couplings)
+        iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing, self._near_pairs)
+        return self._take_direction(), iterations
+
+    def _near_pairs(self) -> np.ndarray:
+        return self.contacts.near_pairs(NEAR)
+
+    def couplings(self) -> list[tuple[Coupling, int]]:
+        """Blocks off the diagonal of joints, contacts and friction, with the numbers of their pairs, or the rooms for them
+        where launches are recorded."""
+        reductions = self.contacts.reduction, self.friction.reduction
+        joints = self.joints.coupling, self.joints.pairs
+        nobody, extent = self.contacts.candidates.nobody, self.device.extent
+        return [joints, *((r.coupling, 0 if nobody else extent(r.pairs, r.pair_room)) for r in reductions)]
+
+    def tighten(self) -> tuple[np.ndarray, int]:
+        """The same with the last solve brought to the tolerance of the settings."""
+        iterations = self.linear.tighten()
+        return self._take_direction(), iterations
+
+    def _take_direction(self) -> np.ndarray:
+        if self.has_constraints:
+            # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
+            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.linear.direction)
+        return self._set_direction()
+
+    def linear_solver(self) -> dict:
+        """Which solver the last solve took, and why."""
+        return self.linear.describe()
+
+    def solver_memory(self) -> dict[str, np.ndarray]:
+        """What the linear solver remembers from step to step, part of the state."""
+        return self.linear.memory()
+
+    def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
+        """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
+        self.linear.recall(saved)
+        self.said = None
+
+    def _set_direction(self) -> np.ndarray:
+        """Path along the direction; the largest displacement of a surface in the full step per island [m]."""
+        islands = self.islands
+        self.launch_direction(islands.scalars("moved"), islands.scalars("strain"))
+        self._strain_limit = islands.read("strain")
+        return islands.read("moved")
+
+    def launch_direction(self, moved: wp.array, limit: wp.array) -> None:
+        """Path along the direction; per island the largest displacement of a surface in the full step [m], and the largest
+        alpha that strains no body too much."""
+        direction, a, b = self.linear.direction, self.values["a"], self.values["b"]
+        self.device.launch(
+            paths.direction_paths,
+            self.n, self.body, self.lower, self.upper, *self.surface_box, self.pose, self.islands.done, direction, self.path,
+            a, b,
+        )  # fmt: skip
+        self.islands.reduce(a, sums.MAX, moved)
+        self.islands.reduce(b, sums.MIN, limit)
+
+    def stretch_direction(self, factors: np.ndarray) -> None:
+        """Path along the direction stretched by a factor per island (count,)."""
+        scalars = self.islands.scalars("stretch")
+        self.device.write(scalars, factors)
+        self.device.launch(paths.stretch, self.n, self.islands.island, scalars, self.linear.direction)
+        self._set_direction()
+
+    def effort_changes(self) -> np.ndarray:
+        """(islands,) how much the direction changes the forces of friction in joints and of drives with an effort limit,
+        over `abd.joints.rows.system.SETTLED` of their largest."""
+        b = self.values["b"]
+        self.device.fill(b)
+        self.joints.effort_changes(self.linear.direction, b)
+        return self.islands.reduced(b, sums.MAX)
+
+    def close_joints(self, chosen: np.ndarray) -> np.ndarray:
+        """Bend the direction until the linear model closes all exact rows of the chosen islands (count,), by solves with
+        the factors that are there.
+
+        The multipliers take over what closed them. Returns the largest vertex displacement per island [m].
+        """
+        launch, n, a = self.device.launch, self.n, self.values["a"]
+        direction, missing = self.linear.direction, self.before_contacts
+        self.device.write(self.aside, (~chosen)[self.islands.host].astype(np.int32))
+        for _ in range(CLOSINGS if self.linear.has_factors else 0):
+            launch(integrators.go_straight, n, self.pose, direction, self.straight)
+            self.device.fill(a)
+            self.joints.predicted_errors(self.straight, direction, a)
+            if self.islands.reduced(a, sums.MAX)[chosen].max() <= CLOSED:
+                break
+            self.launch_missing(missing)
+            self.linear.correct(missing)
+            if self.has_constraints:
+                launch(bodies.project_vectors, n, self.body, self.step, direction)
+            launch(integrators.add_rows, n, missing, self.gradient)
+        self.joints.evaluate(self.pose, "current")
+        return self._set_direction()
+
+    def launch_missing(self, missing: wp.array) -> None:
+        """Forces (n, 12) that the exact rows lack at the end of the direction; their multipliers take them over."""
+        self.device.fill(missing)
+        self.joints.add_missing(self.straight, self.aside, missing)
+        self.joints.take_over(self.straight, False, self.aside)
+        if self.has_constraints:
+            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, missing)
+
+    def project(self, couplings: list[tuple[Coupling, int]]) -> None:
+        """Take fixed degrees of freedom out of the blocks of the bodies and of couplings."""
+        self.joints.restore_blocks()
+        jobs = [(self.n, self.count, self.everybody, self.everybody, self.diagonal, 1)]
+        jobs += [(pairs, c.count, c.row, c.column, c.blocks, 0) for c, pairs in couplings]
+        most = max(room for room, *_ in jobs)
+        if self.scratch is None or self.scratch.shape[0] < most:
+            self.scratch = self.device.empty((most + most // 2, 12, 12), wp.float64)
+        for room, count, row, column, blocks, is_diagonal in jobs:
+            self.device.launch(
+                bodies.project_blocks,
+                room, count, self.body, self.step, row, column, self.scratch, blocks, is_diagonal, grain=128,
+            )  # fmt: skip
+
+    def descent(self) -> np.ndarray:
+        """g . d per island."""
+        row = self.values["row"]
+        self.device.launch(sums.dot_rows, self.n, self.gradient, self.linear.direction, row)
+        return self.islands.reduced(row, sums.SUM)

@@ -1,0 +1,61 @@
+"""Which linear solver: a rule on the size and the structure of the system, in products of two 12x12 blocks.
+
+A factorisation costs the products that its fill takes. An iteration of conjugate gradients costs about half a product
+per block of the matrix and one per block of the preconditioner's factor. The direct solver is taken up to the cost of
+`ITERATIONS` iterations, or of as many as a solve of this step took if that is more; where joints couple the bodies,
+whose stiffness iterations take long to see through, up to `JOINTED_ITERATIONS`. Its memory has a limit of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from abd.backends.linear.elimination import Elimination
+
+ITERATIONS = 50
+JOINTED_ITERATIONS = 2000
+LAUNCHES = 500
+"""Of an iteration's launches, in products."""
+MOST_BYTES = 8 << 30
+BLOCK_BYTES = 12 * 12 * 8
+
+
+@dataclass(frozen=True)
+class Choice:
+    """direct: factor everything; why: the reason in words."""
+
+    direct: bool
+    why: str
+
+
+def iteration_cost(bodies: int, pairs: int, slots: int) -> float:
+    """Cost of an iteration with a preconditioner of as many slots."""
+    return LAUNCHES + 0.5 * (bodies + 2 * pairs) + slots
+
+
+def choose(
+    wanted: str, whole: Elimination, pairs: int, static: Elimination | None, iterations: int = ITERATIONS
+) -> Choice:
+    """Direct or iterative, for a system of as many coupled pairs.
+
+    Args:
+        wanted: "auto", "direct" or "pcg".
+        whole: of all blocks; static: of those that do not come and go, None where `whole` has no others.
+        iterations: that pcg is expected to take.
+    """
+    if wanted == "pcg":
+        return Choice(False, "asked for")
+    size = whole.slots * BLOCK_BYTES
+    if size > MOST_BYTES:
+        return Choice(False, f"the factor would take {size / 2**30:.1f} GiB (limit {MOST_BYTES >> 30})")
+    if wanted == "direct":
+        return Choice(True, "asked for")
+    iterations = JOINTED_ITERATIONS if static is None else iterations
+    slots, products = (whole.size, 0) if static is None else (static.slots, static.products)
+    limit = products + iterations * iteration_cost(whole.size, pairs, slots)
+    relation = "at most" if whole.products <= limit else "more than"
+    return Choice(
+        whole.products <= limit,
+        f"a factorisation takes {whole.products:,} products of blocks, {relation} {iterations} iterations of pcg "
+        f"({limit:,.0f})",
+    )

@@ -1,0 +1,414 @@
+"""A Newton iteration that the device runs by itself: recorded, replayed, and looked at through one small array.
+
+It does what `abd.step.newton.minimise` does between two looks at the islands, with the decisions in
+`cuda_kernels.step.control`. The host renews the candidate list where the path leaves it, makes room, and adapts the contact
+stiffness; nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.graphs import Graphs
+from abd.backends.linear.linear import CORRECTION
+from abd.backends.recorded.resident_linear import ResidentLinear
+from abd.backends.recorded.resident_path import ResidentPath
+from abd.backends.recorded.resident_search import HALVINGS, ResidentSearch
+from abd.errors import StepFailure
+from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
+from abd.step.progress import no_decrease
+from cuda_kernels.bodies import bodies, integrators, paths
+from cuda_kernels.parallel import sums
+from cuda_kernels.step import control, newton
+
+FAILURES = {
+    control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
+    control.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
+    control.NO_CONVERGENCE: (
+        "linear_solver", "conjugate gradients did not reach their tolerance; use solver.linear_solver = 'direct'",
+    ),
+    control.NO_CURVATURE: ("not_positive_definite", "conjugate gradients found no positive curvature"),
+    control.NO_CUT: ("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Status:
+    """What an iteration came to.
+
+    failure: one of `cuda_kernels.step.control`, 0 without; covered: whether the candidate list is complete for the path, so that
+    a step was searched for, reach: largest motion along it [m] if not; moving: whether an island has not converged; worst:
+    largest speed with which islands converged [m/s]; gap: smallest one of the moving islands [m], least: their smallest
+    accepted step; open: largest residual of the exact joints of islands that would have converged but for them, over its
+    tolerance; trials, linear: energy evaluations, iterations of pcg.
+    """
+
+    failure: int
+    covered: bool
+    reach: float
+    moving: bool
+    worst: float
+    gap: float
+    least: float
+    open: float
+    trials: int
+    linear: int
+
+
+def numbers(tolerance: float, h: float, tightest: float, loosest: float) -> np.ndarray:
+    """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance [m/s], the step [s], tolerances of
+    the linear solves."""
+    out = np.zeros(control.NUMBERS)
+    out[control.TOLERANCE], out[control.H] = tolerance, h
+    out[control.TIGHTEST], out[control.FORCING] = tightest, loosest
+    out[control.CORRECTION] = min(tightest, CORRECTION)
+    return out
+
+
+class Iteration:
+    """Recorded Newton iterations of one `WarpBackend`.
+
+    Attributes:
+        graphs: the records.
+        reads: how often the host has looked.
+    """
+
+    def __init__(self, backend):
+        self.backend, self.device = backend, backend.device
+        d, room = self.device, max(backend.n, 1)
+        self.graphs = Graphs(d)
+        c = self.control = control.Control()
+        for name, kind in control.Control.vars.items():
+            setattr(c, name, d.zeros(room, kind.type.dtype))
+        c.counts = backend.islands.counts
+        c.at, c.flags = d.zeros(control.NUMBERS, wp.float64), d.zeros(control.FLAGS, wp.int32)
+        self.linear = ResidentLinear(backend.linear, self.graphs, c)
+        self.search, self.path = ResidentSearch(backend, self.graphs, c), ResidentPath(backend, c)
+        self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
+        self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
+        self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
+        self.reads = 0
+        self._flag = {
+            name: c.flags[getattr(control, name) : getattr(control, name) + 1]
+            for name in ("STALE", "SOUND", "COVERED", "AGAIN", "TIGHTEN")
+        }
+
+    # from the host --------------------------------------------------------------------------------------------------
+
+    def begin(self, tolerance: float, h: float, tightest: float, loosest: float) -> bool:
+        """Begin a minimisation; returns whether anything is awake.
+
+        Args:
+            tolerance: Newton's [m/s]; h: step [s]; tightest, loosest: tolerances of the linear solves.
+        """
+        b, c, write = self.backend, self.control, self.device.write
+        flags = np.zeros(control.FLAGS, dtype=np.int32)
+        write(c.at, numbers(tolerance, h, tightest, loosest))
+        self.device.fill(self.all)
+        stale = True
+        if b.sleeping.any():
+            asleep = b.asleep()
+            if asleep.all():
+                return False
+            write(self.all, asleep.astype(np.int32))
+            # once with all bodies: those that sleep keep blocks that can be factorised
+            self.device.fill(b.contacts.law.caution)
+            b.linearize()
+            stale = False
+        flags[control.STALE] = stale
+        write(c.flags, flags)
+        self.device.launch(newton.begin_islands, b.n, c, self.all)
+        self._follow_pairs()
+        return True
+
+    def run(self, progress) -> Status:
+        """One iteration, counted in `progress` (`abd.step.progress`) as far as it comes.
+
+        Raises:
+            StepFailure: it could not be done.
+        """
+        b = self.backend
+        b.know_contacts()
+        status = self._replay("iteration", self._iterate)
+        while status.failure == control.NO_ROOM and not status.covered:
+            self._make_room()
+            self._raise(control.STALE)
+            status = self._replay("iteration", self._iterate)
+        if status.failure in (control.NOT_POSITIVE, control.NO_CURVATURE):
+            status = self._run_with_all_caution()
+        progress.newton += 1
+        progress.linear += status.linear
+        b.linear.took(status.linear)
+        if not (status.failure or status.covered):
+            self._renew(status.reach)
+            status = self._replay("end", self._end_renewed)
+        while status.failure == control.NO_ROOM:
+            self._make_room()
+            status = self._replay("search", self._search_again)
+        if status.failure == control.NOT_POSITIVE:
+            b.linear.check()
+        if status.failure == control.NO_DECREASE:
+            c, read, count = self.control, self.device.read, b.islands.count
+            # an island whose halvings are spent is left where it is
+            stuck = (read(c.alpha, count) == 0.0) & (read(c.small, count) == 0.0)
+            raise no_decrease(b, HALVINGS, stuck, read(c.slope, count))
+        if status.failure:
+            raise StepFailure(*FAILURES[status.failure])
+        progress.trials += status.trials
+        progress.tolerance = max(progress.tolerance, status.worst)
+        if not status.moving:
+            b.islands.unsettle()
+        return status
+
+    def _run_with_all_caution(self) -> Status:
+        """The iteration once more, after one whose model was not convex."""
+        self.device.fill(self.control.share, 1.0)
+        self._raise(control.STALE)
+        return self._replay("iteration", self._iterate)
+
+    def _replay(self, name: str, body: Callable[[], None]) -> Status:
+        """What the record of this name comes to."""
+        self.graphs.run((name, *self._key()), body)
+        return self._look()
+
+    def _make_room(self) -> None:
+        """Make room for the sums of contacts that the last record found no room for."""
+        for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
+            reduction.make_room(*map(int, self.device.read(reduction.needed)))
+
+    def speeds(self, h: float) -> np.ndarray:
+        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
+        read, count = self.device.read, self.backend.islands.count
+        moved, converged = read(self.control.moved, count), read(self.control.converged, count)
+        return np.where(converged == 0, moved / h, -1.0)
+
+    def _renew(self, reach: float) -> None:
+        """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
+        b, c = self.backend, self.control
+        contacts = b.contacts.arrays("current")
+        b.contacts.candidates.renew(b.path, reach, b.islands.island, c.limit)
+        b.carry_contacts(contacts)
+        b.islands.keep_numbering()
+        b.renumber_resident()
+        self._carry()
+        b.settle_resident(c.converged)
+        self._follow_pairs()
+
+    def restiffen(self) -> None:
+        """The contact stiffness has changed: islands that touch anything move on."""
+        b = self.backend
+        self.device.launch(newton.rouse_paired, b.n, self.control, b.islands.paired_islands)
+        self._raise(control.STALE)
+
+    def _raise(self, flag: int) -> None:
+        self.device.launch(control.set_flag, 1, self.control, flag, 1)
+
+    def _look(self) -> Status:
+        values = self.device.read(self.status)
+        self.reads += 1
+        at, flags = values[: control.NUMBERS], values[control.NUMBERS : -1].astype(int)
+        return Status(
+            failure=int(flags[control.FAILURE]),
+            covered=bool(flags[control.COVERED]),
+            reach=float(values[-1]),
+            moving=bool(flags[control.MOVING]),
+            worst=float(at[control.WORST]),
+            gap=float(at[control.GAP]),
+            least=float(at[control.LEAST]),
+            open=float(at[control.OPEN]),
+            trials=int(flags[control.TRIALS]),
+            linear=int(flags[control.LINEAR]),
+        )
+
+    def _key(self) -> tuple:
+        """Plain numbers that are recorded by value, and what decides on the launches."""
+        b = self.backend
+        choice = b.linear.choice.direct, b.linear.uses_loose_pairs
+        return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, b.has_constraints, *choice
+
+    def _follow_pairs(self) -> None:
+        """Bring the linear solver's choice up to date with the pairs that may touch."""
+        b = self.backend
+        candidates, friction = b.contacts.candidates, b.friction
+        b.contacts.follow_list()
+        b.has_loose_pairs = candidates.pair_count + friction.pair_count > 0
+        b.linear.follow_near(
+            b.joints.coupling,
+            b.joints.pairs,
+            candidates.pair_count + friction.pair_count,
+            lambda: [part.pair_list() for part in (candidates, friction)[: 1 if friction.follows_list else 2]],
+        )
+        self.linear.reserve(b.system.has_exact)
+
+    def _carry(self) -> None:
+        """Numbers of the islands to those that they have become."""
+        b, c = self.backend, self.control
+        carry = b.islands.carry_resident
+        for values, operation, out in (
+            (c.converged, sums.MIN, self.all),
+            (c.converged, sums.MAX, self.some),
+            (c.settled, sums.MIN, self.settled),
+            (c.moved, sums.MAX, c.moved),
+            (c.share, sums.MAX, c.share),
+            (c.stretch, sums.MIN, c.stretch),
+            (c.decides, sums.MIN, c.decides),
+            (c.speed, sums.MAX, c.speed),
+            (c.limit, sums.MIN, c.limit),
+        ):
+            carry(values, operation, out)
+        self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.settled)
+
+    # recorded -------------------------------------------------------------------------------------------------------
+
+    def iterate(self) -> None:
+        """An iteration on the present list."""
+        b, c, launch = self.backend, self.control, self.device.launch
+        launch(control.begin_iteration, 1, c)
+        b.settle_resident(c.converged)
+        self.graphs.when(self._flag["STALE"], self._assemble)
+        self.graphs.when(self._flag["SOUND"], self._find_direction)
+        self.graphs.when(self._flag["SOUND"], self.path.follow)
+        self.graphs.when(self._flag["COVERED"], self._search)
+
+    def _iterate(self) -> None:
+        self.iterate()
+        self._gather()
+
+    def _end_renewed(self) -> None:
+        """The end of an iteration whose path the candidate list did not cover."""
+        self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
+        self.path.stop_at_contacts(proven=True)
+        self._search()
+        self._gather()
+
+    def _gather(self) -> None:
+        self.device.launch(control.gather_status, 1, self.control, self.path.largest, self.status)
+
+    def _spread_caution(self) -> None:
+        b = self.backend
+        self.device.launch(control.to_bodies, b.n, b.islands.island, self.control.share, b.contacts.law.caution)
+        if b.system.has_friction:
+            self.device.launch(control.most_to_bodies, b.n, b.islands.island, self.control.share, b.joints.caution)
+
+    def _assemble(self) -> None:
+        b, c, launch = self.backend, self.control, self.device.launch
+        self._spread_caution()
+        b.linearize()
+        launch(control.set_flag, 1, c, control.STALE, 0)
+        self.search.check_room()
+
+    def _find_direction(self) -> None:
+        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
+        couplings = b.couplings()
+        if b.has_constraints:
+            b.project(couplings)
+        self.linear.launch_solve(b.gradient, b.diagonal, couplings)
+        self._take_direction()
+        launch(control.set_flag, 1, c, control.TIGHTEN, 0)
+        launch(newton.judge_direction, n, c, int(b.linear.choice.direct))
+        if not b.linear.choice.direct:
+            self.graphs.when(self._flag["TIGHTEN"], self._tighten)
+        b.islands.fold(c.each, sums.MAX, self.path.largest)
+        launch(newton.advance_forcing, 1, c, self.path.largest)
+        if b.system.has_friction:
+            changes = b.values["b"]
+            self.device.fill(changes)
+            b.joints.effort_changes(b.linear.direction, changes)
+            b.islands.reduce(changes, sums.MAX, self.scratch)
+            launch(newton.judge_efforts, n, c, self.scratch)
+        if b.system.has_exact:
+            self._close_joints()
+        else:
+            launch(control.begin_loop, 1, c)
+            launch(newton.choose_stretch, n, c)
+            self.graphs.when(self._flag["AGAIN"], self._stretch)
+
+    def _stretch(self) -> None:
+        b, c = self.backend, self.control
+        self.device.launch(paths.stretch, b.n, b.islands.island, c.stretch, b.linear.direction)
+        b.launch_direction(self.scratch, c.limit)
+
+    def _tighten(self) -> None:
+        self.linear.launch_tighten()
+        self._take_direction()
+        self.device.launch(newton.judge_direction, self.backend.n, self.control, 1)
+
+    def _take_direction(self) -> None:
+        b = self.backend
+        if b.has_constraints:
+            # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
+            self.device.launch(bodies.project_vectors, b.n, b.body, b.step, b.linear.direction)
+        b.launch_direction(self.control.moved, self.control.limit)
+
+    def _close_joints(self) -> None:
+        """As `NewtonSystem.close_joints`, for the islands that the direction seems to end."""
+        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
+        launch(control.begin_loop, 1, c)
+        launch(newton.choose_closing, n, c)
+        launch(newton.leave_aside, n, c, b.islands.island, b.aside)
+        direction, missing = b.linear.direction, b.before_contacts
+
+        def close() -> None:
+            b.launch_missing(missing)
+            self.linear.launch_correct(missing)
+            if b.has_constraints:
+                launch(bodies.project_vectors, n, b.body, b.step, direction)
+            launch(integrators.add_rows, n, missing, b.gradient)
+            look()
+            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
+
+        def look() -> None:
+            a = b.values["a"]
+            launch(integrators.go_straight, n, b.pose, direction, b.straight)
+            self.device.fill(a)
+            b.joints.predicted_errors(b.straight, direction, a)
+            b.islands.reduce(a, sums.MAX, self.scratch)
+            launch(newton.judge_closing, n, c, self.scratch, CLOSED)
+
+        def close_all() -> None:
+            look()
+            launch(control.go_round, 1, c, CLOSINGS + 1, 0)
+            self.graphs.repeat(self._flag["AGAIN"], close)
+            b.joints.evaluate(b.pose, "current")
+            b.launch_direction(c.moved, c.limit)
+
+        if b.linear.has_factors:
+            self.graphs.when(self._flag["AGAIN"], close_all)
+
+    def _search(self) -> None:
+        self.search.launch()
+        self.graphs.when(self._flag["SOUND"], self._finish)
+
+    def _search_again(self) -> None:
+        """The search once more, after one that found no room to compare slopes."""
+        self.search.launch_again()
+        self.graphs.when(self._flag["SOUND"], self._finish)
+        self._gather()
+
+    def _finish(self) -> None:
+        """Take the last trial, learn from it, and see who has converged."""
+        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
+        b.exchange()
+        self.path.spend()
+        exact = b.system.has_exact
+        if exact:
+            errors = b.values["a"]
+            self.device.fill(errors)
+            b.joints.errors(b.pose, errors)
+            b.islands.reduce(errors, sums.MAX, self.scratch)
+        launch(newton.end_iteration, n, c, self.scratch, int(exact))
+        if exact:
+            self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
+        if not (b.fixed_stiffness or b.contacts.candidates.nobody):
+            b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
+            launch(newton.fold_gaps, n, c, self.scratch)
+
+    def _update_multipliers(self) -> None:
+        b = self.backend
+        b.settle_resident(self.control.converged)
+        b.update_multipliers()
+        self._raise(control.STALE)

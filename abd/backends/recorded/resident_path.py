@@ -1,0 +1,54 @@
+"""How far a path leads, decided on the device: twin of `WarpBackend.follow_direction`, which says what it means."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from cuda_kernels.bodies import paths
+from cuda_kernels.parallel import sums
+from cuda_kernels.step import control, line_search, newton
+
+
+class ResidentPath:
+    """The path of one `WarpBackend`, up to `Control.limit` of every island.
+
+    Attributes:
+        largest: (1,) motion [m] up to the limits.
+    """
+
+    def __init__(self, backend, numbers: control.Control):
+        self.backend, self.device, self.control = backend, backend.device, numbers
+        self.largest = self.device.zeros(1, wp.float64)
+        self._scratch = self.device.zeros(max(backend.n, 1), wp.float64)
+        self._covered = numbers.flags[control.COVERED : control.COVERED + 1]
+
+    def measure(self) -> None:
+        """Speeds of the islands along the path."""
+        b, c = self.backend, self.control
+        a = b.values["a"]
+        self.device.launch(paths.displacements, b.n, b.lower, b.upper, b.path, b.islands.island, c.limit, a)
+        b.islands.reduce(a, sums.MAX, self._scratch)
+        self.device.launch(newton.measure_path, b.n, c, self._scratch)
+
+    def follow(self) -> None:
+        """As far as the listed contacts allow; `COVERED` says whether the list is complete for that."""
+        b, c = self.backend, self.control
+        self.measure()
+        self.stop_at_contacts()
+        b.contacts.candidates.test_cover(b.path, self.largest, b.islands.island, c.limit, self._covered)
+
+    def stop_at_contacts(self, proven: bool = False) -> None:
+        """Limits by the first impacts of the listed contacts; `proven` as `Contacts.times_of_impact` has it."""
+        b, c = self.backend, self.control
+        a = b.values["a"]
+        b.contacts.times_of_impact(b.path, b.islands.island, c.limit, a, proven)
+        b.islands.reduce(a, sums.MIN, self._scratch)
+        self.device.launch(newton.shorten, b.n, c, self._scratch)
+        b.islands.fold(c.each, sums.MAX, self.largest)
+
+    def spend(self) -> None:
+        """The path was followed up to `alpha`: take that from what the list covers."""
+        b, c = self.backend, self.control
+        self.device.launch(line_search.reach_of_trial, b.n, c)
+        b.islands.fold(c.each, sums.MAX, self.largest)
+        b.contacts.candidates.spend(b.path, self.largest, b.islands.island, c.alpha)

@@ -1,0 +1,115 @@
+"""The line search of a recorded Newton iteration, on every island by itself: twin of `abd.step.line_search`, which says
+what it does, and of `WarpBackend._within_limits`."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from abd.backends.device.graphs import Graphs
+from abd.joints.rows.system import LIMIT_CUTS
+from cuda_kernels.bodies import affine
+from cuda_kernels.parallel import sums
+from cuda_kernels.step import control, line_search
+
+HALVINGS = 40
+"""As in `abd.step.line_search`."""
+
+
+class ResidentSearch:
+    """Searches of one `WarpBackend` along its path; the trial they end with is for the caller to take.
+
+    Args:
+        numbers: what decides (`cuda_kernels.step.control`): moved, limit and converged come in, alpha, change and small go out.
+    """
+
+    def __init__(self, backend, graphs: Graphs, numbers: control.Control):
+        self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
+        self.scratch = self.device.zeros(max(backend.n, 1), wp.float64)
+        self._flag = {
+            name: numbers.flags[getattr(control, name) : getattr(control, name) + 1]
+            for name in ("SOUND", "AGAIN", "ASKED")
+        }
+
+    def launch(self) -> None:
+        """Search from the largest safe steps."""
+        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
+        launch(line_search.begin_alpha, n, c)
+        if b.system.has_barriers:
+            self.keep_limits()
+        launch(line_search.begin_search, n, c)
+        self._measure_slope(c.slope)
+        self.graphs.when(self._flag["SOUND"], self._try_all)
+
+    def launch_again(self) -> None:
+        """The same from the first trial, where there was no room to compare slopes."""
+        self.device.launch(line_search.begin_again, 1, self.control)
+        self.device.launch(line_search.begin_alpha, self.backend.n, self.control)
+        self._try_all()
+
+    def keep_limits(self) -> None:
+        """Cut `alpha` and `limit` until the gaps of all joint limits stay open."""
+        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
+        shares = b.values["a"]
+        b.joints.measure_gaps(b.pose)
+
+        def cut() -> None:
+            launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
+            self.device.fill(shares, 1.0)
+            b.joints.open_shares(b.trial, shares)
+            b.islands.reduce(shares, sums.MIN, self.scratch)
+            launch(line_search.cut, n, c, self.scratch)
+            launch(control.go_round, 1, c, LIMIT_CUTS, control.NO_CUT)
+
+        launch(control.begin_loop, 1, c)
+        self._raise(control.AGAIN)
+        self.graphs.repeat(self._flag["AGAIN"], cut)
+
+    def check_room(self) -> None:
+        """Fail where the last linearisation found no room for its sums."""
+        if self.backend.contacts.candidates.nobody:
+            return
+        for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
+            room = reduction.pair_room, reduction.run_room
+            self.device.launch(control.check_room, 1, self.control, reduction.needed, *room)
+
+    def _raise(self, flag: int) -> None:
+        self.device.launch(control.set_flag, 1, self.control, flag, 1)
+
+    def _measure_slope(self, out: wp.array) -> None:
+        b = self.backend
+        row = b.values["row"]
+        self.device.launch(sums.dot_rows, b.n, b.gradient, b.linear.direction, row)
+        b.islands.reduce(row, sums.SUM, out)
+
+    def _try_all(self) -> None:
+        self.device.launch(control.begin_loop, 1, self.control)
+        self._raise(control.AGAIN)
+        self._raise(control.STALE)
+        self.graphs.repeat(self._flag["AGAIN"], self._try)
+
+    def _try(self) -> None:
+        """A trial: taken, halved, or taken to look at its slope."""
+        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
+        launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
+        b.launch_trial(c.alpha, c.change, c.size)
+        launch(control.begin_loop, 1, c)
+        launch(line_search.judge_trial, n, c)
+        launch(line_search.count_trial, 1, c)
+        self.graphs.when(self._flag["ASKED"], self._compare_slopes)
+        self.graphs.when(self._flag["AGAIN"], self._halve)
+
+    def _halve(self) -> None:
+        b, c, launch = self.backend, self.control, self.device.launch
+        launch(line_search.halve, b.n, c, HALVINGS)
+        launch(line_search.end_halvings, 1, c, HALVINGS)
+
+    def _compare_slopes(self) -> None:
+        b, c, launch = self.backend, self.control, self.device.launch
+        b.exchange()
+        b.linearize()
+        self.check_room()
+        self._measure_slope(c.steepness)
+        launch(line_search.judge_slopes, b.n, c)
+        launch(line_search.take_doubtful, 1, c)
+        # `exchange` again takes the trial back; who takes it for good exchanges once more
+        b.exchange()

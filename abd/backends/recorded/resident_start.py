@@ -1,0 +1,196 @@
+"""The start of a step on the device: twin of `abd.step.start`, which says what it does.
+
+The host renews the candidate list between the first path and what follows, and looks once at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abd.backends.recorded.iteration import FAILURES
+from abd.backends.warp.terms.reduction import Reduction
+from abd.errors import StepFailure
+from cuda_kernels.bodies import affine, paths
+from cuda_kernels.parallel import sums
+from cuda_kernels.step import control, line_search
+from cuda_kernels.step import start as kernels
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a start came to.
+
+    failure: as `cuda_kernels.step.control` names them, 0 without; covered: whether the candidate list is complete for the path
+    that it takes; frozen: contacts with friction.
+    """
+
+    failure: int
+    covered: bool
+    frozen: int
+
+
+class ResidentStart:
+    """Recorded starts of one `WarpBackend` that has an `Iteration`."""
+
+    def __init__(self, backend):
+        self.backend, self.device, self.iteration = backend, backend.device, backend.iteration
+        self.graphs, c = self.iteration.graphs, self.iteration.control
+        self.control, self.path = c, self.iteration.path
+        self.status = self.device.zeros(kernels.STATUS, wp.float64)
+        self._sound, self._covered, self._asked = (
+            c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.ASKED)
+        )
+
+    def run(self, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+        """Move the iterate from q_n to the start.
+
+        Args:
+            moving: (n,) how bodies start (`cuda_kernels.bodies.paths.start_paths`); touching: whether some are in contact.
+            ripe: (n,) bool, bodies that sleep if their whole island does.
+
+        Raises:
+            StepFailure: no fraction of the path keeps the joint limits, or there are too many candidates.
+        """
+        b = self.backend
+        key = touching, b.step.ch2, b.eps
+        self.device.write(b.moving, moving.astype(np.int32))
+        self.graphs.run(("start path", *key), self.leave)
+        self._renew()
+        b.sleep(ripe)
+        # what is recorded evaluates them
+        b.contacts_known = True
+        status = self._look(("start", *key), lambda: self._go(touching))
+        while status.failure == control.NO_ROOM and not status.covered:
+            b.friction.make_room(status.frozen)
+            self._make_room(b.friction.reduction)
+            status = self._look(("start", *key), lambda: self._go(touching))
+        b.friction.take(status.frozen)
+        if not (status.failure or status.covered):
+            self._renew()
+            b.contacts_known = True
+            status = self._look(("start on a new list", *key), self._go_on)
+        if status.failure:
+            raise StepFailure(*FAILURES[status.failure])
+
+    def _make_room(self, reduction: Reduction) -> None:
+        reduction.make_room(*map(int, self.device.read(reduction.needed)))
+
+    def _look(self, key: tuple, body: Callable[[], None]) -> Status:
+        """What the record of this key comes to."""
+
+        def looked_at() -> None:
+            body()
+            b = self.backend
+            self.device.launch(kernels.gather_start, 1, self.control, b.friction.wanted, self.status)
+
+        self.graphs.run(key, looked_at)
+        failure, covered, frozen = self.device.read(self.status).tolist()
+        return Status(int(failure), bool(covered), int(frozen))
+
+    def _renew(self) -> None:
+        """Renew the candidate list for the path, and form the islands anew."""
+        b, c, islands = self.backend, self.control, self.backend.islands
+        motion = float(self.device.read(self.path.largest)[0])
+        b.contacts.candidates.renew(b.path, motion, islands.island, c.limit)
+        islands.keep_numbering()
+        b.renumber_resident()
+        islands.carry_resident(c.speed, sums.MAX, c.speed)
+        islands.carry_resident(c.limit, sums.MIN, c.limit)
+        islands.unsettle()
+        b.contacts.follow_list()
+        b.friction.follow_list()
+
+    # recorded -------------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """The first path, and how far it leads."""
+        self._set_path()
+        self.path.measure()
+        self.backend.islands.fold(self.control.speed, sums.MAX, self.path.largest)
+
+    def _set_path(self) -> None:
+        b = self.backend
+        self.device.launch(paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.lead, b.moving, b.path)
+        self.device.fill(self.control.limit, 1.0)
+
+    def go_alone(self) -> None:
+        """Along the first path where nothing is listed or frozen."""
+        self.device.fill(self.control.limit, 1.0)
+        self.path.stop_at_contacts()
+        self._keep_limits()
+        self.backend.launch_energies()
+        self.graphs.when(self._sound, lambda: self._try_paths(False))
+
+    def _go(self, touching: bool) -> None:
+        """Along the first path, whose list is there, and where that does not do along the second."""
+        b, c, launch = self.backend, self.control, self.device.launch
+        launch(control.begin_iteration, 1, c)
+        self.device.fill(c.limit, 1.0)
+        b.contacts.evaluate(b.pose, "current")
+        self.path.stop_at_contacts()
+        self._keep_limits()
+        b.launch_lag()
+        friction, reduction = b.friction, b.friction.reduction
+        launch(kernels.check_frozen, 1, c, friction.wanted, friction.room)
+        launch(control.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
+        self.graphs.when(self._sound, lambda: self._try_paths(touching))
+
+    def _go_on(self) -> None:
+        """Along a second path that the list has been renewed for."""
+        b = self.backend
+        self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
+        b.contacts.evaluate(b.pose, "current")
+        self.path.stop_at_contacts()
+        self._try_second()
+        self._take()
+
+    def _try_paths(self, touching: bool) -> None:
+        self._try()
+        self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
+        if touching:
+            self.graphs.when(self._asked, lambda: self._leave_gently())
+        self.graphs.when(self._covered, self._take)
+
+    def _leave_gently(self) -> None:
+        """The second path, which the list need not cover."""
+        b, c = self.backend, self.control
+        self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.moving)
+        self._set_path()
+        self.path.follow()
+        self.graphs.when(self._covered, self._try_second)
+
+    def _try_second(self) -> None:
+        self._keep_limits()
+        self._try()
+
+    def _keep_limits(self) -> None:
+        """As far as joint limits allow, within the present ones."""
+        self.device.launch(line_search.begin_alpha, self.backend.n, self.control)
+        if self.backend.system.has_barriers:
+            self.iteration.search.keep_limits()
+
+    def _try(self) -> None:
+        b, c, launch = self.backend, self.control, self.device.launch
+        self._evaluate_trial()
+        launch(control.begin_loop, 1, c)
+        launch(kernels.judge_falls, b.n, c)
+
+    def _evaluate_trial(self) -> None:
+        b, c = self.backend, self.control
+        self.device.launch(affine.advance, b.n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
+        b.launch_trial(c.alpha, c.change, c.size)
+
+    def _take(self) -> None:
+        """The trial becomes the iterate, where it falls."""
+        b = self.backend
+        self.graphs.when(self._asked, self._hold_rising)
+        b.exchange()
+        self.path.spend()
+
+    def _hold_rising(self) -> None:
+        self.device.launch(kernels.hold_rising, self.backend.n, self.control)
+        self._evaluate_trial()

@@ -1,0 +1,182 @@
+"""Energies of single bodies in a step, put together from `abd.potentials`: inertia, external forces, near-rigidity and
+the pull of prescribed poses; and the projectors that keep fixed degrees of freedom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.backends.warp.body_data import BodyData, Turning
+from abd.model import Kind
+from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
+from abd.potentials.forces import generalised_force
+
+
+@dataclass
+class StepData:
+    """What a step holds fixed; the kernels' struct of the same name has the same fields.
+
+    Attributes:
+        pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-].
+        pk, Ak: prescribed poses; lp, lA: their multipliers.
+        held: (n,) bodies that do not move any more in this step.
+        gravity: (3,) [m/s^2]; pull: stiffness of the pull towards prescribed poses [-]; ch2: c h^2 [s^2].
+    """
+
+    pt: np.ndarray
+    At: np.ndarray
+    scale: np.ndarray
+    pk: np.ndarray
+    Ak: np.ndarray
+    lp: np.ndarray
+    lA: np.ndarray
+    held: np.ndarray
+    gravity: np.ndarray
+    pull: float
+    ch2: float
+
+
+def positions(q: np.ndarray) -> np.ndarray:
+    """(n, 3) positions of the bodies' origins [m] in the state q (n, 12)."""
+    return q[:, :3]
+
+
+def maps(q: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) affine maps of the state q (n, 12)."""
+    return q[:, 3:].reshape(-1, 3, 3)
+
+
+def state(p: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(n, 12) state of positions p (n, 3) and affine maps A (n, 3, 3)."""
+    return np.concatenate([p, A.reshape(-1, 9)], axis=1)
+
+
+class BodyEnergies:
+    """Incremental energy of every body alone.
+
+    Args:
+        data: constants of the bodies.
+    """
+
+    def __init__(self, data: BodyData):
+        self.data = data
+        self.dynamic = data.kind == Kind.DYNAMIC
+        self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
+
+    def energy(self, step: StepData, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """(n,) energies in the state q (n, 12); external forces, taken at `reference` (n, 12), work from there."""
+        data, (free, goal) = self.data, self._movers(step)
+        energies = np.zeros(len(q))
+        work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
+        energies[free] = inertia.energy(self._masses(step, free), q[free], state(step.pt, step.At)[free])
+        energies[free] -= step.ch2 * work
+        energies[goal] = prescribed.energy(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
+        energies[free | goal] += step.ch2 * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
+        return energies
+
+    def elastic_size(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n,) sizes of the numbers whose differences the near-rigidity energy V squares, ``2 c h^2 sqrt(k V)``: rounding of
+        A, whose entries are about 1, tells in V as much as in terms of this size."""
+        size, rows = np.zeros(len(q)), ~step.held
+        elastic = self._elastic(arap.energy, orthogonality.energy, rows, q)
+        size[rows] = 2.0 * step.ch2 * np.sqrt(self.data.stiffness[rows] * elastic)
+        return size
+
+    def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n, 12) gradients."""
+        data, (free, goal) = self.data, self._movers(step)
+        gradient = self.inertial(step, q)
+        gradient[free] -= step.ch2 * self._external(step, free, q)
+        pull = prescribed.gradient(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
+        gradient[goal] = state(*pull)
+        elastic = self._elastic(arap.gradient, orthogonality.gradient, free | goal, q)
+        gradient[free | goal, 3:] += step.ch2 * elastic.reshape(-1, 9)
+        return gradient
+
+    def inertial(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n, 12) gradients of the inertia of dynamic bodies."""
+        gradient, (free, _) = np.zeros((len(q), 12)), self._movers(step)
+        gradient[free] = inertia.gradient(self._masses(step, free), q[free], state(step.pt, step.At)[free])
+        return gradient
+
+    def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:
+        """(n, 12, 12) positive semi-definite blocks; a couple's dependence on A is left out."""
+        data, (free, goal) = self.data, self._movers(step)
+        blocks = np.zeros((len(q), 12, 12))
+        blocks[free] = inertia.hessian(self._masses(step, free))
+        blocks[goal] = prescribed.hessian(data.weight[goal], data.spread[goal], step.pull)
+        blocks[free | goal, 3:, 3:] += step.ch2 * self._elastic_blocks(free | goal, q)
+        return blocks
+
+    def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray, touching: np.ndarray) -> np.ndarray:
+        """(n, 12, 12) what the arcs of the bodies add to their blocks.
+
+        Args:
+            gradient: (n, 12) of all energies together; touching: (n,) bodies on which contacts act.
+        """
+        blocks, G, polar = np.zeros((len(q), 12, 12)), maps(gradient).copy(), self.data.arap != 0
+        G[~touching] = 0.0
+        turns, A = ~step.held & (self.data.rotation != Turning.HELD), maps(q)
+        G[turns] -= step.ch2 * self._elastic(arap.gradient, orthogonality.gradient, turns, q)
+        rows = turns & (touching | polar)
+        blocks[rows, 3:, 3:] = arc_stiffness.hessian(A[rows], G[rows], turning(self.data)[rows])
+        rows &= ~polar
+        blocks[rows, 3:, 3:] -= orthogonality.stress(step.ch2 * self.data.stiffness[rows], A[rows])
+        return blocks
+
+    def _masses(self, step: StepData, rows: np.ndarray) -> np.ndarray:
+        """(k, 12) diagonal mass matrices of the bodies `rows`, with the weights of the step."""
+        return step.scale[rows, None] * self.mass_matrix[rows]
+
+    def _movers(self, step: StepData) -> tuple[np.ndarray, np.ndarray]:
+        """Masks (n,) of the dynamic and of the prescribed bodies that are not held."""
+        moving = ~step.held
+        return moving & self.dynamic, moving & ~self.dynamic
+
+    def _external(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+        data = self.data
+        return generalised_force(data.mass[rows], step.gravity, data.force[rows], data.torque[rows], maps(q)[rows])
+
+    def _elastic(self, of_arap, of_orthogonality, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """One quantity of the near-rigidity energy, from the function that fits each of the bodies `rows`."""
+        stiffness, A = self.data.stiffness[rows], maps(q)[rows]
+        polar = self.data.arap[rows] != 0
+        values = of_orthogonality(stiffness, A)
+        values[polar] = of_arap(stiffness[polar], A[polar])
+        return values
+
+    def _elastic_blocks(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """(k, 9, 9) blocks of near-rigidity of the bodies `rows`."""
+        stiffness, A = self.data.stiffness[rows], maps(q)[rows]
+        polar = self.data.arap[rows] != 0
+        blocks = orthogonality.hessian(stiffness, A, project=True)
+        blocks[polar] = arap.hessian(stiffness[polar], A[polar])
+        return blocks
+
+    def _pull(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Distances to the goals and multipliers of prescribed bodies."""
+        dp, dA = positions(q)[rows] - step.pk[rows], maps(q)[rows] - step.Ak[rows]
+        return dp, dA, step.lp[rows], step.lA[rows]
+
+
+def projectors(data: BodyData, held: np.ndarray) -> np.ndarray:
+    """(n, 12, 12) projectors on the motions that the fixed degrees of freedom leave; zero for held bodies.
+
+    A body that may turn about one axis alone, with rest direction u, keeps ``A u``: u is removed from the rows of dA.
+    """
+    u = data.rest_axis
+    one_axis = np.eye(3) - np.einsum("ni,nj->nij", u, u)
+    kinds = [(data.rotation == kind)[:, None, None] for kind in (Turning.FREE, Turning.AXIS)]
+    row = np.select(kinds, [np.eye(3), one_axis], 0.0)
+    P = np.zeros((len(held), 12, 12))
+    P[:, :3, :3] = data.translation[:, :, None] * np.eye(3)
+    P[:, 3:, 3:] = np.einsum("rs,nij->nrisj", np.eye(3), row).reshape(-1, 9, 9)
+    P[held] = 0.0
+    return P
+
+
+def turning(data: BodyData) -> np.ndarray:
+    """(n, 3, 3) projectors on the rotation vectors that the bodies' arcs may follow: all, one axis, none."""
+    kinds = [(data.rotation == kind)[:, None, None] for kind in (Turning.FREE, Turning.AXIS)]
+    return np.select(kinds, [np.eye(3), np.einsum("ni,nj->nij", data.axis, data.axis)], 0.0)

@@ -1,0 +1,221 @@
+"""Joints on the reference backend: the definitions of `abd.joints` over whole arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.rows import laws, measured_rows, rows, table
+from abd.joints.rows.forces import LIMITS
+from abd.joints.rows.laws import SLOTS, Law
+from abd.joints.rows.measures import MeasureKind
+from abd.joints.rows.system import KEPT, SETTLED, JointSystem
+from abd.model import WORLD
+from abd.potentials.elements import body_block
+
+
+class NumpyJoints:
+    """The joint system at work.
+
+    Attributes:
+        owners: (l + R,) body that the energy of every row belongs to: linear rows, then measured ones.
+        law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
+        caution: (n,) shares of the bodies' bounds of curvature (`abd.step.caution`).
+    """
+
+    def __init__(self, system: JointSystem, bodies: int):
+        self.system, self.n = system, bodies
+        self.linear_blocks = rows.hessian(system.linear, bodies)
+        first = system.rows.term_measure[system.rows.starts[:-1]] if len(system.rows) else np.zeros(0, dtype=int)
+        self.owners = np.concatenate([system.linear.child, system.table.child[first]]).astype(int)
+        count = len(system.rows)
+        self.law, self.p = np.zeros(count, dtype=np.int32), np.zeros((count, SLOTS))
+        self.reference, self.shift = np.zeros(len(system.table)), np.zeros((len(system.linear), 3))
+        self.caution = np.ones(bodies)
+        self.ch2, self.time = 1.0, 0.0
+
+    def begin(
+        self, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray, ch2: float = 1.0, time: float = 0.0
+    ) -> None:
+        """Laws and parameters of one (sub)step of c h^2 [s^2] that ends at `time` [s]."""
+        self.law, self.p, self.reference, self.shift = law, p.copy(), reference, shift.copy()
+        self.ch2, self.time = ch2, time
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        """(l + R,) energies of the rows in the state q."""
+        x = self._values(q)
+        self._give(x)
+        energies, _, _ = laws.evaluate(self.law, self.p, x)
+        return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
+
+    def limits_at_work(self, q: np.ndarray) -> np.ndarray:
+        """(R,) bool, rows whose limits push in the state q."""
+        limits = np.isin(self.law, LIMITS)
+        return limits & (laws.evaluate(self.law, self.p, self._values(q))[1] != 0.0) if limits.any() else limits
+
+    def linearize(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (n, 12) and blocks (n, n, 12, 12)."""
+        n, s = self.n, self.system
+        gradient = rows.gradient(s.linear, q, self.shift)
+        blocks = np.zeros((n, n, 12, 12))
+        diagonal, pairs, coupled = self.linear_blocks
+        blocks[np.arange(n), np.arange(n)] = diagonal
+        blocks[pairs[:, 0], pairs[:, 1]] += coupled
+        blocks[pairs[:, 1], pairs[:, 0]] += coupled.transpose(0, 2, 1)
+        if len(s.rows):
+            J, x = self._jacobian(q)
+            self._give(x)
+            _, slope, curvature = laws.evaluate(self.law, self.p, x, self._cautions())
+            gradient += (slope @ J).reshape(n, 12)
+            H = J.T @ (curvature[:, None] * J)
+            blocks += H.reshape(n, 12, n, 12).transpose(0, 2, 1, 3)
+            self._stiffen_sides(q, slope, blocks)
+        return gradient, blocks
+
+    def give(self, q: np.ndarray) -> None:
+        """Set the laws that users' functions give to the state q."""
+        if self.system.given:
+            self._give(self._values(q))
+
+    def _give(self, x: np.ndarray) -> None:
+        for row, force in self.system.given.items():
+            force.set(self.p[row], x[row], self.ch2, self.time)
+
+    def _cautions(self) -> np.ndarray:
+        """(R,) the larger share of the bodies of every row."""
+        shares = np.append(self.caution, 0.0)  # the last one stands for the world
+        return shares[np.stack(self.system.row_bodies)].max(axis=0)
+
+    def _stiffen_sides(self, q: np.ndarray, slope: np.ndarray, blocks: np.ndarray) -> None:
+        """A length under tension t resists motions across its line: add ``t/|d| (1 - n n^T)`` to blocks (n, n, 12, 12)."""
+        s = self.system
+        terms = np.flatnonzero(s.table.kind[s.rows.term_measure] == MeasureKind.LENGTH)
+        if not len(terms):
+            return
+        m = s.rows.term_measure[terms]
+        measured = table.values(s.table, q, self.reference)
+        _, weight = measured_rows.evaluate(s.rows, measured)
+        tension = np.maximum(slope[s.rows.term_row[terms]] * weight[terms] * s.table.scale[m], 0.0)
+        d = table.carry(s.table, q).d[m]
+        size = np.linalg.norm(d, axis=1)
+        n = d / size[:, None]
+        K = (tension / size)[:, None, None] * (np.eye(3) - n[:, :, None] * n[:, None, :])
+        one = np.ones((len(m), 1))
+        Y_c, Y_p = np.hstack([one, s.table.child_point[m]]), np.hstack([one, s.table.parent_point[m]])
+        child, parent = s.table.child[m], s.table.parent[m]
+        np.add.at(blocks, (child, child), body_block(K, Y_c, Y_c))
+        k = parent != WORLD
+        np.add.at(blocks, (parent[k], parent[k]), body_block(K[k], Y_p[k], Y_p[k]))
+        np.subtract.at(blocks, (parent[k], child[k]), body_block(K[k], Y_p[k], Y_c[k]))
+        np.subtract.at(blocks, (child[k], parent[k]), body_block(K[k], Y_c[k], Y_p[k]))
+
+    def _jacobian(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (R, 12 n) of the rows, and their values (R,)."""
+        s, n = self.system, self.n
+        measured, child, parent = table.linearize(s.table, q, self.reference)
+        x, slope = measured_rows.evaluate(s.rows, measured)
+        J = np.zeros((len(s.rows), n, 12))
+        m, row = s.rows.term_measure, s.rows.term_row
+        np.add.at(J, (row, s.table.child[m]), slope[:, None] * child[m])
+        inner = s.table.parent[m] != WORLD
+        np.add.at(J, (row[inner], s.table.parent[m][inner]), (slope[:, None] * parent[m])[inner])
+        return J.reshape(len(s.rows), 12 * n), x
+
+    def _values(self, q: np.ndarray) -> np.ndarray:
+        """(R,) values of the measured rows."""
+        s = self.system
+        if not len(s.rows):
+            return np.zeros(0)
+        return measured_rows.evaluate(s.rows, table.values(s.table, q, self.reference))[0]
+
+    def gaps(self, q: np.ndarray) -> np.ndarray:
+        """(R,) gaps of the barriers, infinite for all other rows."""
+        g = self.p[:, 2] * (self._values(q) - self.p[:, 1])
+        return np.where(self.law == Law.BARRIER, g, np.inf)
+
+    def shares(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """(l + R,) share of a step that keeps every gap open, given the gaps (R,) before and after it."""
+        least = KEPT * np.minimum(before, self.p[:, 3])
+        share = np.ones(len(before))
+        closing = after < least
+        start = before[closing]
+        share[closing] = 0.9 * (start - least[closing]) / (start - after[closing])
+        return np.concatenate([np.ones(len(self.system.linear)), share])
+
+    def errors(self, q: np.ndarray) -> np.ndarray:
+        """(l + R,) residuals of the exact rows over their tolerances; a drive at its largest effort has none."""
+        s = self.system
+        F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
+        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / s.linear.tolerance
+        x, p = self._values(q), self.p
+        held = self._held()
+        capped = (self.law == Law.SATURATED) & (p[:, 0] * np.abs(x - p[:, 1]) >= p[:, 3])
+        measured = np.divide(np.abs(self._residuals(x)), p[:, 6], out=np.zeros(len(x)), where=held & ~capped)
+        return np.concatenate([linear, measured])
+
+    def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Residuals of the exact rows that the linear model has at the end of a direction (n, 12) from q.
+
+        The residual at the end of the arc would carry the arc's departure from the chord into the multipliers.
+
+        Returns:
+            linear rows (l, 3), measured rows (R,), zero for all others; derivatives (R, 12 n) of the measured ones.
+        """
+        s, p = self.system, self.p
+        exact = s.linear.exact[:, None] & (s.linear.K > 0.0)
+        linear = np.where(exact, rows.residual(s.linear, q + direction), 0.0)
+        if not len(s.rows):
+            return linear, np.zeros(0), np.zeros((0, q.size))
+        J, x = self._jacobian(q)
+        residuals = self._residuals(x + J @ direction.ravel())
+        slack = (self.law == Law.ONE_SIDED) & (p[:, 2] * (x - p[:, 1]) >= 0.0)
+        residuals = np.where(slack, p[:, 1] - p[:, 7], residuals)  # what did not pull in the model has no force
+        return linear, np.where(self._held(), residuals, 0.0), J
+
+    def _held(self) -> np.ndarray:
+        """(R,) which rows are exact and act."""
+        return (self.p[:, 6] > 0.0) & np.isin(self.law, (Law.QUADRATIC, Law.SATURATED, Law.ONE_SIDED))
+
+    def _residuals(self, x: np.ndarray) -> np.ndarray:
+        """(R,) what `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
+        p = self.p
+        pull = p[:, 2] * (p[:, 1] - p[:, 7])
+        one_sided = p[:, 2] * np.minimum(p[:, 2] * (x - p[:, 7]), pull)
+        return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, 2])
+
+    def worst(self, linear: np.ndarray, measured: np.ndarray, aside: np.ndarray) -> float:
+        """Largest predicted residual, linear (l, 3) and measured (R,), of the rows that a direction can close, over its
+        tolerance; rows of bodies left aside (n,) do not count."""
+        held = (self.p[:, 6] > 0.0) & (self.law == Law.QUADRATIC)
+        sizes = np.divide(np.abs(measured), self.p[:, 6], out=np.zeros(len(measured)), where=held)
+        over = np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
+        return float(over[~aside[self.owners]].max(initial=0.0))
+
+    def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:
+        """(n, 12) ``C^T K c`` of predicted residuals c; one-sided rows and those with an effort limit have none."""
+        s = self.system
+        c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
+        return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, 0] * c) @ J).reshape(self.n, 12)
+
+    def effort_changes(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(l + R,) change of the force of friction and of drives with an effort limit along a direction (n, 12) from q,
+        over `SETTLED` of the largest; 0 for all other rows. Friction's aim becomes what follows from the direction."""
+        J, x = self._jacobian(q)
+        end = x + J @ direction.ravel()
+        (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._cautions()) for at in (x, end))
+        friction, limited = self.law == Law.FRICTION, self.law == Law.SATURATED
+        largest = np.where(friction, self.p[:, 0], np.where(limited, self.p[:, 3], 0.0))
+        self.p[friction, 4] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
+        share = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
+        return np.concatenate([np.zeros(len(self.system.linear)), share])
+
+    def take_over(self, linear: np.ndarray, measured: np.ndarray, whole: bool, aside: np.ndarray) -> None:
+        """lambda += K c of the exact rows; `whole`: of one-sided rows, which pull in one sense alone, and of drives with
+        an effort limit, as far as it allows, as well. Rows of bodies left aside (n,) keep theirs."""
+        p = self.p
+        kept = aside[self.owners]
+        self.shift -= np.where(kept[: len(linear), None], 0.0, linear)
+        held = self._held() & (whole | (self.law == Law.QUADRATIC)) & ~kept[len(linear) :]
+        reach = np.where(self.law == Law.SATURATED, p[:, 3] / np.where(held, p[:, 0], 1.0), np.inf)
+        fresh = p[:, 1] - measured
+        fresh = np.where(self.law == Law.SATURATED, np.clip(fresh, p[:, 2] - reach, p[:, 2] + reach), fresh)
+        p[:, 1] = np.where(held, fresh, p[:, 1])

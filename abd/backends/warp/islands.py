@@ -1,0 +1,237 @@
+"""Islands on a device: what their bodies' kernels read, and reductions over them.
+
+Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island: a fixed order for any number of
+threads. The arrays are as long as they can ever become, so that launches stay recorded when the islands change.
+
+Where the Newton iteration is recorded the islands are formed on the device too (`renumber_resident`), and the host reads
+them only if somebody asks (`division`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device
+from abd.backends.device.scan import Scan
+from abd.backends.warp.numbering import Division, Numbering
+from cuda_kernels.parallel import islands as kernels
+from cuda_kernels.parallel import sums
+
+CHUNK = 256
+GRAIN = 16384
+"""Values whose reduction is worth a thread."""
+ALONE = 1 << 62
+"""Grain of a launch that one thread has to run on the processor, whose compare-and-swap is not atomic."""
+WARP = 32
+"""Threads that share a reduction on CUDA."""
+WORKERS = 1 << 15
+"""Reductions that CUDA runs at once: a launch over the room for more takes them in turns, rather than start threads that
+find nothing to do."""
+ONE_PASS = 1024
+"""Islands that a single run folds about as fast as two levels of runs."""
+
+
+class Islands(Numbering):
+    """Islands of n bodies.
+
+    Attributes:
+        island: (n,) int32 device array, the island of every body.
+        counts: (2,) int32 device array, the numbers of islands and of chunks.
+        paired_islands: (n,) int32 device array, 1 for the islands of which a body may touch anything.
+        done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
+            skip them and leave their results as they are.
+        settled: (count,) bool, the islands whose bodies are done.
+        before: (n,) int32 device array, `island` when `keep_numbering` was called last.
+    """
+
+    def __init__(self, device: Device, bodies: int):
+        self.device = device
+        self.room = room = max(bodies, 1)
+        self.island, self.before, self.done, self.paired_islands = (device.zeros(room, wp.int32) for _ in range(4))
+        self._root, self._present, self._tied, self._sizes = (device.zeros(room, wp.int32) for _ in range(4))
+        # sorting takes room for twice as many
+        self.order, self._sorted = device.zeros(2 * room, wp.int32), device.zeros(2 * room, wp.int32)
+        self.chunk_start, self.island_start, self._start, self._number = (
+            device.zeros(room + 1, wp.int32) for _ in range(4)
+        )
+        self.counts, self._lowest = device.zeros(2, wp.int32), device.zeros(1, wp.int32)
+        self._every = device.upload([bodies], wp.int32)
+        self._scan = Scan(device)
+        self._ties, self._tie_counts = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
+        kinds = (wp.float64, wp.int32)
+        self._partial, self._carried = ({kind: device.zeros(room, kind) for kind in kinds} for _ in range(2))
+        self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, room)
+        self.chunks = 0
+        self._scalars: dict[str, wp.array] = {}
+        super().__init__(bodies)
+
+    # numbering ---------------------------------------------------------------------------------------------------
+
+    def join(self, ties: np.ndarray) -> None:
+        """As `Numbering.join`, on the device too."""
+        super().join(ties)
+        tied = np.zeros(self.n, dtype=np.int32)
+        tied[ties[:, 0]] = 1
+        self.device.write(self._tied, tied)
+        if len(ties):
+            self._ties = self.device.upload(ties, wp.vec2i)
+        self._tie_counts = self.device.upload([len(ties)], wp.int32)
+
+    def _assign(self, division: Division) -> None:
+        super()._assign(division)
+        host, count = division.host, division.count
+        sizes = np.bincount(host, minlength=count)
+        per_island = -(-sizes // CHUNK)
+        first = np.concatenate([[0], np.cumsum(per_island)])
+        self.chunks = int(first[-1])
+        owner = np.repeat(np.arange(count), per_island)
+        starts = (np.cumsum(sizes) - sizes)[owner] + CHUNK * (np.arange(self.chunks) - first[owner])
+        write = self.device.write
+        write(self.island, host)
+        write(self.order, np.argsort(host, kind="stable").astype(np.int32))
+        write(self.chunk_start, np.append(starts, self.n).astype(np.int32))
+        write(self.island_start, first.astype(np.int32))
+        write(self.counts, np.array([count, self.chunks], dtype=np.int32))
+        write(self.paired_islands, division.paired.astype(np.int32))
+        self._settled = np.zeros(count, dtype=bool)
+        self.device.fill(self.done)
+        self.device.share = 1.0
+
+    @property
+    def division(self) -> Division:
+        """The present islands; read from the device if they were formed there since the last call."""
+        if self._division is None:
+            count = int(self.device.read(self.counts, 1)[0])
+            paired = self.device.read(self.paired_islands, count) != 0
+            self._division = Division(self.device.read(self.island, self.n), count, paired)
+        return self._division
+
+    def keep_numbering(self) -> None:
+        """Remember the present islands of the bodies in `before`, to `carry_resident` what they have."""
+        self.device.copy(self.before, self.island)
+
+    def renumber_resident(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
+        """Form the islands anew, as `renumber` does, by launches only; what is done stays with the bodies.
+
+        Args:
+            held: (n,) int32, 1 for bodies that may not move.
+            lists: body pairs (room,) vec2i that may touch, a mobile one first; an int32 array whose first entry is how
+                many they are; room.
+        """
+        n, launch, sizes = self.n, self.device.launch, self._sizes
+        if not n:
+            return
+        root, present, lowest, number = self._root, self._present, self._lowest, self._number
+        launch(kernels.begin, n, root, present, self.paired_islands, lowest, n)
+        for pairs, counts, room in ((self._ties, self._tie_counts, len(self.ties)), *lists):
+            launch(kernels.unite, room, pairs, counts, held, root, grain=ALONE)
+        launch(kernels.find_parts, n, held, self._tied, root, present, lowest, grain=ALONE)
+        self._scan.run(present, number, self._every, 0, n)
+        launch(
+            kernels.number_bodies,
+            n, held, self._tied, root, number, lowest, n, self.island, self._sorted, self.order, self.counts,
+        )  # fmt: skip
+        for pairs, counts, room in lists:
+            launch(kernels.mark_paired, room, pairs, counts, self.island, self.paired_islands)
+        self.device.sort_pairs(self._sorted, self.order, n)
+        launch(kernels.find_starts, n, self._sorted, n, self._start)
+        launch(kernels.count_chunks, n, self.counts, self._start, CHUNK, sizes)
+        self._scan.run(sizes, self.island_start, self.counts, 0, n)
+        launch(
+            kernels.start_chunks,
+            n, self._sorted, self._start, n, CHUNK, self.island_start, self.chunk_start, self.counts,
+        )  # fmt: skip
+        self._division, self._known = None, None
+        self.formed += 1
+
+    # what takes part ---------------------------------------------------------------------------------------------
+
+    def settle(self, islands: np.ndarray) -> bool:
+        """Mark the bodies of these islands (count,) bool as done, and no others; returns whether others were done before,
+        or may have been."""
+        if np.array_equal(islands, self._settled) and not self.device.resident:
+            return False
+        self._settled = islands.copy()
+        done = islands[self.host]
+        self.device.write(self.done, done.astype(np.int32))
+        self.device.share = 1.0 - float(done.mean())
+        return True
+
+    @property
+    def settled(self) -> np.ndarray:
+        """See above; read from the device where it settles islands."""
+        if self.device.resident:
+            return self.whole(self.device.read(self.done, self.n) != 0)
+        return self._settled
+
+    def settle_resident(self, converged: wp.array) -> None:
+        """Mark the bodies of the islands whose flag (islands,) int32 is 1 as done, and no others."""
+        self.device.launch(kernels.to_bodies, self.n, self.island, converged, self.done)
+
+    def unsettle(self) -> None:
+        """No body is done; needs nothing of the islands on the host where they are formed on the device."""
+        if self.device.resident:
+            self.device.fill(self.done)
+        else:
+            self.settle(np.zeros(self.count, dtype=bool))
+
+    # numbers per island ------------------------------------------------------------------------------------------
+
+    def scalars(self, name: str) -> wp.array:
+        """A named device array with one number per island, and room for as many islands as bodies."""
+        if name not in self._scalars:
+            self._scalars[name] = self.device.zeros(self.room, wp.float64)
+        return self._scalars[name]
+
+    def read(self, name: str) -> np.ndarray:
+        """(count,) host copy of a named array."""
+        return self.device.read(self.scalars(name), self.count)
+
+    def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
+        """Sum, minimum or maximum of body values (n,), float64 or int32, per island, into `out` (count,)."""
+        if not self.n:
+            return out
+        if self.device.resident:
+            chunks = islands = self.room
+            whole = self.room <= CHUNK  # no island has more than one
+        else:
+            chunks, islands = self.chunks, self.count
+            whole = chunks == islands
+        target = out if whole else self._partial[values.dtype]
+        grain = 1 + GRAIN * chunks // self.n
+        self._share(sums.chunk_reduce, chunks, (self.chunk_start, self.order, values, operation, target), grain)
+        if not whole:
+            self._share(sums.island_reduce, islands, (self.island_start, target, operation, out), GRAIN)
+        return out
+
+    def _share(self, kernel: wp.Kernel, items: int, inputs: tuple, grain: int) -> None:
+        """Share up to so many reductions among workers."""
+        workers, lanes = min(items, self._workers), self._lanes
+        self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=grain)
+
+    def reduced(self, values: wp.array, operation: int) -> np.ndarray:
+        """The same, read back to the host (count,)."""
+        self.reduce(values, operation, self.scalars("read"))
+        return self.read("read")
+
+    def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
+        """Sum, minimum or maximum over all islands of their values (islands,), float64 or int32, into out[0].
+
+        Flags 0 and 1: the maximum says whether any is set, the minimum whether all are.
+        """
+        launch, lanes, room = self.device.launch, self._lanes, self.room
+        if room <= ONE_PASS:
+            launch(sums.span_reduce, lanes, self.counts, 1, room, lanes, values, operation, out)
+            return out
+        spans, partial = -(-room // CHUNK), self._partial[values.dtype]
+        launch(sums.span_reduce, spans * lanes, self.counts, 1, CHUNK, lanes, values, operation, partial, grain=GRAIN)
+        launch(sums.span_reduce, lanes, self.counts, CHUNK, spans, lanes, partial, operation, out)
+        return out
+
+    def carry_resident(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
+        """Values of the islands `before` (islands,), taken together over the bodies that each of the present ones unites,
+        into `out` (islands,), which may be `values`; flags as in `fold`."""
+        carried = self._carried[values.dtype]
+        self.device.launch(kernels.to_bodies, self.n, self.before, values, carried)
+        return self.reduce(carried, operation, out)

@@ -1,0 +1,342 @@
+"""Contact on a device: energies, times of impact, gradients and blocks of the candidates."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.backends.warp.body_data import smallest_moments
+from abd.backends.warp.terms.candidates import Candidates
+from abd.backends.warp.terms.reduction import PairList, Reduction
+from abd.contact.candidates import Candidates as Listed
+from abd.contact.forces import Pressing
+from abd.contact.minima import counting
+from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.contact.pairs import Pairs, pairs_of
+from abd.contact.surfaces import Surfaces as DefinedSurfaces
+from abd.model import Kind, Model
+from abd.potentials.contact import Contacts as DefinedContacts
+from cuda_kernels.bodies.affine import Path, Pose
+from cuda_kernels.contact import barrier
+from cuda_kernels.contact import contact as kernels
+from cuda_kernels.contact.ccd import times_of_impact, way_shares
+from cuda_kernels.contact.contact_blocks import contact_blocks
+from cuda_kernels.contact.contact_elements import contact_elements
+from cuda_kernels.contact.minima import PARTS
+from cuda_kernels.parallel import sums
+
+BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
+BATCH = 64
+"""Candidates per thread on a processor, where entering a kernel costs more than to see that a candidate is far."""
+KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
+"""What a slot holds of every candidate."""
+_COUNT = np.array([bits.bit_count() for bits in range(1 << PARTS)], dtype=np.int32)
+"""How many parts a set of bits names."""
+
+
+class Contacts:
+    """Barrier energy of all candidates at two poses: the current one and a trial.
+
+    What evaluates and linearises may be recorded, after `follow_list`. A record keeps the law's numbers (not the stiffness
+    and the caution, which are arrays), the poses and the rooms of the list.
+
+    Args:
+        done: (n,) int32 on the device, 1 for bodies whose island has converged: candidates between two of them keep
+            their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; nobody by default.
+    """
+
+    def __init__(self, model: Model, device: Device, done: wp.array | None = None):
+        settings = model.settings
+        self.device, self.pool = device, Pool(device)
+        self.n = len(model.bodies)
+        self.scale = 1.0
+        self.done = device.zeros(self.n, wp.int32) if done is None else done
+        self.pair_law = PairLaw(model)
+        self.candidates = Candidates(model, device, self.pair_law)
+        self.law = kernels.ContactLaw()
+        self.law.kind = BARRIERS[settings.barrier]
+        self.law.minimum = settings.minimum_separation
+        self.law.kappa = device.zeros(1, wp.float64)
+        self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
+        self.law.inertia = device.upload(smallest_moments(model), wp.float64)
+        self.law.caution = device.upload(np.ones(self.n), wp.float64)
+        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
+        self._room = -1, -1
+        self.batch = 1 if device.wide else BATCH
+        self.anew, self.reach = kernels.Reach(), kernels.Reach()
+        self.reach.known = 1
+
+    @property
+    def surfaces(self):
+        """Surfaces of the scene."""
+        return self.candidates.surfaces
+
+    @property
+    def bytes(self) -> int:
+        """What candidates, their energies and their sums take on the device; grows to the largest need so far."""
+        return self.pool.bytes + self.candidates.pool.bytes + self.reduction.pool.bytes
+
+    def set_scale(self, ch2: float) -> None:
+        """c h^2, by which the energies of all pairs stand in the incremental potential."""
+        self.scale = ch2
+        self.device.write(self.law.kappa, np.array([ch2]))
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs whose law is their own; what is known of contacts has to be evaluated again."""
+        self.pair_law.own = own
+        count, get, write, device = len(own), self.pool.get, self.device.write, self.surfaces.between.own
+        if count:
+            device.key, device.activation = get("own key", count, wp.int64), get("own activation", count, wp.float64)
+            device.factor = get("own factor", count, wp.float64)
+            for name in ("key", "activation", "factor"):
+                write(getattr(device, name), getattr(own, name))
+        write(device.count, np.array([count], dtype=np.int32))
+
+    def set_caution(self, share: np.ndarray) -> None:
+        """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.step.caution`)."""
+        self.device.write(self.law.caution, share)
+
+    def follow_list(self) -> None:
+        """Make room for the present candidates and index their pairs: after every renewal of the list, before something is
+        recorded or replayed."""
+        self._sizes()
+        self.reduction.follow(self._listed())
+
+    def _listed(self) -> PairList:
+        c = self.candidates
+        return PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, c.count, c.pair_room)
+
+    def _sizes(self) -> tuple[int, int]:
+        """Pairs and batches of candidates that a launch covers; arrays have room for them."""
+        c, extent = self.candidates, self.device.extent
+        pairs, count = extent(c.pair_count, c.pair_room), extent(c.count, c.room)
+        if pairs > self._room[0] or count > self._room[1]:
+            for slot in ("current", "trial"):
+                for name, kind in KNOWN.items():
+                    self.pool.get(f"{name}_{slot}", count, kind)
+            self.pool.get("toi", count, wp.float64)
+            self.pool.get("approach", pairs, wp.float64)
+            self._room = self.pool.room("approach"), self.pool.room("toi")
+        return pairs, -(-count // self.batch)
+
+    def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
+        """Per body, a safe alpha over the candidates it emits, at most the limit of its island. Only the smallest of an
+        island means anything: others may depend on the order in which candidates were looked at.
+
+        Slot "current" holds the gaps at the start of the path. `proven` says that the limits are safe for all pairs that
+        the last renewal of the list has kept.
+        """
+        c = self.candidates
+        if c.nobody:
+            self.device.fill(out, 1.0)
+            return
+        pairs, batches = self._sizes()
+        toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        self.device.copy(self.first_found, limit, count=limit.shape[0])
+        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
+        self.device.launch(
+            times_of_impact,
+            batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, island, limit,
+            approach, self.arrays("current")[1], c.kept, int(proven), self.first_found, toi, grain=512 // self.batch,
+        )  # fmt: skip
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
+
+    def way_shares(self, path: Path, back: bool, out: wp.array) -> wp.array:
+        """Per body, how far the ways of the candidates it emits are proven free, and the same of every candidate; the ways
+        lead `back` or forth (`abd.backends.warp.ways`). Slot "current" holds the gaps at the end of the step."""
+        c, (pairs, batches) = self.candidates, self._sizes()
+        shares, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
+        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
+        self.device.launch(
+            way_shares,
+            batches, self.surfaces, path, c.pairs, c.items, c.counts, self.batch, self.law.minimum, approach,
+            self.arrays("current")[1], int(back), shares, grain=512 // self.batch,
+        )  # fmt: skip
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, shares, out, 1.0, grain=1024)
+        return shares
+
+    def smallest(self, values: wp.array, most: float) -> np.ndarray:
+        """(pairs,) smallest value of the candidates (count,) of every listed pair of bodies, at most `most`; on the host."""
+        c, read = self.candidates, self.device.read
+        of_candidates, segment = read(values, c.count), read(c.segment, c.pair_count + 1)
+        smallest, some = np.full(c.pair_count, most), np.diff(segment) > 0
+        if some.any():
+            smallest[some] = np.minimum.reduceat(of_candidates, segment[:-1][some])
+        return smallest
+
+    def arrays(self, slot: str) -> tuple[wp.array, ...]:
+        """Energy and gap of every candidate, and bits of its parts that count, for slot "current" or "trial"."""
+        self._sizes()
+        return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
+
+    def exchange(self) -> None:
+        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        if self.candidates.nobody:
+            return
+        if self.device.resident:
+            slots = *self.arrays("current"), *self.arrays("trial")
+            self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)
+            return
+        for name in KNOWN:
+            self.pool.swap(f"{name}_current", f"{name}_trial")
+
+    def add_differences(self, difference, size) -> None:
+        """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
+        c, launch = self.candidates, self.device.launch
+        if not c.nobody and self.device.extent(c.count, c.room):
+            energies = self.arrays("trial")[0], self.arrays("current")[0]
+            launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
+
+    def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
+        """What is known at a pose.
+
+        `along` = (island, alpha) says that it lies on the path of the last `times_of_impact`, which settles distant
+        candidates by a bound, and those of bodies that are done by what slot "current" holds.
+        """
+        c = self.candidates
+        if c.nobody:
+            return
+        reach, (_, batches) = self.anew if along is None else self.reach, self._sizes()
+        if along is not None:
+            reach.island, reach.alpha = along
+            reach.approach = self.pool.get("approach", 1, wp.float64)
+            reach.energy, reach.gap, reach.parts = self.arrays("current")
+        self.device.launch(
+            kernels.contact_energies,
+            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, reach,
+            *self.arrays(slot), grain=512 // self.batch,
+        )  # fmt: skip
+
+    def carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
+        """What is known in slot "current" after the list was renewed at the current pose, where pairs that are kept
+        have those of `before`, what the slot held for the list before."""
+        c, (_, batches) = self.candidates, self._sizes()
+        self.device.launch(
+            kernels.carry_energies,
+            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, c.kept, c.segment, c.old,
+            *before, *self.arrays("trial"), grain=512 // self.batch,
+        )  # fmt: skip
+        self.exchange()
+
+    def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
+        any; on the host."""
+        if self.candidates.pair_count == 0:
+            return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
+        return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
+
+    def pressing(self, pose: Pose) -> Pressing:
+        """Points at which bodies press on one another at the current pose, on the host. Its kernel is compiled for the first
+        one who asks."""
+        from cuda_kernels.contact.pressing import Points, press
+
+        c, device, read, get = self.candidates, self.device, self.device.read, self.pool.get
+        if c.count == 0:
+            return Pressing.nothing()
+        energy, _, parts = self.arrays("current")
+        bits = read(parts, c.count)
+        chosen = np.flatnonzero(bits).astype(np.int32)
+        counts = _COUNT[bits[chosen]]
+        total, offset = int(counts.sum()), np.cumsum(counts, dtype=np.int32) - counts
+        if total == 0:
+            return Pressing.nothing()
+        points = Points()
+        vectors = ("normal", "place", "force", "torque_i", "torque_j")
+        for name, kind in {"pair": wp.vec2i, "gap": wp.float64, **dict.fromkeys(vectors, wp.vec3d)}.items():
+            setattr(points, name, get(f"point {name}", total, kind))
+        asked, first = get("asked", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
+        device.write(asked, chosen)
+        device.write(first, offset)
+        query = self.surfaces, self.law, pose, c.pairs, c.items, asked, parts, energy, first, 1.0 / self.scale
+        device.launch(press, len(chosen), *query, points, grain=256)
+        found = {name: read(getattr(points, name), total) for name in vectors}
+        pair, gap = read(points.pair, total).astype(np.int64), read(points.gap, total)
+        return Pressing(pair=pair, gap=gap, point=found.pop("place"), **found)
+
+    def acting(self, model: Model) -> tuple[Pairs, Listed]:
+        """Pairs of bodies, and those of their candidates that act in slot "current", as the definitions take them."""
+        c, read = self.candidates, self.device.read
+        items = np.zeros((0, 4), dtype=np.int64)
+        if c.count:
+            gap = read(self.arrays("current")[1], c.count)
+            items = read(c.items, c.count).reshape(-1, 4)[gap < 1.0].astype(np.int64)
+        pairs = c.pair_list().reshape(-1, 2).astype(np.int64)
+        return pairs_of(model, *pairs.T), Listed(*items.T)
+
+    def defined(self, model: Model, q: np.ndarray) -> DefinedContacts:
+        """What counts in the state q (n, 12) of the pairs that are within their reach in slot "current", as the definitions
+        take it."""
+        pairs, gap = self.pair_gaps()
+        i, j = pairs.T.astype(np.int64)
+        law = self.pair_law
+        near = gap * law.activation(i, j) < law.reach(i, j)
+        items = self.device.read(self.candidates.items, self.candidates.count).reshape(-1, 4).astype(np.int64)
+        items = items[near[items[:, 0]]] if len(pairs) else items
+        surfaces = DefinedSurfaces.of(model)
+        return counting(model, surfaces, pairs_of(model, i, j), Listed(*items.T), q, law.reach(i, j))
+
+    def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
+        """Smallest gap beyond the separation over all candidates [m], infinity without any, and whether it may be a lower
+        bound."""
+        c, read = self.candidates, self.device.read
+        if c.count == 0:
+            return float("inf"), False
+        gap, pairs, items = read(self.arrays(slot)[1], c.count), c.pair_list(), read(c.items, c.count).reshape(-1, 4)
+        length = gap * self.pair_law.activation(*pairs.T)[items[:, 0]]
+        least = int(length.argmin())
+        return float(length[least]), bool(gap[least] > 1.0)
+
+    def body_gaps(self, slot: str = "current") -> wp.array:
+        """(n,) smallest gap in activations over the candidates that a body emits; infinity without any."""
+        out, c = self.least, self.candidates
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
+        return out
+
+    def near_pairs(self, within: float) -> np.ndarray:
+        """(k, 2) pairs of bodies whose gap in slot "current", which may be a lower bound beyond 1, is below so many of their
+        activations; on the host."""
+        c, read = self.candidates, self.device.read
+        close = np.cumsum(read(self.arrays("current")[1], c.count) < within)
+        return c.pair_list()[np.diff(np.append(0, close)[read(c.segment, c.pair_count + 1)]) > 0]
+
+    def active(self) -> np.ndarray:
+        """(count,) whether each candidate is active in slot "current"."""
+        return self.device.read(self.arrays("current")[1], self.candidates.count) < 1.0
+
+    def linearize(self, pose: Pose) -> None:
+        """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""
+        c, r = self.candidates, self.reduction
+        if c.nobody:
+            return
+        _, gap, parts = self.arrays("current")
+        r.prepare(self._listed(), self.done, gap, 1.0, parts if r.elements else None)
+        runs, query = self.device.extent(r.run_count, r.run_room), (self.surfaces, self.law, pose, c.pairs, c.items)
+        listed = r.runs, r.counts
+        if r.elements:
+            self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.elements, grain=64)
+            r.sum_elements()
+        else:
+            self.device.launch(contact_blocks, runs, *query, parts, *listed, r.sums, grain=4)
+
+    def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) with active candidates at the current pose, on the host, and the gradients (k, 12) of their
+        contacts by the bodies i and j. As `linearize`, and not to be recorded."""
+        empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
+        if self.candidates.count == 0:
+            return empty
+        self.linearize(pose)
+        r, read = self.reduction, self.device.read
+        if r.run_count == 0:
+            return empty
+        pair, place = np.unique(read(r.runs.pair, r.run_count), return_inverse=True)
+        sums = np.zeros((2, len(pair), 12))
+        for total, values in zip(sums, (r.sums.g_i, r.sums.g_j), strict=True):
+            np.add.at(total, place.ravel(), read(values, r.run_count))
+        return self.candidates.pair_list()[pair], *sums
+
+    def reduce(self, gradient, diagonal) -> None:
+        """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
+        if not self.candidates.nobody:
+            self.reduction.reduce(self.done, gradient, diagonal)

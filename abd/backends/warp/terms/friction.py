@@ -1,0 +1,328 @@
+"""Lagged friction on a device: what is frozen of the contacts, its energies, gradients and blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.backends.device.scan import Scan
+from abd.backends.warp.terms.contacts import Contacts
+from abd.backends.warp.terms.reduction import PairList, Reduction
+from abd.model import Kind, Model
+from abd.potentials.rolling import Resistances
+from abd.potentials.sticking import Anchors
+from abd.step.lagging import PairLoads
+from cuda_kernels.bodies.affine import Pose
+from cuda_kernels.contact import contact as kernels
+from cuda_kernels.friction import friction, rolling, sticking
+from cuda_kernels.parallel import sums
+
+REMEMBERED = ("key", "kind", "point", "share")
+"""What contacts remember (`abd.potentials.sticking.Anchors`)."""
+
+
+class Friction:
+    """Lagged friction of the contacts frozen at one pose.
+
+    What evaluates and linearises may be recorded. A record keeps eps, the poses and the rooms of the frozen contacts.
+
+    Attributes:
+        count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
+        segment, group: where the contacts of every pair and the pairs of every body begin.
+    """
+
+    def __init__(self, model: Model, device: Device, contacts: Contacts):
+        self.device, self.contacts, self.pool = device, contacts, Pool(device)
+        n = len(model.bodies)
+        self.defined = Resistances.of(model)
+        self.resists = rolling.Resistances()
+        for name in ("mu", "rolling", "spinning", "arm"):
+            setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
+        self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
+        self.enabled = self._may_act()
+        self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.anchors = sticking.Anchors()
+        self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
+        self.anchors.kind = device.zeros(1, wp.int32)
+        self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
+        self.lagged = friction.Lagged()
+        self.lagged.counts = device.zeros(2, wp.int32)
+        self.count = self.pair_count = self.laggings = 0
+        self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
+        self.group = device.zeros(n + 1, wp.int32)
+        self.nobody = device.zeros(n, wp.int32)
+        self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+
+    @property
+    def sticks(self) -> bool:
+        """Whether contacts remember how far they are stretched, as `anchors` (`abd.potentials.sticking`)."""
+        return self.enabled and self.elastic
+
+    def set_coefficients(self, mu: np.ndarray) -> None:
+        """Other coefficients (m, m) between materials; what is frozen is let go."""
+        self.defined = replace(self.defined, mu=np.array(mu))
+        self.device.write(self.resists.mu, self.defined.mu)
+        self.enabled = self._may_act()
+        if self.contacts.candidates.may_touch:
+            self.let_go()
+            self._index()
+
+    def _may_act(self) -> bool:
+        return self.defined.any and self.lags and self.contacts.candidates.may_touch
+
+    def let_go(self) -> None:
+        """Nothing is frozen any more."""
+        self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
+        self.laggings += 1
+        self.take(0)
+        self.device.fill(self.group)
+
+    def lag(self, pose: Pose, heading: wp.array) -> None:
+        """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
+
+        `heading` (n,) are the maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`)."""
+        if not self.enabled:
+            return
+        if not self.device.resident:
+            self.laggings += 1
+            self._freeze(pose, heading, self._mark(pose))
+            return
+        self.follow_list()
+        self.launch_lag(pose, heading)
+        wanted = int(self.device.read(self.wanted)[0])
+        if self.make_room(wanted):
+            self.launch_lag(pose, heading)
+        self.take(wanted)
+
+    def follow_list(self) -> None:
+        """Make room for the pairs of the present list and index them: where launches are recorded, before it is lagged."""
+        c, get = self.contacts.candidates, self.pool.get
+        if not self.enabled:
+            return
+        for name in ("marks", "offset"):
+            get(name, c.room + 1, wp.int32)
+        self.scan.reserve(c.room)
+        self._take_pairs(c.pair_room)
+        # the pairs, but not yet how many of their candidates will be frozen
+        self.reduction.follow(PairList(c.builds, c.pairs, c.segment, c.group, c.counts, c.pair_count, 0, c.pair_room))
+
+    def launch_lag(self, pose: Pose, heading: wp.array) -> None:
+        """As `lag`, to be recorded after `follow_list`; `take` then tells the host how many were `wanted`. Nothing is frozen
+        where there is no room for all."""
+        if self.enabled:
+            self._freeze(pose, heading, self._mark(pose))
+
+    @property
+    def follows_list(self) -> bool:
+        """Whether the pairs of frozen contacts are among those of the present candidate list."""
+        return self._builds == self.contacts.candidates.builds
+
+    def take(self, wanted: int) -> None:
+        """So many contacts were frozen at the last `launch_lag`."""
+        self.count = wanted
+        self.pair_count = self.contacts.candidates.pair_count if wanted else 0
+        self._builds = self.contacts.candidates.builds
+
+    @property
+    def room(self) -> int:
+        """Contacts that there is room for."""
+        return self.pool.room("load")
+
+    def make_room(self, count: int) -> bool:
+        """Make room for so many contacts; True if there was too little, so that they have yet to be frozen."""
+        grows, get, lagged = count > self.room, self.pool.get, self.lagged
+        lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
+        lagged.kind = get("kind", count, wp.int32)
+        lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
+        for name in ("energy_current", "energy_trial", "work"):
+            get(name, count, wp.float64)
+        lagged.load, lagged.share = get("load", count, wp.float64), get("share", count, wp.vec3d)
+        if self.sticks:
+            self._make_room_for_anchors(self.room)
+        return grows
+
+    def _make_room_for_anchors(self, room: int) -> None:
+        """For so many contacts; those of the last step stay."""
+        if self.anchors.key.shape[0] < room:
+            for name in REMEMBERED:
+                before = getattr(self.anchors, name)
+                array = self.device.empty(room, before.dtype)
+                self.device.copy(array, before, count=before.shape[0])
+                setattr(self.anchors, name, array)
+
+    def keep_anchors(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> None:
+        """Remember how far the contacts are stretched after a step from `now` to `pose`."""
+        if self.sticks:
+            extent = max(self._extent, 1)
+            self.device.launch(friction.keep_anchors, extent, self.lagged, eps, pose, rest, now, self.anchors)
+
+    def read_anchors(self) -> Anchors:
+        """What the contacts of the last step remember, on the host."""
+        a, read = self.anchors, self.device.read
+        count = int(read(a.count)[0])
+        if count == 0:
+            return Anchors()
+        return Anchors(*(read(getattr(a, name), count) for name in REMEMBERED))
+
+    def set_anchors(self, anchors: Anchors) -> None:
+        """What the contacts remember from now on."""
+        if not self.sticks:
+            return
+        self._make_room_for_anchors(len(anchors))
+        for name in REMEMBERED if len(anchors) else ():
+            self.device.write(getattr(self.anchors, name), getattr(anchors, name))
+        self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
+
+    def _take_pairs(self, room: int) -> None:
+        self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
+
+    def _mark(self, pose: Pose) -> wp.array:
+        """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
+        c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
+        extent, (_, _, parts) = device.extent(c.count, c.room), self.contacts.arrays("current")
+        marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
+        device.launch(
+            friction.rubbing,
+            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
+        )  # fmt: skip
+        if device.resident:
+            self.scan.run(marks, offset, c.counts, 1, extent)
+        else:
+            self.take(device.scan(marks, offset, extent))
+            self.make_room(self.count)
+            self._take_pairs(c.pair_count)
+        device.launch(friction.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
+        return offset
+
+    def _freeze(self, pose: Pose, heading: wp.array, offset: wp.array) -> None:
+        """Freeze what was marked, and find the pairs that it belongs to."""
+        c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
+        extent, pairs = device.extent(c.count, c.room), device.extent(c.pair_count, c.pair_room)
+        if device.resident or self.count:
+            device.launch(
+                friction.lag_contacts,
+                extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
+                self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
+            )  # fmt: skip
+            # the pair list may be rebuilt while these contacts stay frozen: keep its groups
+            self.device.copy(self.pairs, c.pairs, count=pairs)
+            device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
+            self.device.copy(self.group, c.group, count=n + 1)
+        else:
+            self.device.fill(self.group)
+        self._index()
+
+    def _index(self) -> None:
+        """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
+        c, counts = self.contacts.candidates, self.lagged.counts
+        version = c.builds if self.device.resident else self.laggings
+        listed = PairList(
+            version, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
+        )  # fmt: skip
+        self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
+
+    @property
+    def bytes(self) -> int:
+        """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
+        anchors = sum(getattr(self.anchors, name).capacity for name in REMEMBERED)
+        return self.pool.bytes + self.reduction.pool.bytes + anchors
+
+    @property
+    def _extent(self) -> int:
+        """Contacts that a launch covers."""
+        return 0 if self.contacts.candidates.nobody else self.device.extent(self.count, self.room)
+
+    def pair_list(self) -> np.ndarray:
+        """Host copy of the body pairs (k, 2) among which contacts were frozen."""
+        if self.count == 0:
+            return np.zeros((0, 2), dtype=np.int32)
+        return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+
+    def frozen(self) -> tuple[np.ndarray, ...]:
+        """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
+        what is frozen (`abd.potentials.friction.Lagged`)."""
+        if self.count == 0:
+            # there may be no arrays: nothing was ever frozen
+            pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
+            return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
+        names = ("pair", "kind", "n", "Y_i", "Y_j", "share", "load")
+        return tuple(self.device.read(getattr(self.lagged, name), self.count) for name in names)
+
+    def energies(self, slot: str) -> wp.array:
+        """Energy of every lagged contact, for slot "current" or "trial"."""
+        return self.pool.get(f"energy_{slot}", 1, wp.float64)
+
+    def exchange(self) -> None:
+        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        if self.contacts.candidates.nobody:
+            return
+        if self.device.resident:
+            slots = self.energies("current"), self.energies("trial")
+            self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
+        else:
+            self.pool.swap("energy_current", "energy_trial")
+
+    def add_differences(self, difference, size) -> None:
+        """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
+        if self._extent:
+            energies = self.energies("trial"), self.energies("current")
+            n, launch = self.contacts.n, self.device.launch
+            launch(sums.segment_differences, n, self.segment, self.group, *energies, difference, size)
+
+    def evaluate(self, pose: Pose, rest: Pose, eps: float, slot: str):
+        """Energies (count,) of the lagged contacts for displacements against `rest`."""
+        out = self.energies(slot)
+        self.device.launch(friction.friction_energies, self._extent, self.lagged, eps, pose, rest, out)
+        return out
+
+    def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
+        """Sums over the lagged contacts."""
+        r, contacts = self.reduction, self.contacts
+        if contacts.candidates.nobody or not self.enabled:
+            return
+        runs, items = self.device.extent(r.run_count, r.run_room), (r.runs, r.counts)
+        slips, caution = (self.lagged, eps, pose, rest), contacts.law.caution
+        if r.elements:
+            self.device.launch(
+                friction.friction_elements, r.run * runs, *slips, caution, *items, r.run, r.elements, grain=128
+            )
+            r.sum_elements()
+        else:
+            self.device.launch(friction.friction_blocks, runs, *slips, contacts.done, caution, *items, r.sums, grain=8)
+
+    def reduce(self, gradient, diagonal) -> None:
+        """Add what was linearised to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
+        if self.enabled and not self.contacts.candidates.nobody:
+            self.reduction.reduce(self.contacts.done, gradient, diagonal)
+
+    def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
+        """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""
+        read, launch, c, contacts = self.device.read, self.device.launch, self.contacts.candidates, self.contacts
+        out = self.pool.get("loads", max(c.pair_count, self.pair_count), wp.float64)
+
+        def kept(pairs: wp.array, count: int) -> PairLoads:
+            load = read(out, count)
+            some = np.flatnonzero(load)
+            return PairLoads(read(pairs, count)[some] if len(some) else np.zeros((0, 2), dtype=np.int32), load[some])
+
+        frozen = acting = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
+        if self.count:
+            launch(friction.lagged_loads, self.pair_count, self.lagged, self.segment, out)
+            frozen = kept(self.pairs, self.pair_count)
+        if c.count:
+            launch(
+                friction.pair_loads,
+                c.pair_count, contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
+                contacts.arrays("current")[2], out, grain=512,
+            )  # fmt: skip
+            acting = kept(c.pairs, c.pair_count)
+        return frozen, acting
+
+    def works(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> wp.array:
+        """(count,) work of friction on the motion from `now` to `pose`, times c h^2, contact by contact."""
+        out = self.pool.get("work", 1, wp.float64)
+        self.device.launch(friction.friction_works, self._extent, self.lagged, eps, pose, rest, now, out)
+        return out

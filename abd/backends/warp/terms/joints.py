@@ -1,0 +1,339 @@
+"""The joint system on a device: linear rows with constant blocks, and measured rows with their laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.backends.device.upload import upload_measures
+from abd.backends.warp.terms.custom_measures import CustomMeasures
+from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
+from abd.backends.warp.terms.relation_tangents import RelationTangents
+from abd.joints.rows.laws import SLOTS
+from abd.joints.rows.rows import hessian
+from abd.joints.rows.system import KEPT, SETTLED, JointSystem
+from abd.model import WORLD
+from cuda_kernels.bodies import integrators
+from cuda_kernels.joints import exact_rows, measured_rows, measures, rows
+from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.parallel import sums
+
+
+class Joints:
+    """All joints of a scene.
+
+    Attributes:
+        count: rows, linear and measured; pairs: joined body pairs.
+        diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
+        caution: (n,) shares of the bodies' bounds of curvature (`abd.step.caution`).
+    """
+
+    def __init__(self, system: JointSystem, bodies: int, device: Device, caution: wp.array | None = None):
+        self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)
+        self.caution = device.upload(np.ones(bodies), wp.float64) if caution is None else caution
+        self.linear_count, self.row_count = len(system.linear), len(system.rows)
+        self.measure_count = len(system.table)
+        self.count = self.linear_count + self.row_count
+        self.has_exact_measured = bool(system.acting.exact.any())
+        ends = ends_of(system.rows, system.table, bodies)
+        self._upload_linear()
+        self.measures = upload_measures(system.table, device)
+        self.custom = CustomMeasures(system.table, self.measures, device)
+        self._upload_rows(ends)
+        self._couple(ends)
+
+    # what stays ---------------------------------------------------------------------------------------------------
+
+    def _upload_linear(self) -> None:
+        d, host = self.device, self.system.linear
+        self.linear = rows.Rows()
+        self.linear.parent, self.linear.child = d.upload(host.parent, wp.int32), d.upload(host.child, wp.int32)
+        self.linear.Yp, self.linear.Yc = d.upload(host.Yp, wp.vec4d), d.upload(host.Yc, wp.vec4d)
+        self.linear.K = d.upload(host.K, wp.vec3d)
+        self.linear.shift = d.zeros(self.linear_count, wp.vec3d)
+        self.linear.exact = d.upload(host.exact, wp.int32)
+        self.linear.tolerance = d.upload(host.tolerance, wp.float64)
+        self.held = rows.Rows()
+        for name in ("parent", "child", "Yp", "Yc", "exact", "tolerance"):
+            setattr(self.held, name, getattr(self.linear, name))
+        self.held.K = d.upload(host.K * host.exact[:, None], wp.vec3d)
+        self.held.shift = d.zeros(self.linear_count, wp.vec3d)
+        inner = host.parent != WORLD
+        owners = np.concatenate([host.child, host.parent[inner]])
+        codes = np.concatenate([2 * np.arange(self.linear_count), 2 * np.flatnonzero(inner) + 1])
+        self.linear_starts, self.linear_entries = self._lists(owners, codes, self.n)
+
+    def _upload_rows(self, ends: Ends) -> None:
+        d, host = self.device, self.system.rows
+        self.rows = measured_rows.MeasuredRows()
+        self.rows.starts, self.rows.term_measure = (
+            d.upload(host.starts, wp.int32),
+            d.upload(host.term_measure, wp.int32),
+        )
+        self.rows.piece_starts = d.upload(host.piece_starts, wp.int32)
+        self.rows.starts_at, self.rows.origin = d.upload(host.starts_at, wp.float64), d.upload(host.origin, wp.float64)
+        self.rows.coefficients = d.upload(host.coefficients, wp.float64)
+        self.relations = RelationTangents(self.system, self.rows, d)
+        self.rows.law = d.zeros(self.row_count, wp.int32)
+        self.rows.p = d.zeros((self.row_count, SLOTS), wp.float64)
+        self.ends = measured_rows.Ends()
+        self.ends.row, self.ends.starts = d.upload(ends.row, wp.int32), d.upload(ends.starts, wp.int32)
+        self.ends.entries = d.upload(ends.entries, wp.int32)
+        self.end_count = len(ends.row)
+        self.ends.body, self.ends.of_row = d.upload(ends.body, wp.int32), d.upload(ends.of_row, wp.int32)
+        self.body_starts, self.body_ends = self._lists(ends.body, np.arange(self.end_count), self.n)
+        owners = self.system.table.child[host.term_measure[host.starts[:-1]]]
+        self.owner = d.upload(owners, wp.int32)
+        self.owned_starts, self.owned_rows = self._lists(owners, 2 * np.arange(self.row_count), self.n)
+        self.values, self.gradients_child, self.gradients_parent = (
+            d.zeros(self.measure_count, wp.float64),
+            d.zeros((self.measure_count, 12), wp.float64),
+            d.zeros((self.measure_count, 12), wp.float64),
+        )
+        self.u = d.zeros((self.end_count, 12), wp.float64)
+        self.lengths, self.length_count = d.upload(ends.lengths, wp.int32), len(ends.lengths)
+        self.term_row = d.upload(host.term_row, wp.int32)
+        with_sides = self.row_count + 2 * self.length_count
+        self.slope, self.curvature, self.missing = (d.zeros(with_sides, wp.float64) for _ in range(3))
+        self.x, self.x_ahead, self.gap, self.gap_ahead, self.per_row = (
+            d.zeros(self.row_count, wp.float64) for _ in range(5)
+        )
+        self.weight = d.zeros(len(host.term_measure), wp.float64)
+
+    def _couple(self, ends: Ends) -> None:
+        """One coupling for the pairs of linear and of measured rows."""
+        d, n = self.device, self.n
+        diagonal, linear_pairs, blocks = hessian(self.system.linear, n)
+        self.diagonal = d.adopt(diagonal, wp.float64)
+        keys = [linear_pairs[:, 0].astype(np.int64) * n + linear_pairs[:, 1], ends.pairs[:, 0] * n + ends.pairs[:, 1]]
+        union = np.union1d(*keys)
+        pairs, self.pairs = np.stack([union // n, union % n], axis=1), len(union)
+        if len(blocks) < self.pairs:
+            constant = np.zeros((self.pairs, 12, 12))
+            constant[np.searchsorted(union, keys[0])] = blocks
+            blocks = constant
+        self.constant = d.upload(blocks, wp.float64) if self.row_count else None
+        self.coupling = Coupling()
+        self.coupling.row, self.coupling.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
+        self.coupling.blocks = d.adopt(blocks, wp.float64)
+        self.coupling.count = d.upload(np.array([self.pairs]), wp.int32)
+        owners, codes = np.concatenate([pairs[:, 0], pairs[:, 1]]), np.arange(self.pairs)
+        self.coupling.starts, self.coupling.entries = self._lists(owners, np.concatenate([2 * codes, 2 * codes + 1]), n)
+        counts = np.zeros(self.pairs + 1, dtype=np.int64)
+        counts[1 + np.searchsorted(union, keys[1])] = np.diff(ends.pair_starts)
+        self.pair_starts = d.upload(np.cumsum(counts), wp.int32)
+        self.pair_entries = d.upload(ends.pair_entries, wp.vec2i)
+
+    def _lists(self, owners: np.ndarray, codes: np.ndarray, count: int) -> tuple[wp.array, wp.array]:
+        starts, entries = lists_of(owners, codes, count)
+        return self.device.upload(starts, wp.int32), self.device.upload(entries, wp.int32)
+
+    # one step -----------------------------------------------------------------------------------------------------
+
+    def evaluate(self, pose, slot: str) -> None:
+        """Energies of all rows at a pose, into the arrays of a slot: "current" or "trial"."""
+        launch = self.device.launch
+        launch(rows.row_energies, self.linear_count, self.linear, pose, self._linear_energies(slot))
+        if self.row_count:
+            self._values_at(pose, self.x, self._energies(slot))
+
+    def exchange(self) -> None:
+        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        for name, count in (("linear", self.linear_count), ("energy", self.row_count)):
+            a, b = f"{name}_current", f"{name}_trial"
+            if self.device.resident:
+                arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
+                self.device.launch(integrators.exchange_values, count, *arrays)
+            else:
+                self.pool.swap(a, b)
+
+    def add_differences(self, difference, size) -> None:
+        """Add every body's change of energy between the slots, and the size of the terms."""
+        launch, n = self.device.launch, self.n
+        jobs = (
+            (self.linear_count, self.linear_starts, self.linear_entries, self._linear_energies),
+            (self.row_count, self.owned_starts, self.owned_rows, self._energies),
+        )
+        for count, starts, entries, energies in jobs:
+            if count:
+                launch(
+                    sums.listed_differences,
+                    n,
+                    starts,
+                    entries,
+                    energies("trial"),
+                    energies("current"),
+                    difference,
+                    size,
+                )
+
+    def _linear_energies(self, slot: str) -> wp.array:
+        return self.pool.get(f"linear_{slot}", self.linear_count, wp.float64)
+
+    def _energies(self, slot: str) -> wp.array:
+        return self.pool.get(f"energy_{slot}", self.row_count, wp.float64)
+
+    def _values_at(self, pose, x: wp.array, energies: wp.array, with_slopes: bool = False) -> None:
+        launch = self.device.launch
+        self.custom.supply(pose, with_slopes)
+        self.measure(pose)
+        launch(measured_rows.row_energies, self.row_count, self.rows, self.values, x, energies)
+
+    def measure(self, pose) -> None:
+        """Values of the measures at a pose, and what functions of several of them have there."""
+        self.device.launch(measures.measure_values, self.measure_count, self.measures, pose, self.values)
+        self.relations.set(self.values)
+
+    # Newton -------------------------------------------------------------------------------------------------------
+
+    def add_to(self, pose, gradient, diagonal, done) -> None:
+        """Add the joints' forces to gradient (n, 12), the blocks of measured rows to diagonal (n, 12, 12), and set the
+        off-diagonal blocks; bodies that are done (n,) keep theirs."""
+        launch = self.device.launch
+        if self.linear_count:
+            launch(
+                rows.row_gradients, self.n, self.linear, pose, done, self.linear_starts, self.linear_entries, gradient
+            )
+        if not self.row_count:
+            return
+        self._linearize(pose, done)
+        launch(
+            measured_rows.stiffen_sides,
+            self.length_count, self.rows, self.measures, pose, self.ends, self.lengths, self.term_row, self.row_count,
+            self.slope, self.weight, self.curvature, self.u,
+        )  # fmt: skip
+        launch(
+            measured_rows.add_to_bodies,
+            12 * self.n, self.body_starts, self.body_ends, self.ends, self.slope, self.curvature, self.u, done,
+            gradient, diagonal,
+        )  # fmt: skip
+        launch(
+            measured_rows.pair_blocks,
+            12 * self.pairs, self.pair_starts, self.pair_entries, self.ends, self.curvature, self.u, self.constant,
+            self.coupling.blocks,
+        )  # fmt: skip
+
+    def _linearize(self, pose, done) -> None:
+        """Values of the rows, slopes and curvatures of their laws, and what they have on every body."""
+        launch = self.device.launch
+        self._values_at(pose, self.x, self.per_row, with_slopes=True)
+        launch(
+            measures.measure_gradients,
+            self.measure_count, self.measures, pose, done, self.gradients_child, self.gradients_parent, grain=256,
+        )  # fmt: skip
+        launch(
+            measured_rows.row_slopes,
+            self.row_count, self.rows, self.ends, self.values, self.caution, self.x, self.slope, self.curvature, self.weight,
+        )  # fmt: skip
+        launch(
+            measured_rows.end_gradients,
+            12 * self.end_count, self.rows, self.ends, self.weight, self.gradients_child, self.gradients_parent, self.u,
+        )  # fmt: skip
+
+    def restore_blocks(self) -> None:
+        """Undo the projection of the constant off-diagonal blocks, of which a copy is kept from the first one on; those
+        of measured rows are set in every iteration."""
+        if not self.pairs or self.row_count:
+            return
+        if self.constant is None:
+            self.constant = wp.clone(self.coupling.blocks)
+        else:
+            self.device.copy(self.coupling.blocks, self.constant)
+
+    # limits -------------------------------------------------------------------------------------------------------
+
+    def measure_gaps(self, pose) -> None:
+        """Gaps of the barriers at the iterate, from which `open_shares` counts."""
+        self._values_at(pose, self.x_ahead, self.per_row)
+        self.device.launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap)
+
+    def open_shares(self, pose, shares: wp.array) -> None:
+        """Fold into every body's `shares` (n,) what keeps its gaps open on the way to a pose."""
+        launch = self.device.launch
+        self._values_at(pose, self.x_ahead, self.per_row)
+        launch(measured_rows.row_gaps, self.row_count, self.rows, self.x_ahead, self.gap_ahead)
+        launch(measured_rows.row_shares, self.row_count, self.rows, self.gap, self.gap_ahead, KEPT, self.per_row)
+        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MIN, shares)
+
+    # exact rows ---------------------------------------------------------------------------------------------------
+
+    def errors(self, pose, out: wp.array) -> None:
+        """Fold into every body's `out` (n,) the residuals of its exact rows over their tolerances."""
+        launch = self.device.launch
+        if self.linear_count:
+            each = self.pool.get("errors", self.linear_count, wp.float64)
+            launch(rows.row_errors, self.linear_count, self.linear, pose, each)
+            self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
+        if self.row_count:
+            self._values_at(pose, self.x_ahead, self.per_row)
+            launch(exact_rows.row_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
+
+    def _fold(self, count, starts, entries, values, operation, out) -> None:
+        if count:
+            self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
+
+    def predicted_errors(self, straight, direction, out: wp.array) -> None:
+        """As `errors`, of the linear model at the end of a direction (n, 12), which leads to the pose `straight`; rows with
+        an effort limit have none."""
+        if self.linear_count:
+            each = self.pool.get("errors", self.linear_count, wp.float64)
+            self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, each)
+            self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
+        if self.has_exact_measured:
+            self._predict(direction)
+            self.device.launch(exact_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
+            self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
+
+    def add_missing(self, straight, aside, gradient) -> None:
+        """Add ``C^T K c`` to gradient (n, 12), c the residuals of the exact rows that `predicted_errors` found; bodies that
+        are left aside (n,) get none."""
+        launch = self.device.launch
+        if self.linear_count:
+            launch(
+                rows.row_gradients,
+                self.n, self.held, straight, aside, self.linear_starts, self.linear_entries, gradient,
+            )  # fmt: skip
+        if self.has_exact_measured:
+            launch(exact_rows.held_forces, self.row_count, self.rows, self.x_ahead, self.missing)
+            launch(
+                exact_rows.forces_to_bodies,
+                self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, aside, gradient,
+            )  # fmt: skip
+
+    def take_over(self, straight, whole: bool, aside) -> None:
+        """lambda += K c for the exact rows, c the residuals of the linear model (`predicted_errors`).
+
+        `whole`: one-sided rows and drives with an effort limit too, as far as those allow. Rows of bodies that are left
+        aside (n,) keep theirs.
+        """
+        self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight, aside)
+        if self.has_exact_measured:
+            self.device.launch(
+                exact_rows.update_multipliers,
+                self.row_count, self.rows, self.owner, aside, self.x, self.x_ahead, int(whole),
+            )  # fmt: skip
+
+    def relinearize(self, pose, direction, done) -> None:
+        """Predict the measured rows from a pose that is not the iterate any more."""
+        if self.has_exact_measured:
+            self._linearize(pose, done)
+            self._predict(direction)
+
+    def effort_changes(self, direction, out: wp.array) -> None:
+        """Fold into every body's `out` (n,) how much a direction changes the forces of friction and of limited drives,
+        over `SETTLED` of their largest; the rows are those of the last linearisation, and friction's aim becomes what
+        follows from the direction."""
+        self._predict(direction)
+        self.device.launch(
+            measured_rows.effort_changes,
+            self.row_count, self.rows, self.x, self.x_ahead, self.curvature, SETTLED, self.per_row,
+        )  # fmt: skip
+        self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
+
+    def _predict(self, direction) -> None:
+        self.device.launch(
+            exact_rows.row_predictions,
+            self.row_count, self.ends, self.u, direction, self.x, self.x_ahead,
+        )  # fmt: skip

@@ -1,0 +1,107 @@
+"""The arrays of a candidate list and of the search for it, which grow together, up to what may be set aside for them."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from abd.backends.device.device import GROWTH, Device, Pool
+from abd.errors import StepFailure
+from cuda_kernels.contact import narrow_phase
+from cuda_kernels.joints.relative_frames import Frames
+
+PAIRS, CANDIDATES, PRIMITIVES = range(3)
+"""What is counted: body pairs, candidates, and between them primitives of one body near the other one of a pair."""
+ORDER = (PAIRS, PRIMITIVES, CANDIDATES)
+"""In which they are found."""
+NAMES = ("body pairs", "candidate contacts", "primitives near other bodies")
+
+MOST_BYTES = 8 << 30
+"""What the list of a step may take on the device."""
+PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + (4 + narrow_phase.KINDS) * 4
+"""Of a body pair: itself, thrice, its margin and its offset, twice, its `Frames`, counts, offsets and place in the old list."""
+PRIMITIVE_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
+"""Of a primitive that is carried into another body's frame: its slots, itself, its number of candidates, its offset."""
+CANDIDATE_BYTES = 2 * 16 + 2 * (8 + 8) + 8
+"""Of a candidate: itself, twice, energy and gap at two poses, its time of impact."""
+BYTES = (PAIR_BYTES, CANDIDATE_BYTES, PRIMITIVE_BYTES)
+
+
+class ListRooms:
+    """Arrays with room for pairs, primitives and candidates; the same ones until they have to grow.
+
+    Attributes:
+        pairs: (pair_room,) vec2i; unordered: pairs as the tree gave them; left: approach [m] that the candidates of every
+            pair still cover; kept: its number in the list before, -1 where it was searched; segment: (pair_room + 1,) its
+            first candidate; frames: (2 pair_room,) relative maps; of_kind: (pair_room, KINDS) primitives of a kind
+            found for it; sizes, start: numbers and offsets of what is found for it.
+        carried: (primitive room,) vec3i pair, kind and index; slots: its first candidates; hits, offset: number of them all
+            and offset.
+        items: (room,) vec4i candidates.
+        rooms: entries there is room for, of each kind; most_bytes: what everything may take.
+    """
+
+    def __init__(self, device: Device):
+        self.device, self.pool = device, Pool(device)
+        self.most_bytes = MOST_BYTES
+        self.frames = Frames()
+        self.rooms = [0, 0, 0]
+        for kind in ORDER:
+            self._grow(kind, 0)
+
+    @property
+    def pair_room(self) -> int:
+        """Entries that arrays over pairs have room for."""
+        return self.rooms[PAIRS]
+
+    @property
+    def room(self) -> int:
+        """Entries that arrays over candidates have room for."""
+        return self.rooms[CANDIDATES]
+
+    def make_room(self, kind: int, wanted) -> bool:
+        """Room for what is wanted (3,) of a kind and half as much more, after all kinds that are found before it; True if
+        there was room. Arrays that grow lose their contents.
+
+        Raises:
+            StepFailure: the list would not fit; with what to do about it.
+        """
+        taken = GROWTH * sum(int(wanted[k]) * BYTES[k] for k in ORDER[: ORDER.index(kind) + 1])
+        if taken > self.most_bytes:
+            raise StepFailure(
+                "candidates",
+                f"the {NAMES[kind]} of this step would take {taken / 2**30:.3g} GiB, more than the "
+                f"{self.most_bytes / 2**30:.3g} GiB set aside for them; shorten solver.dt so that fewer swept boxes meet, "
+                "lower solver.d_hat, use coarser meshes, or switch contact off between bodies that overlap by design "
+                "(body.group)",
+            )
+        if wanted[kind] <= self.rooms[kind]:
+            return True
+        self._grow(kind, int(wanted[kind]))
+        return False
+
+    def _grow(self, kind: int, count: int) -> None:
+        grow = {PAIRS: self._grow_pairs, PRIMITIVES: self._grow_primitives, CANDIDATES: self._grow_candidates}
+        grow[kind](count)
+
+    def _grow_pairs(self, count: int) -> None:
+        get, frames = self.pool.get, self.frames
+        self.pairs, self.unordered = get("pairs", count, wp.vec2i), get("unordered", count, wp.vec2i)
+        self.left, self.kept = get("left", count, wp.float64), get("kept", count, wp.int32)
+        self.segment, self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("segment", "sizes", "start"))
+        self.of_kind = get("of kind", count, wp.int32, (narrow_phase.KINDS,))
+        frames.R0, frames.R1 = get("R0", 2 * count, wp.mat33d), get("R1", 2 * count, wp.mat33d)
+        frames.t0, frames.t1 = get("t0", 2 * count, wp.vec3d), get("t1", 2 * count, wp.vec3d)
+        frames.grow = get("grow", 2 * count, wp.float64)
+        self.rooms[PAIRS] = min(self.pairs.shape[0], self.segment.shape[0] - 1, frames.R0.shape[0] // 2)
+
+    def _grow_primitives(self, count: int) -> None:
+        get = self.pool.get
+        self.carried, self.slots = get("carried", count, wp.vec3i), get("slots", narrow_phase.SLOTS * count, wp.vec4i)
+        self.hits, self.offset = get("hits", count + 1, wp.int32), get("offset", count + 1, wp.int32)
+        self.rooms[PRIMITIVES] = min(
+            self.carried.shape[0], self.slots.shape[0] // narrow_phase.SLOTS, self.hits.shape[0] - 1
+        )
+
+    def _grow_candidates(self, count: int) -> None:
+        self.items = self.pool.get("items", count, wp.vec4i)
+        self.rooms[CANDIDATES] = self.items.shape[0]

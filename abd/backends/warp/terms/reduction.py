@@ -1,0 +1,224 @@
+"""Sums over the candidates of body pairs, in a fixed order, to gradients and 12x12 blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.backends.device.scan import Scan
+from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.contact import active_pairs, blocks, elements
+from cuda_kernels.linear.krylov import Coupling
+
+RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 4 + 4 + 12 + 2) + 4 * (2 + 3))
+"""Of a run: two gradients, three blocks, its pair and its items, one by one."""
+RESERVED = (256 << 20) // RUN_BYTES
+"""Runs that room is set aside for before they are met, where the list could come to as many."""
+
+
+@dataclass(frozen=True)
+class PairList:
+    """Body pairs and where each one's items lie; the arrays may have room for more.
+
+    Attributes:
+        version: another one says that the list is another one.
+        pairs: vec2i, row and column body; segment: first item of every pair; group: (n + 1,) first pair of every row
+            body.
+        counts: int32 (2,) on the device: [pairs, items].
+        count, items: the same on the host; room: pairs that there is room for.
+    """
+
+    version: int
+    pairs: wp.array
+    segment: wp.array
+    group: wp.array
+    counts: wp.array
+    count: int
+    items: int
+    room: int
+
+
+class Reduction:
+    """Blocks of the body pairs with active items.
+
+    `prepare` finds the pairs and cuts their items into runs; a kernel then fills `sums` run by run; `reduce` joins the
+    runs and adds the bodies' shares. All of it may be recorded once `follow` has seen the list.
+
+    A launch on the pairs is one on ``device.extent(pairs, pair_room)`` items, one on the runs on
+    ``device.extent(run_count, run_room)``; its kernel returns where it meets `counts`.
+
+    On CUDA there are `elements`: a kernel fills them item by item, ``run`` places for every run, and `sum_elements` fills
+    `sums`.
+
+    Args:
+        one_by_one: whether there are elements; on CUDA by default.
+        fixed: (n,) bool, bodies that never move and are in no pair's row: nobody asks for their sums, and the ground may be
+            in more pairs than a thread should walk along.
+
+    Attributes:
+        coupling: off-diagonal blocks with every other body's list of entries, for the solvers.
+        runs, sums, elements: what the kernel takes; run: items of a run, at most.
+        counts: int32 (2,) on the device: [pairs, runs] that are listed; needed: the same before those were left out
+            that there is no room for.
+        pairs, run_count: counts on the host, as of the last `prepare` or `make_room` outside of a record.
+        pair_room, run_room: what there is room for.
+    """
+
+    def __init__(self, device: Device, fixed: np.ndarray, one_by_one: bool | None = None):
+        n = len(fixed)
+        self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
+        self.pairs = self.run_count = self.pair_room = self.run_room = 0
+        one_by_one = device.wide if one_by_one is None else one_by_one
+        self.elements = elements.Elements() if one_by_one else None
+        self.run = elements.SHORT_RUN if one_by_one else blocks.RUN
+        self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
+        self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
+        self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
+        self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
+        self.fixed, self.ends = device.upload(fixed, wp.int32), active_pairs.Ends()
+        self.ends.starts = device.zeros(n + 1, wp.int32)
+        self._indexed = self._version = -1
+        self.one = device.zeros(0, wp.int32)
+        self._found = np.zeros(0, dtype=np.int32)
+        self.scan.reserve(n)
+        self._reserve(1, 1)
+
+    def follow(self, listed: PairList) -> None:
+        """Index a list and set room aside for it: before `prepare` is recorded for a list, and before such a record is
+        replayed for another version of it."""
+        if listed.version == self._indexed:
+            return
+        self._indexed = listed.version
+        launch, size = self.device.launch, self.device.extent(listed.count, listed.room)
+        if self.device.resident:
+            most = listed.count + listed.items // self.run
+            self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
+            self._places(size)
+            self.scan.reserve(size)
+        # sorting takes twice the room
+        keys, order = (self.pool.get(name, 2 * size, wp.int32) for name in ("keys", "order"))
+        launch(active_pairs.key_columns, listed.count, listed.pairs, self.fixed, self.n, keys, order, grain=16384)
+        self.device.sort_pairs(keys, order, listed.count)
+        launch(active_pairs.key_starts, self.n + 1, keys, listed.count, self.ends.starts, grain=16384)
+        self.ends.order = order
+
+    def prepare(self, listed: PairList, done, values, within: float, parts: wp.array | None = None) -> None:
+        """Find the pairs with an item whose value lies below `within`, and a body that is not done.
+
+        A record keeps `within` and the arrays; it leaves out pairs and runs that there is no room for (`needed`), where
+        otherwise room is made.
+
+        Args:
+            done: (n,); values: of all items; parts: bits of the parts of each, where there are `elements`; one by default.
+        """
+        parts = self.one if parts is None else parts
+        device = self.device
+        recording, size = device.warp.is_capturing, device.extent(listed.count, listed.room)
+        active, further, slot, behind = self._places(size)
+        query = listed.pairs, listed.counts, done, listed.segment, values, within
+        if self.elements:
+            device.launch(elements.count_short_runs, size, *query, parts, self.run, active, further, grain=512)
+        else:
+            device.launch(active_pairs.count_runs, size, *query, self.run, active, further, grain=512)
+        if not device.resident and not self._differs(listed, active):
+            return
+        if not recording:
+            self.follow(listed)
+        for counts, offsets in ((active, slot), (further, behind)):
+            self.scan.run(counts, offsets, listed.counts, 0, size)
+        device.launch(active_pairs.tally, 1, listed.counts, slot, behind, self.needed)
+        if not recording:
+            self.pairs, self.run_count = (int(number) for number in device.read(self.needed))
+            self._reserve(self.pairs, self.run_count)
+        self._list(listed, size, slot, behind)
+        if self.elements:
+            device.launch(
+                elements.list_items,
+                size, listed.counts, listed.segment, values, within, parts, slot, self.counts, self.run, self.rest,
+                self.runs, self.elements, grain=512,
+            )  # fmt: skip
+
+    def sum_elements(self) -> None:
+        """Add up what was filled in item by item."""
+        runs = self.device.extent(self.run_count, self.run_room)
+        self.device.launch(elements.sum_elements, 12 * runs, self.elements, self.runs, self.counts, self.sums)
+
+    def _places(self, size: int) -> list[wp.array]:
+        """Counts and offsets of the pairs and of their further runs."""
+        return [self.pool.get(name, size + 1, wp.int32) for name in ("active", "further", "slot", "behind")]
+
+    def _differs(self, listed: PairList, active) -> bool:
+        """Whether other pairs are active than at the last call, as the host sees it; none at all are settled here."""
+        found = self.device.read(active, listed.count)
+        if listed.version == self._version and np.array_equal(found, self._found):
+            return False
+        self._version, self._found = listed.version, found
+        if found.any():
+            return True
+        self.pairs = self.run_count = 0
+        for array in (self.coupling.starts, self.counts, self.needed):
+            self.device.fill(array)
+        return False
+
+    def _list(self, listed: PairList, size: int, slot, behind) -> None:
+        launch, c, n = self.device.launch, self.coupling, self.n
+        launch(active_pairs.clamp, 1, self.needed, self.pair_room, self.run_room, self.counts)
+        launch(
+            active_pairs.list_runs,
+            size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, self.run, c.row, c.column,
+            self.runs, self.rest, grain=16384,
+        )  # fmt: skip
+        self.ends.group = listed.group
+        launch(active_pairs.count_entries, n, self.ends, slot, self.counts, self.entries, grain=4096)
+        self.scan.run(self.entries, c.starts, self.bodies, 0, n)
+        launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
+
+    def make_room(self, pairs: int, runs: int) -> bool:
+        """Make room for what was `needed`; True if there was too little, and what was recorded has to be repeated."""
+        self.pairs, self.run_count = pairs, runs
+        return self._reserve(pairs, runs)
+
+    def _reserve(self, pairs: int, runs: int) -> bool:
+        pairs, runs = max(pairs, self.pair_room), max(runs, self.run_room)
+        if pairs == self.pair_room and runs == self.run_room:
+            return False
+        get, c, sums = self.pool.get, self.coupling, self.sums
+        c.row, c.column = get("row", pairs, wp.int32), get("column", pairs, wp.int32)
+        c.blocks = get("H_ij", runs, wp.float64, (12, 12))
+        # every pair has a run
+        self.run_room = c.blocks.shape[0]
+        self.pair_room = min(c.row.shape[0], self.run_room)
+        c.entries = get("entries", 2 * self.pair_room, wp.int32)
+        self.rest = get("rest", self.pair_room + 1, wp.int32)
+        for name in ("pair", "begin", "end"):
+            setattr(self.runs, name, get(name, runs, wp.int32))
+        sums.g_i, sums.g_j = get("g_i", runs, vec12), get("g_j", runs, vec12)
+        sums.H_ii, sums.H_jj = get("H_ii", runs, vec12, (12,)), get("H_jj", runs, vec12, (12,))
+        sums.H_ij = self.device.rows(c.blocks)
+        if self.elements:
+            self._reserve_elements(self.run * self.run_room)
+        return True
+
+    def _reserve_elements(self, places: int) -> None:
+        get, one = self.pool.get, self.elements
+        one.part = get("part", places, wp.int32)
+        one.item, one.kind = get("item", places, wp.int32), get("kind", places, wp.vec3i)
+        one.f, one.K = get("f", places, wp.vec3d), get("K", places, wp.mat33d)
+        one.Y_i, one.Y_j = get("Y_i", places, wp.vec4d), get("Y_j", places, wp.vec4d)
+        one.vectors, one.numbers = get("vectors", places, vec12), get("numbers", places, wp.vec2d)
+
+    def reduce(self, done, gradient, diagonal) -> None:
+        """Join the runs, and add the shares of bodies that are not done to gradient (n, 12), diagonal (n, 12, 12)."""
+        device, c = self.device, self.coupling
+        pairs = device.extent(self.pairs, self.pair_room)
+        if pairs == 0:
+            return
+        if device.resident or self.run_count > self.pairs:
+            device.launch(blocks.join_runs, 12 * pairs, self.counts, self.rest, self.sums, grain=4096)
+        device.launch(
+            blocks.gather_bodies,
+            12 * self.n, done, c.starts, c.entries, self.sums, gradient, device.rows(diagonal),
+        )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Tangents of functions of several coordinates, and forces by functions of one, set by the host before rows are evaluated
+(`abd.joints.rows.relations`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device
+from abd.errors import DeviceError
+from abd.joints.rows.relations import set_tangents
+from abd.joints.rows.system import JointSystem
+
+
+class RelationTangents:
+    """What sets the pieces of the terms of relations, and the laws of given forces, on a device.
+
+    Raises:
+        DeviceError: there are any, on a device whose arrays the host does not see.
+    """
+
+    def __init__(self, system: JointSystem, rows, device: Device):
+        self.host, self.rows, self.given = system.rows, rows, system.given
+        host = self.host
+        if host.relations and device.wide:
+            raise DeviceError(
+                f"functions of several coordinates in couplings do not run on {device.name}; use --device cpu or numpy, or "
+                "sums of polynomials and tables of single coordinates"
+            )
+        if self.given and device.wide:
+            raise DeviceError(
+                "forces by formulas or functions of lengths, coordinates and speeds (force_formula, force_function) do not run "
+                f"on {device.name}; use --device cpu or numpy"
+            )
+        self.ch2, self.time = 1.0, 0.0
+        self.terms = [np.arange(len(host.term_measure))[one.terms] for one in host.relations]
+        self.chosen = np.concatenate(self.terms) if self.terms else np.zeros(0, dtype=int)
+        self.piece = host.piece_starts[self.chosen]
+
+    def begin(self, ch2: float, time: float) -> None:
+        """Begin a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
+        self.ch2, self.time = ch2, time
+
+    def set(self, values: wp.array) -> None:
+        """Take the tangents at measured values (m,)."""
+        measured = values.numpy() if self.given or len(self.chosen) else None
+        for row, force in self.given.items():
+            m = self.host.term_measure[self.host.starts[row]]
+            force.set(self.rows.p.numpy()[row], measured[m], self.ch2, self.time)
+        if not len(self.chosen):
+            return
+        v = measured[self.host.term_measure]
+        height, slope = np.zeros(len(v)), np.zeros(len(v))
+        set_tangents(self.host.relations, v, height, slope)
+        coefficients = self.rows.coefficients.numpy()
+        coefficients[self.piece, 0], coefficients[self.piece, 1] = height[self.chosen], slope[self.chosen]
+        self.rows.origin.numpy()[self.piece] = v[self.chosen]

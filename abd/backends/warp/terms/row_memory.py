@@ -1,0 +1,252 @@
+"""What joints remember from step to step, on the device: the laws of a step are set there, and what came of them is kept.
+
+The definitions are `JointSystem.laws`, `remember` and `follow` and `abd.joints.rows.forces`; the host reads and writes whole
+memories where something other than a step changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.backends.device.totals import Totals
+from abd.backends.warp.terms.joints import Joints
+from abd.joints.coordinates.readings import HOLDING
+from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
+from abd.joints.rows.laws import SLOTS, Law
+from abd.joints.rows.system import JointMemory, JointSystem, Role
+from cuda_kernels.bodies import figures
+from cuda_kernels.joints import row_memory
+
+_COLUMNS = (
+    "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """Rows `row` (k,) whose entries of `out` the functions give, by way of `values`; row i has function which[i]."""
+
+    row: wp.array
+    values: wp.array
+    out: wp.array
+    functions: list[Callable[[float], float]]
+    which: np.ndarray
+
+
+class RowMemory:
+    """Memory of the rows of `joints`.
+
+    Args:
+        active: (j,) bool, joints whose residuals count.
+    """
+
+    def __init__(self, joints: Joints, active: np.ndarray, device: Device):
+        self.joints, self.system, self.device = joints, joints.system, device
+        system, rows = self.system, joints.row_count
+        self.acting, self.memory = row_memory.Acting(), row_memory.Memory()
+        self.acting.law = device.upload(system.acting.law, wp.int32)
+        self.acting.flags = device.upload(flags(system, active), wp.int32)
+        for name in _COLUMNS:
+            setattr(self.acting, name, device.upload(getattr(system.acting, name), wp.float64))
+        self.memory.history, self.memory.p = (
+            device.zeros((4, max(rows, 1)), wp.float64),
+            device.zeros((rows, SLOTS), wp.float64),
+        )
+        self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
+        self.memory.target, self.memory.rate = device.zeros(rows, wp.float64), device.zeros(rows, wp.float64)
+        parent, child = system.row_bodies
+        self.acting.parent, self.acting.child = device.upload(parent, wp.int32), device.upload(child, wp.int32)
+        self.has_limits = bool(np.isin(system.acting.law, LIMITS).any())
+        self.code = device.upload(codes(system, active), wp.int32)
+        self.has_exact_linear = bool(system.linear.exact.any())
+        self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
+        self.closed = device.zeros(1, wp.int32)
+        self.functions: list[_Timed] = []
+        self._pool = Pool(device)
+        self.revision = -1
+        self.ch2 = self.ch2_now = 1.0
+
+    # the host's copies --------------------------------------------------------------------------------------------
+
+    def load(self, memory: JointMemory) -> None:
+        """Go on from a memory of the host's."""
+        write, rows = self.device.write, self.joints.row_count
+        write(self.joints.measures.reference, memory.reference)
+        if rows:
+            write(self.memory.history, memory.history)
+            write(self.memory.multiplier, memory.multiplier)
+        if self.has_exact_linear:
+            write(self.linear, memory.linear)
+
+    def read(self) -> JointMemory:
+        """Host copy."""
+        read, rows = self.device.read, self.joints.row_count
+        return JointMemory(
+            reference=read(self.joints.measures.reference),
+            history=read(self.memory.history)[:, :rows],
+            multiplier=read(self.memory.multiplier),
+            linear=read(self.linear) if self.has_exact_linear else np.zeros((self.joints.linear_count, 3)),
+        )
+
+    def applied(self, memory: JointMemory) -> Applied:
+        """Laws of the last step, which left `memory`."""
+        read, system = self.device.read, self.system
+        law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
+        return Applied.of_step(law, p, system.linear.K, shift, self.ch2)
+
+    # one step -----------------------------------------------------------------------------------------------------
+
+    def begin(self, scheme: tuple[wp.array, wp.array], ch2: float, time: float, speed: float, pose, q) -> int | None:
+        """Laws of a (sub)step that ends at `time` [s]; see `JointSystem.laws`.
+
+        Args:
+            scheme: the integrator's weights (2, 9) and the modes of the bodies (n,).
+            pose: where it begins; q: function that gives it on the host (n, 12).
+
+        Returns:
+            the first barrier row whose gap is closed, None without.
+        """
+        joints, rows = self.joints, self.joints.row_count
+        self.aim(ch2, time)
+        if rows and self.system.followers:
+            self.system.face(q())
+            self.device.write(joints.measures.numbers, self.system.table.numbers)
+            self._measure(pose)
+            self.device.launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
+        self.launch_laws(scheme, speed)
+        return self._closed_gap() if rows and self.system.has_barriers else None
+
+    def aim(self, ch2: float, time: float) -> None:
+        """What the host has to say of a (sub)step that ends at `time` [s]."""
+        self.ch2_now = float(ch2)
+        if self.joints.row_count:
+            self._place_targets(time)
+            self.joints.relations.begin(self.ch2_now, time)
+
+    def launch_laws(self, scheme: tuple[wp.array, wp.array], speed: float) -> None:
+        """Laws of the (sub)step that was aimed at, by launches only; see `begin`."""
+        launch, joints, rows = self.device.launch, self.joints, self.joints.row_count
+        if self.has_exact_linear:
+            launch(row_memory.set_shifts, joints.linear_count, joints.linear, self.ch2_now, self.linear)
+        launch(row_memory.set_laws, rows, self.acting, self.memory, *scheme, self.ch2_now, float(speed), joints.rows)
+
+    def take_efforts(self) -> None:
+        """The efforts of the rows as the host has them."""
+        self.device.write(self.acting.effort, self.system.acting.effort)
+
+    def _place_targets(self, time: float) -> None:
+        """Targets and rates of the present time."""
+        acting = self.system.acting
+        if self.revision != acting.revision:
+            self.revision = acting.revision
+            self.functions = []
+            for name, found in (("target", acting.target_of), ("rate", acting.rate_of)):
+                for array in (getattr(self.acting, name), getattr(self.memory, name)):
+                    self.device.write(array, getattr(acting, name))
+                if found:
+                    self.functions.append(self._timed(name, found))
+        for one in self.functions:
+            self.device.write(one.values, np.array([function(time) for function in one.functions])[one.which])
+            self.device.launch(row_memory.place_targets, len(one.which), one.row, one.values, one.out)
+
+    def _timed(self, name: str, found: dict[int, Callable[[float], float]]) -> _Timed:
+        """Rows (k,) that functions of time rule; the arrays are as long as they can ever become."""
+        rows, several = self.joints.row_count, {id(function): function for function in found.values()}
+        place = {key: k for k, key in enumerate(several)}
+        row = self._pool.get(f"{name}_row", rows, wp.int32)
+        self.device.write(row, np.array(list(found), dtype=np.int32))
+        which = np.array([place[id(function)] for function in found.values()])
+        values = self._pool.get(f"{name}_values", rows, wp.float64)
+        return _Timed(row, values, getattr(self.memory, name), list(several.values()), which)
+
+    def _measure(self, pose) -> None:
+        """Values of the measures at a pose."""
+        self.joints.custom.supply(pose, False)
+        self.joints.measure(pose)
+
+    def _closed_gap(self) -> int | None:
+        rows = self.joints.row_count
+        self.launch_closed()
+        found = int(self.device.read(self.closed)[0])
+        return found if found < rows else None
+
+    def launch_closed(self) -> None:
+        """Put the first barrier row whose gap is closed into `closed`, the number of rows without."""
+        rows = self.joints.row_count
+        self.device.fill(self.closed, rows)
+        self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
+
+    def mark_limited(self, pose, flags: wp.array) -> None:
+        """Set 1 for the bodies (n,) of rows whose limits push at a pose."""
+        if self.has_limits:
+            self._measure(pose)
+            joints = self.joints
+            self.device.launch(
+                row_memory.mark_limited, joints.row_count, self.acting, joints.rows, joints.values, flags, grain=512
+            )
+
+    def mark_turned(self, pose, limit: float, flags: wp.array) -> None:
+        """Set 1 for the bodies (n,) of angles that are more than `limit` [rad] from where the step began, at a pose."""
+        self._measure(pose)
+        joints = self.joints
+        self.device.launch(
+            row_memory.mark_turned, joints.measure_count, joints.measures, joints.values, float(limit), flags, grain=512
+        )
+
+    def settle(self) -> None:
+        """The step that was begun is the last one now."""
+        self.ch2 = self.ch2_now
+
+    def launch_finish(self, scheme: tuple[wp.array, wp.array], pose, totals: Totals) -> None:
+        """Remember what the rows did in the step that ended at a pose, whose figures go to "linear" and "measured"; by launches
+        only, `settle` has to follow."""
+        joints, ch2 = self.joints, self.ch2_now
+        if self.has_exact_linear:
+            launch = self.device.launch
+            launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, ch2, self.linear)
+        totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
+        if joints.measure_count:
+            self._measure(pose)
+            self.device.copy(joints.measures.reference, joints.values)
+        totals.launch(
+            "measured", row_memory.remember, joints.row_count,
+            self.acting, joints.rows, joints.values, *scheme, ch2, self.memory,
+        )  # fmt: skip
+
+
+def flags(system: JointSystem, active: np.ndarray) -> np.ndarray:
+    """(R,) `cuda_kernels.joints.row_memory.Acting.flags`; see `RowMemory` for `active` (j,)."""
+    a, k = system.acting, row_memory
+    drive, armature = a.role == Role.DRIVE, a.role == Role.ARMATURE
+    driven, held = np.isin(a.role, DOING), np.isin(a.role, HOLDING)
+    counts = np.where(held, active[a.joint] if len(a.joint) else False, (a.role == Role.COUPLING) & a.active)
+    elastic = np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
+    chosen = (
+        (k.ACTIVE, a.active),
+        (k.EXACT, a.exact),
+        (k.FOLLOWS, a.follows),
+        (k.MOVING, a.follows & drive),
+        (k.ARMATURE, armature),
+        (k.ELASTIC, elastic),
+        (k.LIMIT, np.isin(a.law, LIMITS) & ~a.exact),
+        (k.DRIVEN, driven),
+        (k.LOSING, ~driven & ~armature & ~(a.exact & ~a.follows)),
+        (k.METRES, counts & ~a.rotary),
+        (k.RADIANS, counts & a.rotary),
+        (k.GAP, a.role == Role.GAP),
+        (k.TURNING, system.turning),
+    )
+    return sum(int(flag) * which.astype(np.int32) for flag, which in chosen).astype(np.int32)
+
+
+def codes(system: JointSystem, active: np.ndarray) -> np.ndarray:
+    """(l,) what counts of the residuals of linear rows: bits 1, 2, 4 for components, `figures.TURNED` for angles."""
+    rows = system.linear
+    components = (rows.mask != 0.0) @ np.array([1, 2, 4])
+    turned = np.where(rows.is_point, 0, int(figures.TURNED))
+    return np.where(active[rows.joint] if len(rows) else False, components + turned, 0).astype(np.int32)

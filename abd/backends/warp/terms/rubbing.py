@@ -1,0 +1,96 @@
+"""Friction point by point on a device, for who reads it (`abd.contact.forces`, `abd.contact.sharing`). Its kernels are compiled
+for the first one who asks."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device, Pool
+from abd.contact import sharing
+from abd.contact.forces import Rubbing
+from abd.contact.pair_rows import PairRows
+from cuda_kernels.bodies.vector12 import vec12
+
+MOST = 4_000_000
+"""Products of points and rubs, summed over the pairs, up to which each is compared with each, and not by a tree on the host."""
+
+
+class RubbingReader:
+    """Reads friction with arrays of its own, so that what it reads may be of any state."""
+
+    def __init__(self, device: Device):
+        self.device, self.pool = device, Pool(device)
+
+    def rubbing(self, pair, kind, n, Y_i, Y_j, share, load, rest, q: np.ndarray, eps: float, speed: float) -> Rubbing:
+        """As `abd.contact.forces.rubbing`, with slips times `speed`."""
+        from cuda_kernels.friction.friction import Lagged
+        from cuda_kernels.friction.rubbing import Rubbed, rub
+
+        count = len(pair)
+        if count == 0:
+            return Rubbing.nothing()
+        frozen, out = Lagged(), Rubbed()
+        for name, values, dtype in (
+            ("pair", pair, wp.vec2i), ("kind", kind, wp.int32), ("n", n, wp.vec3d), ("Y_i", Y_i, wp.vec4d),
+            ("Y_j", Y_j, wp.vec4d), ("load", load, wp.float64), ("share", share, wp.vec3d),
+        ):  # fmt: skip
+            setattr(frozen, name, self._given(name, values, dtype))
+        rooms = {name: self.pool.get(f"out {name}", count, wp.vec3d) for name in Rubbed.vars}
+        for name, room in rooms.items():
+            setattr(out, name, room)
+        states = self._given("q", q, vec12), self._given("rest", rest, vec12)
+        self.device.launch(rub, count, frozen, *states, float(eps), float(speed), out, grain=512)
+        read = {name: self.device.read(room, count) for name, room in rooms.items()}
+        return Rubbing(
+            pair=pair, kind=kind, point=read["place"], load=load, force=read["force"], slip=read["slip"],
+            torque_i=read["torque_i"], torque_j=read["torque_j"],
+        )  # fmt: skip
+
+    def shared(self, pair: np.ndarray, point: np.ndarray, rows: PairRows, rub: Rubbing, rubs: PairRows):
+        """As `abd.contact.sharing.shared`, of points and rubs whose rows by pair are known."""
+        if not len(pair) or not len(rub.pair):
+            return np.zeros((len(pair), 3)), np.zeros((len(pair), 3))
+        ends = _common(rows, rubs)
+        if float(np.prod(np.diff(ends, axis=2).astype(float), axis=0).sum()) > MOST:
+            return sharing.shared(pair, point, rub)
+        from cuda_kernels.friction.rubbing import Rubbed
+        from cuda_kernels.friction.rubbing import share as share_kernel
+
+        rubbed, taken = Rubbed(), rubs.taken
+        rubbed.force, rubbed.slip, rubbed.place = (
+            self._given(f"shared {name}", taken(getattr(rub, name)), wp.vec3d) for name in ("force", "slip", "point")
+        )
+        count = len(pair)
+        friction, slip = (self.pool.get(name, count, wp.vec3d) for name in ("friction", "mean slip"))
+        weight = self.pool.get("weight", count, wp.float64)
+        # points of pairs that nothing rubs are left as they are
+        self.device.fill(friction)
+        self.device.fill(slip)
+        self.device.launch(
+            share_kernel, ends.shape[1],
+            *(self._given(name, one, wp.vec2i) for name, one in zip(("of points", "of rubs"), ends, strict=True)),
+            self._given("place", rows.taken(point), wp.vec3d), self._given("kinds", taken(rub.kind), wp.int32),
+            self._given("loads", taken(rub.load), wp.float64), rubbed, friction, slip, weight, grain=64,
+        )  # fmt: skip
+        found = tuple(self.device.read(one, count) for one in (friction, slip))
+        if rows.order is None:
+            return found
+        back = np.empty(count, dtype=int)
+        back[rows.order] = np.arange(count)
+        return tuple(one[back] for one in found)
+
+    def _given(self, name: str, values: np.ndarray, dtype) -> wp.array:
+        """A host array on the device, until the next one of that name."""
+        room = self.pool.get(name, len(values), dtype)
+        self.device.write(room, values)
+        return room
+
+
+def _common(rows: PairRows, rubs: PairRows) -> np.ndarray:
+    """(2, k, 2) first and last row, and one, of the points and of the rubs of the pairs that have both."""
+    _, of_points, of_rubs = np.intersect1d(rows.key, rubs.key, assume_unique=True, return_indices=True)
+    parts = (rows, of_points), (rubs, of_rubs)
+    return np.stack(
+        [np.stack([one.starts[k], one.starts[k] + one.counts[k]], axis=1) for one, k in parts]
+    ).astype(np.int32)

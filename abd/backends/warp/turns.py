@@ -1,0 +1,65 @@
+"""Counting the turns of angles from frame to frame, so that nothing else of the coordinates has to be known between."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.device.upload import upload_measures
+from abd.joints.rows.table import MeasureTable, values
+from cuda_kernels.joints import measures
+
+
+class Turns:
+    """Counts on the host, by the definition; c coordinates."""
+
+    def __init__(self, table: MeasureTable, backend):
+        self.table, self.backend = table, backend
+        self._near = np.zeros(len(table))
+
+    def set(self, near: np.ndarray) -> None:
+        """Count from coordinates (c,) of the present state."""
+        self._near = near.copy()
+
+    def count(self, ahead: np.ndarray | None = None) -> None:
+        """Follow the state to the present one; no angle turned by more than half a turn since the last call, or by more than
+        that beside `ahead` (c,)."""
+        if self.table.counts_turns.any():
+            near = self._near if ahead is None else self._near + ahead
+            self._near = values(self.table, self.backend.read_state()[0], near)
+
+    def near(self) -> np.ndarray:
+        """(c,) values near which the angles of the present state are counted."""
+        return self._near.copy()
+
+
+class CountedTurns(Turns):
+    """Counts on the device; measures that users' functions supply are counted on the host."""
+
+    def __init__(self, table: MeasureTable, backend):
+        super().__init__(table, backend)
+        device = backend.device
+        self.chosen = np.flatnonzero(table.counts_turns)
+        self.by_host = any(table.counts_turns[group.measure].any() for group in table.custom)
+        if not self.by_host:
+            self.measures = upload_measures(table.part(self.chosen), device)
+
+    def set(self, near: np.ndarray) -> None:
+        super().set(near)
+        if not self.by_host:
+            self.backend.device.write(self.measures.reference, near[self.chosen])
+
+    def count(self, ahead: np.ndarray | None = None) -> None:
+        if self.by_host:
+            super().count(ahead)
+            return
+        if ahead is not None:
+            self.set(self.near() + ahead)
+        reference = self.measures.reference
+        self.backend.device.launch(
+            measures.measure_values, len(self.chosen), self.measures, self.backend.pose, reference, grain=512
+        )
+
+    def near(self) -> np.ndarray:
+        if not self.by_host:
+            self._near[self.chosen] = self.backend.device.read(self.measures.reference)
+        return super().near()

@@ -1,0 +1,263 @@
+"""`abd bench`: what scenes cost, beside the tolerance that was reached; what every kernel of a step costs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from abd.api.simulation import Simulation
+from abd.api.step_report import StepReport
+from abd.errors import StepFailure
+from abd.io.report import finite, versions
+
+SHIPPED = ("pendulum", "four_bar", "chain", "box_stack", "gears", "masonry_arch", "wrecking_ball")
+"""Scenes that `abd bench` runs if none is named: joints, contact, and much contact."""
+STEPS = 20
+WARM_UP = 3
+"""Steps before the ones that count: they load kernels and let arrays grow."""
+
+
+@dataclass
+class Row:
+    """What one scene cost on one device; medians over steps, SI units but for milliseconds.
+
+    Attributes:
+        contacts: mean number of active contacts; newton, linear: iterations per step.
+        solver: what solved the linear systems; solver_facts: why it was picked, and the size of its factors.
+        ms, ms_p95, ms_mean: wall time of a call of `Simulation.step`, median, 95th percentile and mean; ms_solving: the
+            part of it that is no read-out; ms_per_newton: that over the step's iterations; medians.
+        tolerance, reached: requested, and the largest that a step ended with [m/s].
+        min_gap: smallest [m], None without contact; joint_error: largest [m], [rad].
+        stages: median milliseconds per stage; memory: peak of the process so far [MiB]; device_memory: the same of what
+            is allocated on a CUDA device.
+        failure: why it stopped early, empty where it did not.
+    """
+
+    scene: str
+    device: str
+    bodies: int
+    joints: int
+    steps: int
+    contacts: float = 0.0
+    newton: float = 0.0
+    linear: float = 0.0
+    ms: float | None = None
+    ms_p95: float | None = None
+    ms_mean: float | None = None
+    ms_solving: float | None = None
+    ms_per_newton: float | None = None
+    tolerance: float = 0.0
+    reached: float | None = None
+    min_gap: float | None = None
+    joint_error: tuple[float, float] | None = None
+    solver: str = ""
+    solver_facts: dict = field(default_factory=dict)
+    stages: dict[str, float] = field(default_factory=dict)
+    memory: float = 0.0
+    device_memory: float | None = None
+    failure: str = ""
+
+    def as_json(self) -> dict:
+        """Plain values."""
+        return finite(asdict(self))
+
+
+@dataclass
+class Run:
+    """Steps of one simulation: their reports, the wall time of each call [s], and why it stopped, if it did."""
+
+    reports: list[StepReport] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    failure: str = ""
+
+
+def advance(
+    simulations: Mapping[str, Simulation], steps: int, warm_up: int = WARM_UP, limit: float = np.inf
+) -> dict[str, Run]:
+    """Advance simulations in turn, a step each, so that what else the machine does falls on all of them.
+
+    After `limit` seconds no further step is begun, but the first that counts is made.
+    """
+    runs, start = {name: Run() for name in simulations}, perf_counter()
+    for k in range(warm_up + steps):
+        if k > warm_up and perf_counter() - start > limit:
+            break
+        for name, run in runs.items():
+            if run.failure:
+                continue
+            begin = perf_counter()
+            try:
+                report = simulations[name].step()
+            except StepFailure as stopped:
+                run.failure = f"{stopped.reason}: {stopped}"
+                continue
+            if k >= warm_up:
+                run.seconds.append(perf_counter() - begin)
+                run.reports.append(report)
+    return runs
+
+
+def summary(name: str, simulation: Simulation, run: Run) -> Row:
+    """The row of a simulation that made these steps."""
+    model, reports = simulation.model, run.reports
+    row = Row(name, simulation.device, len(model.bodies), len(model.joints), len(reports))
+    row.tolerance, row.failure = model.settings.tolerance, run.failure
+    row.solver_facts = solver_facts(simulation)
+    row.solver = row.solver_facts.get("name", "")
+    row.memory, row.device_memory = peak_memory(), device_memory(simulation)
+    if not reports:
+        return row
+    milliseconds = 1e3 * np.array(run.seconds)
+    solving = 1e3 * np.array([report.wall_seconds for report in reports])
+    newton = np.array([max(report.newton_iterations, 1) for report in reports])
+    row.contacts = round(float(np.mean([report.contacts for report in reports])), 1)
+    row.newton = round(float(np.mean([report.newton_iterations for report in reports])), 3)
+    row.linear = round(float(np.mean([report.linear_iterations for report in reports])), 2)
+    row.ms, row.ms_p95 = round(float(np.median(milliseconds)), 4), round(float(np.percentile(milliseconds, 95)), 4)
+    row.ms_mean = round(float(np.mean(milliseconds)), 4)
+    row.ms_solving = round(float(np.median(solving)), 4)
+    row.ms_per_newton = round(float(np.median(solving / newton)), 4)
+    row.reached = max(report.tolerance_achieved for report in reports)
+    row.min_gap = min(report.min_gap for report in reports)
+    row.joint_error = tuple(float(max(report.max_joint_residual[k] for report in reports)) for k in (0, 1))
+    names = dict.fromkeys(name for report in reports for name in report.stages)
+    row.stages = {
+        name: round(1e3 * float(np.median([report.stages.get(name, 0.0) for report in reports])), 4) for name in names
+    }
+    return row
+
+
+def measure(name: str, simulation: Simulation, steps: int = STEPS, warm_up: int = WARM_UP) -> Row:
+    """Advance one simulation and sum up."""
+    return summary(name, simulation, advance({name: simulation}, steps, warm_up)[name])
+
+
+def solver_facts(simulation: Simulation) -> dict:
+    """Name of the linear solver of the last solve, why it was picked, and its size; empty on `numpy`, which has one."""
+    linear = getattr(simulation.backend, "linear", None)
+    return {} if linear is None else linear.describe()
+
+
+def peak_memory() -> float:
+    """Largest resident memory of this process so far [MiB]."""
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(kilobytes / (2**20 if platform.system() == "Darwin" else 2**10), 1)
+
+
+def device_memory(simulation: Simulation) -> float | None:
+    """Most that was allocated at a time on a CUDA device so far [MiB]; None on the processor, and where there is no pool."""
+    if not simulation.device.startswith("cuda"):
+        return None
+    import warp as wp
+
+    device = wp.get_device(simulation.device)
+    return round(wp.get_mempool_used_mem_high(device) / 2**20, 1) if wp.is_mempool_enabled(device) else None
+
+
+def circumstances(device: str) -> dict:
+    """Without what the numbers mean nothing: date, machine, load of others, versions."""
+    load = os.getloadavg() if hasattr(os, "getloadavg") else ()
+    return {
+        "date": date.today().isoformat(),
+        "device": device,
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load_average": [round(one, 2) for one in load],
+        "versions": versions(),
+    }
+
+
+def _processor() -> str:
+    """Model of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: int, profiled: bool) -> dict:
+    """Run scenes one after the other; returns ``{"facts", "rows"}``, with ``"profile"`` in every row if asked for.
+
+    The profile is taken over further `steps` steps after those that are timed.
+
+    Raises:
+        SceneError: a scene has problems. DeviceError: the device is not there.
+    """
+    from abd.scene.scene import load
+
+    rows, ceilings = [], None
+    for source in scenes or SHIPPED:
+        scene = load(source, overrides)
+        simulation = Simulation(scene, device=device)
+        row = measure(Path(source).stem, simulation, steps)
+        rows.append(row.as_json())
+        if profiled and not row.failure:
+            from abd.commands.profile import ceilings_of, profile
+
+            ceilings = ceilings or ceilings_of(simulation)
+            rows[-1]["profile"] = profile(simulation, steps, ceilings)
+    return {"facts": {**circumstances(simulation.device), "steps": steps, "warm_up": WARM_UP}, "rows": rows}
+
+
+def heading(facts: Mapping) -> str:
+    """Where and how the rows were measured."""
+    load = ", ".join(str(one) for one in facts["load_average"])
+    return (
+        f"{facts['device']}, {facts['cores']} cores of {facts['processor']}, load {load or 'unknown'}; "
+        f"median of {facts['steps']} steps after {facts['warm_up']}"
+    )
+
+
+COLUMNS = (
+    ("scene", "{scene}"),
+    ("bodies", "{bodies}"),
+    ("joints", "{joints}"),
+    ("contacts", "{contacts:.0f}"),
+    ("Newton", "{newton:.2f}"),
+    ("linear", "{linear:.1f}"),
+    ("ms/step", "{ms:.3g}"),
+    ("P95", "{ms_p95:.3g}"),
+    ("solving", "{ms_solving:.3g}"),
+    ("ms/Newton", "{ms_per_newton:.3g}"),
+    ("reached m/s", "{reached:.1e}"),
+    ("of", "{tolerance:.0e}"),
+    ("gap m", "{min_gap:.1e}"),
+    ("joints m", "{metres:.1e}"),
+    ("rad", "{radians:.1e}"),
+    ("solver", "{solver}"),
+)
+
+
+def table(rows: Sequence[Mapping], columns=COLUMNS) -> str:
+    """Aligned columns; a dash stands for what a row does not have, a failure follows its row."""
+    texts = [[title for title, _ in columns]]
+    for row in rows:
+        metres, radians = row.get("joint_error") or (None, None)
+        known = {**row, "metres": metres, "radians": radians}
+        texts.append([_cell(form, known) for _, form in columns])
+    widths = [max(len(line[k]) for line in texts) for k in range(len(columns))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if k == 0 else text.rjust(width) for k, (text, width) in enumerate(zip(line, widths))
+        )
+        for line in texts
+    ]
+    for k, row in reversed(list(enumerate(rows))):
+        if row.get("failure"):
+            lines.insert(k + 2, f"  stopped after {row['steps']} steps: {row['failure']}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(form: str, row: Mapping) -> str:
+    name = form[1:-1].partition(":")[0]
+    return "-" if row.get(name) is None or row[name] == "" else form.format(**row)

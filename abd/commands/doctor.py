@@ -1,0 +1,69 @@
+"""`abd doctor`: what is installed, which devices there are, what `auto` takes, and what is missing for a GPU."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+_PACKAGES = ("abd", "numpy", "scipy", "warp-lang", "h5py", "pydantic", "trimesh", "rich", "matplotlib")
+
+
+def findings() -> list[tuple[str, str]]:
+    """Pairs of a topic and what was found."""
+    import warp as wp
+
+    from abd.backends.device import cuda_support as cuda
+    from abd.backends.device.device import threads_available
+    from abd.backends.device.raw_kernels import raw_kernels
+
+    problem = cuda.cuda_problem()
+    found = [("python", f"{platform.python_version()} on {platform.platform()}")]
+    found += [(name, cuda.version_of(name) or "not installed") for name in _PACKAGES]
+    for topic, packages in (("cupy", cuda.CUPY), ("NVRTC", cuda.NVRTC)):
+        found.append((topic, ", ".join(cuda.installed(packages)) or "not installed"))
+    found.append(("without cupy", cuda.cupy_problem()))
+    found.append(("processors", f"{os.cpu_count()} of the machine, {threads_available()} used (ABD_THREADS sets it)"))
+    driver, toolkit = wp.get_cuda_driver_version(), wp.get_cuda_toolkit_version()
+    found.append(("CUDA driver", f"serves CUDA up to {cuda.dotted(driver)}" if driver else "none"))
+    found.append(("CUDA toolkit of Warp", cuda.dotted(toolkit) if toolkit else "none"))
+    gpus = [] if problem else wp.get_cuda_devices()
+    found += [(str(device), _described(device)) for device in gpus]
+    found.append(("graphs", cuda.graph_problem() or "loops and branches run on the device"))
+    raw, reason = raw_kernels((gpus or [wp.get_device("cpu")])[0])
+    found.append(("hand-written kernels", reason if raw is None else "on"))
+    cache = Path(wp.config.kernel_cache_dir)
+    size, files = _size(cache)
+    found.append(("kernel cache", f"{cache}, {size / 2**20:.0f} MiB in {files} files"))
+    found.append(("--device auto", f"cpu: {problem}" if problem else "cuda: a usable CUDA device is there"))
+    found.append(("for a GPU", _advice(cuda.cuda_remedy(), cuda.cupy_problem())))
+    return [(topic, what) for topic, what in found if what]
+
+
+def text() -> str:
+    """The findings as lines."""
+    found = findings()
+    width = max(len(topic) for topic, _ in found)
+    return "\n".join(f"{topic:<{width}}  {what}" for topic, what in found)
+
+
+def _described(device) -> str:
+    """Name, architecture and memory of a CUDA device."""
+    free, total = device.free_memory / 2**30, device.total_memory / 2**30
+    return f"{device.name}, sm_{device.arch}, {total:.1f} GiB, {free:.1f} GiB free"
+
+
+def _advice(remedy: str, lost: str) -> str:
+    """What to do next to run on a GPU."""
+    from abd.backends.device.cuda_support import INSTALL
+
+    steps = [remedy] if remedy else []
+    if lost and INSTALL not in remedy:
+        steps.append(INSTALL)
+    return "; ".join(steps) or "everything is there"
+
+
+def _size(folder: Path) -> tuple[int, int]:
+    """Bytes and number of files below a folder."""
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    return sum(sizes), len(sizes)

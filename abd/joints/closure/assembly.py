@@ -1,0 +1,277 @@
+"""Assembly: rigid poses at which all joints are closed and requested coordinates have their values.
+
+A coordinate of a joint on no loop is set exactly, by moving the freer side of the joint and everything that hangs on
+it. Loops are closed by projection, along a path of small steps from the present values to the requested ones, so that
+they stay on their branch; joints on no loop keep their coordinates meanwhile. Dynamic bodies move, kinematic and static
+ones stay. Strain is dropped: the result is rigid.
+
+Each requested coordinate ends as one of (the terms of ArtiSynth's CoordinateSetter)
+
+    "free"       it has its value
+    "limited"    the value was outside its range, or a range, a lock or the reach of a loop stopped it on its way
+    "dependent"  other joints and the requests before it determine it
+
+and every other one as "dependent" (it can change only with a request, or not at all), "limited" (held at an end of its
+range) or "free"; "unknown" on loops too large to be analysed, or not closed, and in joints that are switched off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.joints.closure.independence import DENSE_ROWS, INDEPENDENT, independence, independent_in_order
+from abd.joints.closure.linkage import Linkage, worst_residuals
+from abd.joints.closure.projection import Projected, project
+from abd.joints.rows.rigid_build import follows_pose, rigid_rows
+from abd.joints.rows.rigid_rows import RigidRows, rigid_states
+from abd.model import Model
+
+TOLERANCE = 1e-12
+"""Residual to which joints are closed [m or rad], where the size of the coordinates allows it."""
+PATH_TURN = np.radians(15.0)
+"""Change of a requested angle per step along the path; lengths change by the same share of the unit of length."""
+LARGEST_JUMP = 1.0
+"""Change of any angle in such a step [rad] beyond which it is halved: a loop may have left its branch."""
+PASSES = 4
+"""Most repetitions with ropes that became taut, or with other pieces of a profile."""
+SHORTEST = 1e-6
+"""Share of the path below which steps are not halved further."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Result of `assemble`; c coordinates of all joints, j joints.
+
+    Attributes:
+        q: (n, 12) rigid states.
+        coordinates: (joint index, name) of every coordinate.
+        values: (c,) [m or rad], angles counted from the requested or reference values.
+        status: "free", "limited", "dependent" or "unknown" of every coordinate.
+        requested: (c,) bool.
+        residual: (j, 2) largest residual of the constraint rows of every joint [m], [rad], of couplings at the joint
+            of their q0.
+        converged: all joints are closed.
+        iterations: linear systems solved; 0 where no loop was concerned.
+    """
+
+    q: np.ndarray
+    coordinates: list[tuple[int, str]]
+    values: np.ndarray
+    status: list[str]
+    requested: np.ndarray
+    residual: np.ndarray
+    converged: bool
+    iterations: int
+
+    @property
+    def num_free(self) -> int:
+        """Requested coordinates that have their value."""
+        return self._count("free")
+
+    @property
+    def num_limited(self) -> int:
+        """Requested coordinates that were limited."""
+        return self._count("limited")
+
+    @property
+    def num_dependent(self) -> int:
+        """Requested coordinates that others determine."""
+        return self._count("dependent")
+
+    def _count(self, wanted: str) -> int:
+        return sum(status == wanted for status, mine in zip(self.status, self.requested, strict=True) if mine)
+
+
+def assemble(
+    model: Model,
+    q: np.ndarray,
+    requests: Mapping[tuple[int, str], float] | None = None,
+    reference: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+    compliant: bool = True,
+) -> Assembly:
+    """Close all active joints and set coordinates.
+
+    Args:
+        q: (n, 12) states to start from.
+        requests: (joint index, coordinate name) -> value [m or rad]; where not all can be had, the first ones count.
+        reference: (c,) present values near which angles are counted, in the order of `Assembly.coordinates`;
+            default: the initial values of the scene.
+        compliant: whether rows with a compliance are closed as well.
+
+    Raises:
+        KeyError: there is no such coordinate.
+    """
+    requests = dict(requests or {})
+    linked, at = {joint for joint, _ in requests}, rigid_states(q)
+    for _ in range(PASSES):
+        rows = rigid_rows(model, at)
+        if not compliant:
+            rows = replace(rows, held=rows.held & ~rows.yields)
+        linkage = Linkage(model, rows, q, reference, tolerance, linked)
+        wanted = {linkage.row_of[key]: float(value) for key, value in requests.items()}
+        result = _Assembler(linkage).solve(wanted)
+        # Ropes are left aside until they are too short, and profiles are those at the pose that was found.
+        short = linkage.closed_gaps() - linked
+        result = replace(result, converged=result.converged and not short)
+        if not short and not (follows_pose(model) and _differ(rows, rigid_rows(model, result.q), result.q)):
+            break
+        linked, at = linked | short, result.q
+    return result
+
+
+def _differ(rows: RigidRows, others: RigidRows, q: np.ndarray) -> bool:
+    return bool(np.any((rows.values(q)[0] != others.values(q)[0])[rows.held]))
+
+
+class _Assembler:
+    """One assembly under way."""
+
+    def __init__(self, linkage: Linkage):
+        self.linkage, self.rows = linkage, linkage.rows
+        self.active = np.zeros(0, dtype=int)  # rows of coordinates and gaps that are held at the end of their range
+        self.iterations = 0
+
+    def solve(self, wanted: dict[int, float]) -> Assembly:
+        """Walk over the bridges, close the loops, follow the requests that remain."""
+        links = self.linkage
+        goals = {row: float(np.clip(value, links.lower[row], links.upper[row])) for row, value in wanted.items()}
+        status = {row: "free" if goals[row] == wanted[row] else "limited" for row in wanted}
+        placed = links.walk(goals)
+        converged = self._close()
+        group = {row: int(links.group[self.rows.joint[row]]) for row in goals if row not in placed}
+        followed: list[int] = []
+        for number in sorted(set(group.values())):
+            mine = {row: goals[row] for row in group if group[row] == number}
+            if converged and number >= 0:
+                followed += self._follow(number, mine, status)
+            else:
+                status.update(dict.fromkeys(mine, "unknown"))
+        self._tell_the_rest(status, followed)
+        values = links.values()
+        return Assembly(
+            q=links.q,
+            coordinates=links.keys,
+            values=values[links.places],
+            status=[status[row] for row in links.places.tolist()],
+            requested=np.isin(links.places, list(wanted)),
+            residual=worst_residuals(self.rows, values, len(links.model.joints)),
+            converged=converged,
+            iterations=self.iterations,
+        )
+
+    def _close(self) -> bool:
+        """Close what is open, from the present poses, from those of a spanning tree, and from shaken ones."""
+        links, best = self.linkage, np.inf
+        start = found = links.q, links.near
+        for attempt in (lambda: start[0], links.seated, lambda: links.shaken(links.clusters(links.open_groups()))):
+            links.q, links.near = start
+            links.q = attempt()
+            result, active = self._project(links.open_groups(), [], np.zeros(0), links.q, links.near)
+            links.q, links.near = result.q, result.reference
+            values = links.values()
+            if result.converged and not links.is_misplaced():
+                self.active = active
+                return True
+            size = worst_residuals(self.rows, values, len(links.model.joints)).max(initial=0.0)
+            if size < best:
+                best, found = size, (links.q, links.near)
+        links.q, links.near = found
+        return False
+
+    def _project(self, groups, goals, target: np.ndarray, q, near) -> tuple[Projected, np.ndarray]:
+        """Move groups of joints onto their rows and the goals (rows); ends of ranges join in once they are overstepped.
+
+        Also returns the rows that were held at such ends.
+        """
+        links, rows = self.linkage, self.rows
+        slack = 2.0 * links.tolerance
+        hard, clusters = links.rows_of(groups), links.clusters(groups)
+        moving = np.isin(links.group[rows.joint], groups)
+        active = np.setdiff1d(np.flatnonzero(moving & (links.lower == links.upper)), goals)
+        while True:
+            now, lower, upper = rows.values(q, near)[0][active], links.lower[active], links.upper[active]
+            ends = np.where(np.abs(now - lower) <= np.abs(now - upper), lower, upper)
+            chosen = np.concatenate([hard, active, goals]).astype(int)
+            aim = np.concatenate([rows.target[hard], ends, target])
+            result = project(rows, q, chosen, aim, clusters, links.tolerance, near)
+            self.iterations += result.iterations
+            values = rows.values(result.q, result.reference)[0]
+            beyond = np.flatnonzero(moving & ((values < links.lower - slack) | (values > links.upper + slack)))
+            beyond = np.setdiff1d(beyond, chosen)
+            if not result.converged or not len(beyond):
+                return result, active
+            active = np.union1d(active, beyond)
+
+    def _follow(self, group: int, goals: dict[int, float], status: dict[int, str]) -> list[int]:
+        """Lead the goals (row -> value) of one group to their values in small steps; the independent ones among them.
+
+        Everything that is not in the group keeps its coordinates.
+        """
+        links, rows = self.linkage, self.rows
+        index = np.array(list(goals), dtype=int)
+        independent = self._independent(group, index)
+        status.update(dict.fromkeys(index[~independent].tolist(), "dependent"))
+        index = index[independent]
+        if not len(index):
+            return []
+        start, end = links.values()[index], np.array([goals[row] for row in index.tolist()])
+        unit = np.where(rows.rotary[index], 1.0, rows.length)
+        longest = 1.0 / max(1, int(np.ceil(np.max(np.abs(end - start) / unit) / PATH_TURN)))
+        turning = links.places[rows.rotary[links.places]]
+        done, stride, ends = 0.0, longest, np.zeros(0, dtype=int)
+        while done < 1.0:
+            share = min(1.0, done + stride)
+            target = start + share * (end - start) if share < 1.0 else end
+            result, active = self._project([group], index, target, links.q, links.near)
+            turned = rows.values(result.q, result.reference)[0][turning] - links.values()[turning]
+            if result.converged and np.abs(turned).max(initial=0.0) <= LARGEST_JUMP:
+                links.q, links.near, ends, done = result.q, result.reference, active, share
+                stride = min(2.0 * stride, longest)
+            elif stride < SHORTEST:
+                status.update(dict.fromkeys(index.tolist(), "limited"))
+                break
+            else:
+                stride /= 2.0
+        self.active = np.union1d(self.active[links.group[rows.joint[self.active]] != group], ends)
+        return index.tolist()
+
+    def _freedom(self, J, group: int, held: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Motions (c, f) that a group's joints and further rows `held` leave, and the derivatives (k, c) of the rows
+        `index`; None where the group is too large to tell."""
+        J = J[np.concatenate([self.linkage.rows_of([group]), held, index])]
+        J = J[:, np.unique(J.indices)]
+        split = J.shape[0] - len(index)
+        found = independence(J[:split].toarray()) if max(split, J.shape[1]) <= DENSE_ROWS else None
+        return None if found is None else (found.motions, J[split:].toarray())
+
+    def _independent(self, group: int, index: np.ndarray) -> np.ndarray:
+        """(k,) bool, which of the coordinates (rows) are left free by joints, locks and the ones before them."""
+        links = self.linkage
+        locks = np.flatnonzero((links.lower == links.upper) & (links.group[self.rows.joint] == group))
+        found = self._freedom(links.jacobian(), group, np.setdiff1d(locks, index), index)
+        return np.ones(len(index), dtype=bool) if found is None else independent_in_order(found[1], found[0])
+
+    def _tell_the_rest(self, status: dict[int, str], followed: list[int]) -> None:
+        """Status of the coordinates that were not requested; `followed` are the independent requests on loops."""
+        links = self.linkage
+        rest = np.array([row for row in links.places.tolist() if row not in status], dtype=int)
+        at_end = np.isin(rest, self.active) | (links.lower[rest] == links.upper[rest])
+        status.update((row, "limited" if end else "free") for row, end in zip(rest.tolist(), at_end, strict=True))
+        # A bridge in no coupling is free by itself; the others depend on what else is in their group.
+        owner = self.rows.joint[rest]
+        asked = ~at_end & (links.group[owner] >= 0) & ~np.isin(owner, list(links.bridges))
+        held = np.union1d(np.array(followed, dtype=int), self.active)
+        J = links.jacobian() if asked.any() else None
+        for number in np.unique(links.group[owner[asked]]):
+            mine = rest[asked & (links.group[owner] == number)]
+            found = self._freedom(J, number, held[links.group[self.rows.joint[held]] == number], mine)
+            if found is None:
+                status.update(dict.fromkeys(mine.tolist(), "unknown"))
+                continue
+            motions, along = found
+            free = np.linalg.norm(along @ motions, axis=1) > INDEPENDENT * np.linalg.norm(along, axis=1)
+            status.update((row, "free" if f else "dependent") for row, f in zip(mine.tolist(), free, strict=True))

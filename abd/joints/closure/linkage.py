@@ -1,0 +1,222 @@
+"""A mechanism in rigid poses: values of its joints, its graph of links, and motions that are exact.
+
+Joints on no loop ("bridges") are placed by moving one side of the graph as a whole: the child's side unless it hangs on
+the ground, else the parent's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from abd.joints.closure.link_graph import LinkGraph, connected_labels, link_graph
+from abd.joints.coordinates.placement import motion_to, move_bodies, present_transform
+from abd.joints.coordinates.transform import transform
+from abd.joints.rows.rigid_rows import GROUND, Clusters, Part, RigidRows, clusters_of, rigid_states, single_clusters
+from abd.model import Model
+
+MISPLACED = 1e-6
+"""Deviation from the transform at its coordinates that tells a joint in a false position, such as a reversed axis."""
+SHAKE = 0.3
+"""Largest turn about each axis [rad], and shift as a share of the unit of length, of `Linkage.shaken`."""
+
+
+class Linkage:
+    """Poses of a model's bodies, and what its joints make of them; c coordinates of all joints.
+
+    Attributes:
+        q: (n, 12) rigid states; near: (m,) values of the measures, from which angles are counted.
+        places: (c,) rows of the coordinates; keys: (joint index, name) of each; row_of: key -> row.
+        lower, upper: (R,) ranges of the rows: coordinates' ranges, locks as ranges of no width, gaps from zero.
+        hard: rows of constraints and couplings.
+        tolerance: residual that counts as closed [m or rad].
+        graph: links of the active joints that have constraint rows, are coupled, or are given as `linked`: those to be
+            set, and those with gaps that come into play; `edge_of` their edges.
+        bridges: joints on no loop and in no coupling.
+        group: (j,) number of the loop block of every joint in the graph, joined by couplings; -1 for other joints.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        rows: RigidRows,
+        q: np.ndarray,
+        reference: np.ndarray | None,
+        tolerance: float,
+        linked: Iterable[int],
+    ):
+        model = self.model = replace(model, joints=list(model.joints))
+        self.rows, self.q = rows, rigid_states(q)
+        self.places = rows.coordinates()
+        self.keys = [(int(rows.joint[r]), rows.name[r]) for r in self.places]
+        self.row_of = dict(zip(self.keys, self.places.tolist(), strict=True))
+        owner = rows.joint[self.places]
+        cuts = np.searchsorted(np.sort(owner), np.arange(1, len(model.joints)))
+        self.of_joint = np.split(self.places[np.argsort(owner, kind="stable")], cuts) if model.joints else []
+        self.measure = rows.rows.term_measure[rows.rows.starts[:-1]]
+        near = rows.initial.copy()
+        if reference is not None:
+            near[self.measure[self.places]] = reference
+        self.near = rows.values(self.q, near)[1]
+        extent = np.abs(self.q[:, :3]).max(initial=0.0)
+        self.tolerance = max(tolerance, 64.0 * np.finfo(float).eps * extent)
+        self.hard = np.flatnonzero(rows.held & (rows.part != Part.GAP))
+        self.lower, self.upper = self._ranges()
+        ties = [(c.joint, term.joint) for c in model.couplings if c.active for term in c.terms]
+        self.graph, self.edge_of = self._links(set(linked).union(*ties))
+        ties = [(a, b) for a, b in ties if a in self.edge_of and b in self.edge_of]
+        coupled = {k for pair in ties for k in pair}
+        self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]} - coupled
+        pairs = np.array([(self.edge_of[a], self.edge_of[b]) for a, b in ties], dtype=int).reshape(-1, 2)
+        self.group = np.full(len(model.joints), -1)
+        self.group[list(self.edge_of)] = self.graph.tied(pairs)[: len(self.edge_of)]
+
+    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        rows, now = self.rows, self.values()
+        lower, upper = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+        lower[(rows.part == Part.GAP) & rows.held] = 0.0
+        for k, joint in enumerate(self.model.joints):
+            for settings in joint.coordinates if joint.active else ():
+                row = self.row_of[k, settings.name]
+                lower[row], upper[row] = settings.lower, settings.upper
+                if settings.locked:
+                    lower[row] = upper[row] = now[row] if settings.lock_value is None else settings.lock_value
+        return lower, upper
+
+    def _links(self, wanted: set[int]) -> tuple[LinkGraph, dict[int, int]]:
+        """The graph, in which bodies short of a freedom are tethered to the ground."""
+        rows, joints = self.rows, self.model.joints
+        holding = set(rows.joint[rows.held & (rows.part != Part.GAP)].tolist()) | wanted
+        linked = sorted(k for k in holding if joints[k].active)
+        tethered = np.flatnonzero(rows.movable & ~rows.free).tolist()
+        parent = [joints[k].parent for k in linked] + [-1] * len(tethered)
+        child = [joints[k].child for k in linked] + tethered
+        graph = link_graph(np.array(parent, dtype=int), np.array(child, dtype=int), rows.movable)
+        return graph, {k: edge for edge, k in enumerate(linked)}
+
+    # read-outs ---------------------------------------------------------------------------------------------------
+
+    def values(self) -> np.ndarray:
+        """(R,) values of all rows."""
+        return self.rows.values(self.q, self.near)[0]
+
+    def deviation(self, k: int, values: np.ndarray) -> float:
+        """Largest entry by which T_CD differs from the transform at the joint's coordinates; 0 where there is none."""
+        joint = self.model.joints[k]
+        T = transform(joint, values[self.of_joint[k]])
+        return 0.0 if T is None else float(np.abs(present_transform(joint, self.q) - T).max())
+
+    @property
+    def _limit(self) -> float:
+        return MISPLACED * max(1.0, self.rows.length)
+
+    def _described(self) -> list[int]:
+        """Joints in the graph whose rows are all closed in the end, so that their coordinates describe them."""
+        yielding = set(self.rows.joint[self.rows.yields & ~self.rows.held].tolist())
+        return sorted(self.edge_of.keys() - yielding)
+
+    def is_misplaced(self) -> bool:
+        """Whether a joint satisfies its rows in a false position."""
+        values = self.values()
+        return any(self.deviation(k, values) > self._limit for k in self._described())
+
+    def rows_of(self, groups: np.ndarray) -> np.ndarray:
+        """Constraint and coupling rows of some groups."""
+        return self.hard[np.isin(self.group[self.rows.joint[self.hard]], groups)]
+
+    def jacobian(self):
+        """Sparse (R, 6 n) derivatives of all rows, pure numbers, by the twists of the movable bodies."""
+        spread = single_clusters(self.rows).spread(self.q, self.rows.length)
+        return (self.rows.jacobian(self.q, self.near) @ spread).tocsr()
+
+    def closed_gaps(self) -> set[int]:
+        """Joints with a gap that is overstepped."""
+        beyond = (self.rows.part == Part.GAP) & self.rows.held & (self.values() < -2.0 * self.tolerance)
+        return set(self.rows.joint[beyond].tolist())
+
+    # exact motions -----------------------------------------------------------------------------------------------
+
+    def walk(self, goals: dict[int, float]) -> set[int]:
+        """Place every bridge that has a goal (row -> value), is out of its range or not closed; the rows so set."""
+        done: set[int] = set()
+        values = self.values()  # placing one bridge does not change the coordinates of the others
+        for k in sorted(self.bridges):
+            mine = self.of_joint[k].tolist()
+            aim = np.clip(values[mine], self.lower[mine], self.upper[mine])
+            aim = np.array([goals.get(row, value) for row, value in zip(mine, aim, strict=True)])
+            T = transform(self.model.joints[k], aim)
+            if T is None or (np.array_equal(aim, values[mine]) and self.deviation(k, values) <= self.tolerance):
+                continue
+            if self._place(k, T):
+                self.near[self.measure[mine]] = aim
+                done.update(row for row in mine if row in goals)
+        return done
+
+    def _place(self, k: int, T: np.ndarray) -> bool:
+        """Give a bridge the transform T by moving its free side; False if it has none."""
+        joint, ground, edge = self.model.joints[k], self.graph.ground, self.edge_of[k]
+        parent, child = self.graph.ends[edge]
+        for start, of_child in ((child, True), (parent, False)):
+            side = self.graph.side(edge, start)
+            if not side[ground]:
+                move_bodies(self.q, motion_to(joint, self.q, T, of_child), side[:-1])
+                return True
+        return False
+
+    def seated(self) -> np.ndarray:
+        """(n, 12) states at which the joints of a spanning tree are closed, bodies added from the ground outwards."""
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import breadth_first_order
+
+        q, values = self.q.copy(), self.values()
+        ends, size = self.graph.ends, len(self.graph.component)
+        links = csr_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size))
+        order, before = breadth_first_order(links, self.graph.ground, directed=False)
+        between: dict[frozenset[int], int] = {}
+        for k, edge in self.edge_of.items():
+            between.setdefault(frozenset(ends[edge].tolist()), k)
+        for node in order[1:].tolist():
+            k = between.get(frozenset((node, int(before[node]))))
+            if k is None:
+                continue
+            joint, mine = self.model.joints[k], self.of_joint[k]
+            T = transform(joint, np.clip(values[mine], self.lower[mine], self.upper[mine]))
+            if T is not None:
+                move_bodies(q, motion_to(joint, q, T, joint.child == node), np.arange(len(q)) == node)
+        return q
+
+    def shaken(self, clusters: Clusters) -> np.ndarray:
+        """(n, 12) states turned and moved at random, always the same way: out of a saddle of the residual."""
+        twists = np.random.default_rng(0).uniform(-SHAKE, SHAKE, (clusters.count, 6))
+        return clusters.move(self.q, twists, self.rows.length)
+
+    def open_groups(self) -> np.ndarray:
+        """Groups in which a joint is open, out of its range or in a false position."""
+        rows, values, slack = self.rows, self.values(), 2.0 * self.tolerance
+        wrong = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
+        wrong[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
+        wrong[[k for k in self._described() if self.deviation(k, values) > self._limit]] = True
+        return np.unique(self.group[wrong & (self.group >= 0)])
+
+    def clusters(self, groups: np.ndarray) -> Clusters:
+        """Bodies that move as one, or stay, while the joints of some groups move."""
+        graph = self.graph
+        kept = [edge for k, edge in self.edge_of.items() if self.group[k] not in groups]
+        label = connected_labels(len(graph.component), graph.ends[kept])
+        moves = self.rows.movable & (label[:-1] != label[-1]) & np.isin(np.arange(len(label) - 1), graph.ends)
+        return clusters_of(self.rows, np.where(moves, label[:-1], GROUND))
+
+
+def worst_residuals(rows: RigidRows, values: np.ndarray, joints: int) -> np.ndarray:
+    """(j, 2) largest residual [m], [rad] of the held rows of each of so many joints, at values (R,) of the rows.
+
+    Gaps count where they are negative, couplings at the joint of their q0.
+    """
+    out = np.zeros((joints, 2))
+    size = np.where(rows.part == Part.GAP, np.maximum(-values, 0.0), np.abs(values - rows.target))
+    for column in (0, 1):
+        mine = rows.held & (rows.rotary == bool(column))
+        np.maximum.at(out[:, column], rows.joint[mine], size[mine])
+    return out

@@ -1,0 +1,206 @@
+"""Redundant and contradictory joint rows, and the mobility of mechanisms.
+
+Rigidly, the rows of every loop block (`abd.joints.closure.link_graph`) are analysed by themselves: what a joint on no loop
+holds depends on nothing else, so self-stresses, and with them redundancy, live inside blocks; couplings join the blocks
+of their joints. A four-bar of hinges has rank 17 of its 20 rows. For the rows in the solver's affine coordinates see
+`abd.joints.closure.affine_rank`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.joints.closure.assembly import Assembly, assemble
+from abd.joints.closure.independence import DENSE_ROWS, independence
+from abd.joints.closure.link_graph import LinkGraph, connected_labels, link_graph, members
+from abd.joints.closure.linkage import worst_residuals
+from abd.joints.rows.rigid_build import rigid_rows
+from abd.joints.rows.rigid_rows import Part, RigidRows, rigid_states, single_clusters
+from abd.model import Model
+
+CLOSED = 1e-8
+"""Residual after assembly beyond which joints contradict each other [m or rad]; joint_tolerance's default."""
+NAMED = 6
+"""Most joints named in one message."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Movable bodies that are connected by joints other than through the ground, or by couplings.
+
+    Attributes:
+        bodies, joints: indices.
+        rows: number of constraint and coupling rows without compliance; rank: independent ones among them.
+        mobility: degrees of freedom that they leave.
+        redundant: (joint or coupling name, row name) of rows that the others imply.
+        note: "", or why rank and mobility are None.
+    """
+
+    bodies: np.ndarray
+    joints: np.ndarray
+    rows: int
+    rank: int | None
+    mobility: int | None
+    redundant: list[tuple[str, str]]
+    note: str = ""
+
+
+def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) -> list[Mechanism]:
+    """Rank, redundant rows and mobility of every mechanism at states q (n, 12), their strain left out.
+
+    Mechanisms with a loop block of more than `DENSE_ROWS` rows or unknowns are not analysed, and say so.
+
+    Args:
+        joints: indices of the joints to consider; default: all. Inactive ones and gaps never count.
+    """
+    q, model = rigid_states(q), replace(model, joints=list(model.joints))
+    rows = rigid_rows(model, q)
+    counted = _counted(rows, joints)
+    ties = [
+        (coupling.joint, term.joint)
+        for k, coupling in enumerate(model.couplings)
+        if k in rows.coupling[counted]
+        for term in coupling.terms
+    ]
+    linked = np.unique(np.concatenate([rows.joint[counted], *ties]).astype(int))
+    edge = np.full(len(model.joints), -1)
+    edge[linked] = np.arange(len(linked))
+    graph = _graph(model, rows, linked)
+    block = graph.tied(edge[np.array(ties, dtype=int).reshape(-1, 2)])[edge[rows.joint[counted]]]
+    J = (rows.jacobian(q) @ single_clusters(rows).spread(q, rows.length)).tocsr()
+    ranks, redundant, unknown = np.zeros(len(counted), dtype=int), [], np.zeros(len(counted), dtype=bool)
+    for mine in members(block):
+        K = J[counted[mine]]
+        columns = np.unique(K.indices)
+        found = independence(K[:, columns].toarray()) if max(K.shape[0], len(columns)) <= DENSE_ROWS else None
+        if found is None:
+            unknown[mine] = True
+        else:
+            ranks[mine[0]] = found.rank
+            redundant += counted[mine[found.redundant]].tolist()
+    return _by_mechanism(model, rows, linked, ties, counted, ranks, sorted(redundant), unknown)
+
+
+def _counted(rows: RigidRows, joints: Iterable[int] | None) -> np.ndarray:
+    """Rows that hold two bodies together and yield nothing."""
+    chosen = rows.held & ~rows.yields & (rows.part != Part.GAP)
+    if joints is not None:
+        chosen &= np.isin(rows.joint, list(joints))
+    return np.flatnonzero(chosen)
+
+
+def _graph(model: Model, rows: RigidRows, linked: np.ndarray) -> LinkGraph:
+    """Links of these joints, by no others; rows of bodies short of a freedom are tied through the ground."""
+    tethered = np.flatnonzero(rows.movable & ~rows.free)
+    parent = [model.joints[k].parent for k in linked] + [-1] * len(tethered)
+    child = [model.joints[k].child for k in linked] + tethered.tolist()
+    return link_graph(np.array(parent, dtype=int), np.array(child, dtype=int), rows.movable)
+
+
+def _by_mechanism(model, rows: RigidRows, linked, ties, counted, ranks, redundant, unknown) -> list[Mechanism]:
+    joints = model.joints
+    n = len(rows.movable)
+
+    def moving(k: int) -> int:
+        """A body of a joint that moves; n where none does."""
+        return next((b for b in (joints[k].child, joints[k].parent) if b >= 0 and rows.movable[b]), n)
+
+    home = {int(k): moving(k) for k in linked}
+    inner = [
+        (joints[k].parent, joints[k].child)
+        for k in linked
+        if joints[k].parent >= 0 and rows.movable[[joints[k].parent, joints[k].child]].all()
+    ]
+    tied = [(home[a], home[b]) for a, b in ties]
+    label = connected_labels(n + 1, np.array(inner + tied, dtype=int).reshape(-1, 2))
+    freedoms = np.linalg.matrix_rank(rows.basis) if n else np.zeros(0, dtype=int)
+    of_joint = np.array([label[home[int(k)]] for k in linked], dtype=int)
+    of_row = np.array([label[home[int(k)]] for k in rows.joint[counted]], dtype=int)
+    out = []
+    movable = np.flatnonzero(rows.movable)
+    bodies_of, rows_of = ({int(of[group[0]]): group for group in members(of)} for of in (label[movable], of_row))
+    nothing, implied = np.zeros(0, dtype=int), set(redundant)
+    for mechanism in members(of_joint):
+        number = int(of_joint[mechanism[0]])
+        bodies, mine = movable[bodies_of.get(number, nothing)], rows_of.get(number, nothing)
+        rank = int(ranks[mine].sum())
+        known = not unknown[mine].any()
+        out.append(
+            Mechanism(
+                bodies=bodies,
+                joints=linked[mechanism],
+                rows=len(mine),
+                rank=rank if known else None,
+                mobility=int(freedoms[bodies].sum()) - rank if known else None,
+                redundant=[_row_name(model, rows, r) for r in counted[mine].tolist() if r in implied],
+                note="" if known else f"not analysed: a loop block has more than {DENSE_ROWS} rows or unknowns",
+            )
+        )
+    return out
+
+
+def _row_name(model: Model, rows: RigidRows, r: int) -> tuple[str, str]:
+    coupling = rows.coupling[r]
+    owner = model.couplings[coupling].name if coupling >= 0 else model.joints[rows.joint[r]].name
+    return owner, rows.name[r]
+
+
+def open_by(model: Model, q: np.ndarray) -> np.ndarray:
+    """(j, 2) largest residual [m], [rad] of every joint's constraint rows at states q (n, 12), active or not."""
+    q = np.asarray(q, dtype=float)
+    rows = rigid_rows(model, q)
+    rows = replace(rows, held=np.isin(rows.part, (Part.CONSTRAINT, Part.GAP)))
+    return worst_residuals(rows, rows.values(q)[0], len(model.joints))
+
+
+def check_closure(
+    model: Model, q: np.ndarray, joints: Iterable[int] | None = None, tolerance: float = CLOSED
+) -> Assembly:
+    """Assemble the rigid bodies, rows with a compliance left out.
+
+    Args:
+        joints: indices of the joints that must be closed; default: all active ones.
+        tolerance: residual that counts as closed [m or rad].
+
+    Returns:
+        the closed poses.
+
+    Raises:
+        SceneError: joints that no rigid pose near q closes all at once, with the size of what stays open.
+    """
+    if joints is not None:
+        kept = set(joints)
+        model = replace(model, joints=[replace(j, active=j.active and k in kept) for k, j in enumerate(model.joints)])
+    result = assemble(model, q, compliant=False)
+    worst = result.residual.max(axis=1, initial=0.0)
+    if (worst <= tolerance).all():
+        return result
+    rows = rigid_rows(model, result.q)
+    linked = np.unique(rows.joint[_counted(rows, None)])
+    block = _graph(model, rows, linked).block[: len(linked)]
+    problems = []
+    for group in members(block):
+        mine = linked[group]
+        if (worst[mine] <= tolerance).all():
+            continue
+        problems.append(_contradiction(model, mine[np.argsort(-worst[mine], kind="stable")], result.residual))
+    raise SceneError(problems)
+
+
+def _contradiction(model: Model, joints: np.ndarray, residual: np.ndarray) -> Problem:
+    """Joints, the worst one first, that cannot be closed together."""
+    names = [f"'{model.joints[k].name}'" for k in joints]
+    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    metres, radians = residual[joints].max(axis=0)
+    size = " and ".join(text for text, v in ((f"{metres:.3g} m", metres), (f"{radians:.3g} rad", radians)) if v > 1e-9)
+    head = f"joint {shown} cannot be closed" if len(names) == 1 else f"joints {shown} cannot all be closed"
+    return Problem(
+        f"{head} while the bodies stay rigid: at best {names[0]} stays open by {size}",
+        key=f"joint.{model.joints[joints[0]].name}",
+        value=float(max(metres, radians)),
+        remedy='make the anchors, axes and lengths fit, or let a joint yield (enforcement = "compliant")',
+    )

@@ -1,0 +1,200 @@
+"""The configuration space of each joint, and the spaces of rotations.
+
+Which one a joint has is a matter of its type and of the `form` asked for; the first is the default:
+
+    form          types            positions                       velocities
+    coordinates   with motions     its coordinates                 their rates
+    sincos        hinge            (sin theta, cos theta)          dtheta/dt
+    planar        planar           x, y, theta                     (R(-theta) (dx/dt, dy/dt), dtheta/dt)
+    quaternion    spherical, pin   (w, x, y, z)                    angular velocity in axes of C
+                  free             position, (w, x, y, z)          twist (v; w) in axes of C
+    mrp           spherical, free  modified Rodrigues parameters   the same
+
+The names and the random distributions are RigidBodyDynamics.jl's. It has v = (w; v) and the orientation before the
+position in its floating joints, where here both begin with the linear part; its planar joint is our form "planar",
+while our coordinates' velocities are the plain rates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
+from abd.joints.pieces.masks import held_axes
+from abd.model import Joint
+from abd.rotations import (
+    exp,
+    inverse,
+    log,
+    log_rate,
+    mrp,
+    mrp_matrix,
+    mrp_rate,
+    pose,
+    quaternion,
+    quaternion_matrix,
+    quaternion_rate,
+)
+
+
+class SinCos(Space):
+    """An angle about z by its sine and cosine."""
+
+    num_positions, num_velocities = 2, 1
+    commuting = True
+
+    def transform(self, q: np.ndarray) -> np.ndarray:
+        s, c = q / np.linalg.norm(q)
+        return pose(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.zeros(3))
+
+    def subspace(self, q: np.ndarray) -> np.ndarray:
+        return np.eye(6)[:, 5:]
+
+    def to_velocity(self, q: np.ndarray) -> np.ndarray:
+        return np.array([[q[1], -q[0]]]) / (q @ q)
+
+    def to_rate(self, q: np.ndarray) -> np.ndarray:
+        return np.array([[q[1]], [-q[0]]])
+
+    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        return self.normalised(np.array([T[1, 0] - T[0, 1], T[0, 0] + T[1, 1]]))
+
+    def zero(self) -> np.ndarray:
+        return np.array([0.0, 1.0])
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        return self.normalised(rng.standard_normal(2))
+
+    def residual(self, q: np.ndarray) -> float:
+        return abs(np.linalg.norm(q) - 1.0)
+
+    def normalised(self, q: np.ndarray) -> np.ndarray:
+        return q / np.linalg.norm(q)
+
+    def local(self, q0: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The angle from q0 to q in (-pi, pi]."""
+        return np.array([np.arctan2(q[0] * q0[1] - q[1] * q0[0], q @ q0)]), np.array(v)
+
+    def from_local(self, q0: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        s, c = np.sin(phi[0]), np.cos(phi[0])
+        return np.array([q0[0] * c + q0[1] * s, q0[1] * c - q0[0] * s])
+
+
+class Rigid(Space):
+    """Ball joint or free body: S consists of the last three columns of the unit matrix, or of all six.
+
+    Local coordinates are the rotation vector, or the twist, that leads from q0 to q in axes of C at q0.
+    """
+
+    def __init__(self, form: str, moves: bool):
+        self.start = 3 if moves else 0
+        self.columns = slice(0 if moves else 3, 6)
+        self.quaternion = form == "quaternion"
+        self.num_positions = self.start + (4 if self.quaternion else 3)
+        self.num_velocities = self.start + 3
+
+    def transform(self, q: np.ndarray) -> np.ndarray:
+        R = (quaternion_matrix if self.quaternion else mrp_matrix)(q[self.start :])
+        return pose(R, q[: self.start] if self.start else np.zeros(3))
+
+    def subspace(self, q: np.ndarray) -> np.ndarray:
+        return np.eye(6)[:, self.columns]
+
+    def to_rate(self, q: np.ndarray) -> np.ndarray:
+        turn = q[self.start :]
+        return self._blocks(self.transform(q)[:3, :3], quaternion_rate(turn) if self.quaternion else mrp_rate(turn))
+
+    def to_velocity(self, q: np.ndarray) -> np.ndarray:
+        turn = q[self.start :]
+        if self.quaternion:
+            back = 4.0 / (turn @ turn) * quaternion_rate(turn).T
+        else:
+            back = 16.0 / (1.0 + turn @ turn) ** 2 * mrp_rate(turn).T
+        return self._blocks(self.transform(q)[:3, :3].T, back)
+
+    def _blocks(self, R: np.ndarray, turn: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.start + turn.shape[0], self.start + turn.shape[1]))
+        out[: self.start, : self.start] = R[: self.start, : self.start]
+        out[self.start :, self.start :] = turn
+        return out
+
+    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        turn = (quaternion if self.quaternion else mrp)(T[:3, :3])
+        return np.concatenate([T[: self.start, 3], turn])
+
+    def zero(self) -> np.ndarray:
+        return self.at(np.eye(4))
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Uniform rotation, position uniform in [-1/2, 1/2]^3 m."""
+        four = rng.standard_normal(4)
+        return self.at(pose(quaternion_matrix(four), rng.random(3) - 0.5))
+
+    def residual(self, q: np.ndarray) -> float:
+        return abs(np.linalg.norm(q[self.start :]) - 1.0) if self.quaternion else 0.0
+
+    def normalised(self, q: np.ndarray) -> np.ndarray:
+        if not self.quaternion:
+            return q
+        return np.concatenate([q[: self.start], q[self.start :] / np.linalg.norm(q[self.start :])])
+
+    def principal(self, q: np.ndarray) -> np.ndarray:
+        """w >= 0, or parameters of length at most 1: the shorter one of the two turns."""
+        turn = q[self.start :]
+        if self.quaternion:
+            turn = -turn if turn[0] < 0.0 else turn
+        elif turn @ turn > 1.0:
+            turn = -turn / (turn @ turn)
+        return np.concatenate([q[: self.start], turn])
+
+    def local(self, q0: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        twist = log(inverse(self.transform(q0)) @ self.transform(q))
+        rate = log_rate(twist)[self.columns, self.columns] @ v
+        return twist[self.columns], rate
+
+    def from_local(self, q0: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        twist = np.zeros(6)
+        twist[self.columns] = phi
+        return self.at(self.transform(q0) @ exp(twist))
+
+
+BALLS = ("spherical", "pin")
+FORMS = {"hinge": ("coordinates", "sincos"), "planar": ("coordinates", "planar")}
+FORMS |= dict.fromkeys(BALLS, ("quaternion", "mrp")) | {"free": ("coordinates", "quaternion", "mrp")}
+
+
+def forms(joint: Joint) -> tuple[str, ...]:
+    """Forms of a joint's configuration, the default first; none where a type has no configuration space."""
+    from abd.joints.types import TYPES
+
+    module = TYPES[joint.type]
+    if joint.type in BALLS and "constrained" in joint.parameters and len(held_axes(joint)) < 3:
+        return ()  # a ball whose point may move is none
+    if joint.type in FORMS:
+        return FORMS[joint.type]
+    described = module.motions(joint) is not None or hasattr(module, "transform")
+    return ("coordinates",) if described else ()
+
+
+def configuration_space(joint: Joint, form: str | None = None) -> Space:
+    """The configuration space of a joint.
+
+    Raises:
+        ValueError: the joint's type has no configuration space, or none of this form.
+    """
+    from abd.joints.types import TYPES
+
+    known = forms(joint)
+    if not known or (form is not None and form not in known):
+        have = f"it has {', '.join(known)}" if known else f"a joint of type {joint.type} has none"
+        raise ValueError(f"joint {joint.name!r} has no configuration of form {form or 'coordinates'!r}: {have}")
+    form = form or known[0]
+    if form in ("quaternion", "mrp"):
+        return Rigid(form, joint.type not in BALLS)
+    if form == "sincos":
+        return SinCos()
+    module = TYPES[joint.type]
+    motions, measures = module.motions(joint), module.coordinates(joint)
+    if motions is None:
+        return Analytic(lambda values: module.transform(joint, values), measures)
+    return (Planar if form == "planar" else Coordinates)(motions, measures)

@@ -1,0 +1,196 @@
+"""Kinematics of one joint, in the manner of RigidBodyDynamics.jl.
+
+Twists are (v; w) and wrenches (f; t) of the child's frame C against the parent's frame D, with components in C, or in D
+where ``frame="parent"`` asks for them; wrenches act on the child. Velocities v and configurations q are those of
+`abd.joints.coordinates.configurations`. RigidBodyDynamics.jl calls D ``frame_before``, C ``frame_after`` and orders (w; v).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from abd.joints.coordinates.configurations import configuration_space
+from abd.joints.coordinates.spaces import Analytic, Reversed, Space
+from abd.model import WORLD, Joint
+from abd.rotations import adjoint, pose
+
+
+class JointKinematics:
+    """Kinematic functions of one joint.
+
+    Attributes:
+        joint: the joint.
+        space: its configuration space.
+    """
+
+    def __init__(self, joint: Joint, form: str | None = None, space: Space | None = None):
+        """`form` chooses among the joint's configuration spaces; see `abd.joints.coordinates.configurations`."""
+        self.joint = joint
+        self.space = space or configuration_space(joint, form)
+
+    @property
+    def num_positions(self) -> int:
+        return self.space.num_positions
+
+    @property
+    def num_velocities(self) -> int:
+        return self.space.num_velocities
+
+    @property
+    def num_constraints(self) -> int:
+        return 6 - self.space.num_velocities
+
+    @property
+    def is_floating(self) -> bool:
+        """The joint constrains nothing."""
+        return self.num_constraints == 0
+
+    @property
+    def has_fixed_subspaces(self) -> bool:
+        """S and T, in axes of C, do not depend on the configuration."""
+        return self.space.fixed
+
+    def reversed(self) -> JointKinematics:
+        """The joint seen from its child: C and D, and so "child" and "parent", change places; q and v stay."""
+        return JointKinematics(self.joint, space=Reversed(self.space))
+
+    def joint_transform(self, q: np.ndarray) -> np.ndarray:
+        """T_CD (4, 4): coordinates in C to coordinates in D."""
+        return self.space.transform(q)
+
+    def motion_subspace(self, q: np.ndarray, frame: str = "child") -> np.ndarray:
+        """S (6, nv), ``twist = S v``."""
+        return self._moved(self.space.subspace(q), q, frame)
+
+    def constraint_wrench_subspace(self, q: np.ndarray, frame: str = "child") -> np.ndarray:
+        """T (6, 6 - nv) with orthonormal columns and ``T^T S = 0``: the wrenches of the constraints are ``T lambda``.
+
+        The largest entry of each column is positive. Where S loses rank (a gimbal's lock) T keeps its size.
+        """
+        S = self.motion_subspace(q, frame)
+        T = np.linalg.qr(S, mode="complete")[0][:, S.shape[1] :]
+        largest = np.take_along_axis(T, np.abs(T).argmax(axis=0)[None, :], axis=0) if T.size else np.ones((1, 0))
+        return T * np.sign(largest)
+
+    def joint_twist(self, q: np.ndarray, v: np.ndarray, frame: str = "child") -> np.ndarray:
+        """(6,) twist of C relative to D."""
+        return self.motion_subspace(q, frame) @ v
+
+    def bias_acceleration(self, q: np.ndarray, v: np.ndarray, frame: str = "child") -> np.ndarray:
+        """``dS/dt v`` (6,): the rate of the twist's components where dv/dt = 0."""
+        return self._moved(self.space.bias(q, v), q, frame)
+
+    def joint_spatial_acceleration(
+        self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, frame: str = "child"
+    ) -> np.ndarray:
+        """(6,) rate of the twist's components, ``S dv/dt + dS/dt v``, for dv/dt = `rate`."""
+        return self.motion_subspace(q, frame) @ rate + self.bias_acceleration(q, v, frame)
+
+    def joint_torque(self, q: np.ndarray, wrench: np.ndarray, frame: str = "child") -> np.ndarray:
+        """Generalised forces ``S^T wrench`` (nv,) of a wrench (6,) on the child, about the origin of the frame."""
+        return self.motion_subspace(q, frame).T @ wrench
+
+    def _moved(self, twists: np.ndarray, q: np.ndarray, frame: str) -> np.ndarray:
+        if frame not in ("child", "parent"):
+            raise ValueError(f'frame is {frame!r}; "child" and "parent" are known')
+        return twists if frame == "child" else adjoint(self.space.transform(q)) @ twists
+
+    def configuration_derivative_to_velocity_jacobian(self, q: np.ndarray) -> np.ndarray:
+        """J (nv, nq), ``v = J dq/dt``."""
+        return self.space.to_velocity(q)
+
+    def velocity_to_configuration_derivative_jacobian(self, q: np.ndarray) -> np.ndarray:
+        """J (nq, nv), ``dq/dt = J v``."""
+        return self.space.to_rate(q)
+
+    def configuration_derivative_to_velocity(self, q: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """v (nv,) of a rate dq/dt (nq,)."""
+        return self.space.to_velocity(q) @ rate
+
+    def velocity_to_configuration_derivative(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """dq/dt (nq,) of v (nv,)."""
+        return self.space.to_rate(q) @ v
+
+    def configuration_derivative_to_velocity_adjoint(self, q: np.ndarray, force: np.ndarray) -> np.ndarray:
+        """f_q (nq,) of f_v (nv,): both have the same power, ``f_q . dq/dt = f_v . v``."""
+        return self.space.to_velocity(q).T @ force
+
+    def local_coordinates(self, q0: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Exponential coordinates phi (nv,) of q about q0 and their rate (nv,) at velocity v; zero at q0 alone.
+
+        Differences of coordinates; rotation vectors, with Bortz' equation, of balls; logarithms of free bodies.
+        """
+        return self.space.local(q0, q, v)
+
+    def global_coordinates(self, q0: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        """q (nq,) that lies at phi (nv,) from q0."""
+        return self.space.from_local(q0, phi)
+
+    def zero_configuration(self) -> np.ndarray:
+        """(nq,) of the zero pose: T_CD = 1, but (0, 0, C) on an ellipsoid."""
+        return self.space.zero()
+
+    def random_configuration(self, rng: np.random.Generator) -> np.ndarray:
+        """(nq,) drawn as by RigidBodyDynamics.jl where it has the type."""
+        return self.space.random(rng)
+
+    def normalise_configuration(self, q: np.ndarray) -> np.ndarray:
+        """(nq,) with quaternions and (sin, cos) of length 1."""
+        return self.space.normalised(q)
+
+    def is_configuration_normalised(self, q: np.ndarray, tolerance: float = 1e-12) -> bool:
+        return self.space.residual(q) <= tolerance
+
+    def principal_value(self, q: np.ndarray) -> np.ndarray:
+        """(nq,) with the same transform: w >= 0, Rodrigues parameters of length <= 1, angles in (-pi, pi]."""
+        return self.space.principal(q)
+
+    def configuration_at(self, transform: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        """q (nq,) of an admissible T_CD (4, 4); angles nearest to those of `last` where given."""
+        return self.space.at(transform, last)
+
+    def velocity_of(self, q: np.ndarray, twist: np.ndarray) -> np.ndarray:
+        """v (nv,) whose twist is nearest to a given one (6,) in axes of C."""
+        return np.linalg.lstsq(self.space.subspace(q), twist, rcond=None)[0]
+
+
+HALF_TURNS = tuple(
+    np.diag(signs) for signs in ((1.0, 1.0, 1.0), (1.0, -1.0, -1.0), (-1.0, 1.0, -1.0), (-1.0, -1.0, 1.0))
+)
+
+
+def flip_direction(joint: Joint) -> Joint:
+    """The same joint with parent and child exchanged: the axis points the other way, the coordinates keep their values.
+
+    With F a half turn that negates every motion X, the new frames are ``D' = C F`` and ``C' = D F``, and
+    ``T'(q) = F^-1 T(q)^-1 F = T(q)``. Ranges, limits and drives of the coordinates stay what they are. A ball has no
+    motions: its rotation becomes the inverse one.
+
+    Raises:
+        ValueError: the parent is the world, or the motions do not commute, so that the inverse is not of the same
+            type (`JointKinematics.reversed` serves all types).
+    """
+    from abd.joints.types import TYPES
+
+    if joint.parent == WORLD:
+        raise ValueError(f"joint {joint.name!r} hangs on the world, which cannot be a child")
+    space = configuration_space(joint)
+    twists = [motion.twist for motion in TYPES[joint.type].motions(joint) or []]
+    turns = [F for F in HALF_TURNS if all(np.allclose(np.kron(np.eye(2), F) @ X, -X) for X in twists)]
+    if isinstance(space, Analytic) or (twists and not (space.fixed and turns)):
+        raise ValueError(f"the inverse of joint {joint.name!r} is no joint of type {joint.type}")
+    F = pose(turns[0], np.zeros(3))
+    return replace(
+        joint,
+        parent=joint.child,
+        child=joint.parent,
+        parent_frame=joint.child_frame @ F,
+        child_frame=joint.parent_frame @ F,
+    )
+
+
+def angular_first(spatial: np.ndarray) -> np.ndarray:
+    """Twists or wrenches (6, ...) in the order (w; v) or (t; f) of RigidBodyDynamics.jl, and back."""
+    return np.concatenate([spatial[3:], spatial[:3]])

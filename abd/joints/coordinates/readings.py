@@ -1,0 +1,260 @@
+"""Read-outs of all joints of a scene at once, in whole arrays.
+
+All belongs to what the solver has, strained states and the velocities of affine bodies. A coordinate is the number that
+its limits, locks and drives act on, so that an end which is never passed is not passed in what is read either. (The
+velocity of a body's step contains the chord of its rotation: taken for rigid, it would move points by h w^2 / 2 of their
+distance towards the axis.)
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.joints.coordinates.coordinate_table import coordinate_table
+from abd.joints.rows import forces
+from abd.joints.rows.build import build_system
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.measured_rows import evaluate as row_values
+from abd.joints.rows.rows import residual
+from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.joints.rows.table import PORTION, MeasureTable, linearize, values
+from abd.model import WORLD, Model
+from abd.potentials.arap import polar
+
+HOLDING = (Role.CONSTRAINT, Role.GAP)
+"""Roles of a type's own rows."""
+BILATERAL = (Role.CONSTRAINT, Role.LOCK)
+UNILATERAL = (Role.GAP, Role.LOWER, Role.UPPER)
+ACTING = tuple(role for role in Role if role not in BILATERAL + UNILATERAL)
+"""Roles of what holds both ways, of what holds one way, and of all else."""
+
+
+class JointReader:
+    """Prepared for the joints of one model; c coordinates in all.
+
+    Attributes:
+        table: measures of the coordinates of all joints, joint by joint.
+        names: (c,) their names; starts: (j + 1,) first one of every joint.
+        initial: (c,) values near which the angles of the initial state are counted.
+    """
+
+    def __init__(self, model: Model):
+        self.joints = JointList.of(model.joints)
+        found = coordinate_table(self.joints)
+        self.table, self.names, self.starts, self.initial = found.table, found.names, found.starts, found.initial
+        self.child = self.joints.column("child").astype(int)
+        self.anchor = self.joints.column("child_frame")[:, :3, 3].copy()
+
+    def coordinates(self, q: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        """(c,) coordinates of a state q (n, 12), angles nearest to `last` (c,), or to the initial values."""
+        return values(self.table, q, self.initial if last is None else last)
+
+    def rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """(c,) rates of the coordinates, which are `near` (c,)."""
+        if not len(self.table):
+            return np.zeros(0)
+        if self.table.custom:
+            return _rates(self.table, q, qd, near)
+        parts = [slice(first, first + PORTION) for first in range(0, len(self.table), PORTION)]
+        return np.concatenate([_rates(self.table.part(part), q, qd, near[part]) for part in parts])
+
+    def of(self, joint: int) -> slice:
+        """Where the coordinates of a joint stand."""
+        return slice(int(self.starts[joint]), int(self.starts[joint + 1]))
+
+
+class Readings:
+    """Read-outs of one state of j joints with c coordinates; what nobody asks for is not computed.
+
+    Args:
+        q, qd: (n, 12); coordinates: (c,) of the state.
+        memory, applied: what the solver remembers of the step that led there.
+    """
+
+    def __init__(
+        self,
+        reader: JointReader,
+        system: JointSystem,
+        q: np.ndarray,
+        qd: np.ndarray,
+        coordinates: np.ndarray,
+        memory: JointMemory,
+        applied: Applied,
+    ):
+        self.reader, self.system, self.q, self.qd, self.coordinates = reader, system, q, qd, coordinates
+        self.memory, self.applied = memory, applied
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """(c,) rates of the coordinates [m/s or rad/s]."""
+        return self.reader.rates(self.q, self.qd, self.coordinates)
+
+    @cached_property
+    def row_value(self) -> np.ndarray:
+        """(R,) values of the measured rows."""
+        return row_values(self.system.rows, self.memory.reference)[0]
+
+    @cached_property
+    def row_force(self) -> np.ndarray:
+        """(R,) forces with which the measured rows push their values [N or N m]."""
+        return forces.row_forces(self.applied, self.row_value)
+
+    @cached_property
+    def engaged(self) -> np.ndarray:
+        """(R,) one-sided rows that pushed in the last step: gaps and ends of ranges."""
+        a = self.system.acting
+        return np.isin(a.role, (Role.GAP, Role.LOWER, Role.UPPER)) & (a.sign * self.row_force > 0.0)
+
+    @cached_property
+    def _linear_residual(self) -> np.ndarray:
+        """(l, 3) residuals of the linear rows."""
+        return residual(self.system.linear, self.q)
+
+    @cached_property
+    def _deviations(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the residuals of the linear rows (l,) and of the measured ones (R,)."""
+        linear, a, x = self.system.linear, self.system.acting, self.row_value
+        measured = np.where(a.role == Role.GAP, np.maximum(0.0, a.sign * (a.bound - x)), np.abs(x - a.target))
+        F = self._linear_residual * linear.mask
+        return np.sqrt(np.einsum("lk,lk->l", F, F)), measured
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """(j, 2) largest residual of the constraint rows that are lengths [m] and of those that are angles [rad]; of
+        gaps, how far they are overrun."""
+        out = np.zeros((len(self.reader.joints), 2))
+        linear, a = self.system.linear, self.system.acting
+        size, deviation = self._deviations
+        np.maximum.at(out, (linear.joint, (~linear.is_point).astype(int)), size)
+        mine = np.isin(a.role, HOLDING)
+        np.maximum.at(out, (a.joint[mine], a.rotary[mine].astype(int)), deviation[mine])
+        return out
+
+    @cached_property
+    def worst_residual(self) -> np.ndarray:
+        """(2,) largest residual of all active joints and couplings [m], [rad]."""
+        active = self.reader.joints.column("active").astype(bool)
+        worst = np.where(active[:, None], self.residual, 0.0).max(axis=0, initial=0.0)
+        a = self.system.acting
+        coupled = (a.role == Role.COUPLING) & a.active
+        np.maximum.at(worst, a.rotary[coupled].astype(int), self._deviations[1][coupled])
+        return worst
+
+    def wrenches(self, on: str = "child", roles: tuple[Role, ...] | None = None) -> np.ndarray:
+        """(j, 6) force [N] and torque [N m] on the "child" or on the "parent" at the joint's point, world axes.
+
+        The joint's point is the origin of C as the child's affine map carries it (`points`). Rows between two frames do
+        not change when both bodies move as one, so that the parent's share is the negative of the child's. Rows along
+        axes of the world do: their forces act at each body's own point.
+
+        Args:
+            roles: of the rows that count; all by default.
+        """
+        out = np.zeros((len(self.reader.joints), 6))
+        if roles is None or Role.CONSTRAINT in roles:
+            np.add.at(out, self.system.linear.joint, self._linear_wrenches(on))
+        if len(self.system.rows):
+            joint, each = self._measured_wrenches
+            role = self.system.acting.role[self.system.rows.term_row]
+            mine = slice(None) if roles is None else np.isin(role, roles)
+            np.add.at(out, joint[mine], each[mine] if on == "child" else -each[mine])
+        return out
+
+    @cached_property
+    def _of_linear(self) -> dict[str, np.ndarray]:
+        """Wrenches (l, 6) of the linear rows that were asked for, by side."""
+        return {}
+
+    def _linear_wrenches(self, on: str) -> np.ndarray:
+        """(l, 6) wrenches of the linear rows on the "child" or on the "parent", at the joints' points."""
+        if on not in self._of_linear:
+            linear, q = self.system.linear, self.q
+            f = forces.linear_forces(self.applied, self._linear_residual)
+            sides = {"child": (linear.child, linear.Yc, f), "parent": (linear.parent, linear.Yp, -f)}
+            body, Y, push = sides[on]
+            inner = (body != WORLD)[:, None]
+            A = np.where(inner[:, :, None], q[body, 3:].reshape(-1, 3, 3), np.eye(3))
+            lever = np.einsum("lij,lj->li", A, Y[:, 1:])
+            # directions are turned where they are; points are pulled where they stand
+            lever += Y[:, :1] * (np.where(inner, q[body, :3], 0.0) - self.points[linear.joint])
+            self._of_linear[on] = np.concatenate([push * Y[:, :1], np.cross(lever, push)], axis=1)
+        return self._of_linear[on]
+
+    @cached_property
+    def _measured_wrenches(self) -> tuple[np.ndarray, np.ndarray]:
+        """Joints (T,) and wrenches (T, 6) on their children of the terms of the measured rows."""
+        system = self.system
+        measured, child, _ = linearize(system.table, self.q, self.memory.reference)
+        _, slope = row_values(system.rows, measured)
+        m = system.rows.term_measure
+        push = (self.row_force[system.rows.term_row] * slope)[:, None] * child[m]
+        joint = system.table.joint[m]
+        return joint, self.at_joint(self.q, joint, push)
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """(j, 3) points of the joints, where their wrenches are told: the origins of C on the strained children."""
+        body = self.reader.child
+        return self.q[body, :3] + np.einsum("kij,kj->ki", self.q[body, 3:].reshape(-1, 3, 3), self.reader.anchor)
+
+    def at_joint(self, q: np.ndarray, joint: np.ndarray, push: np.ndarray) -> np.ndarray:
+        """(k, 6) wrenches at the points of joints (k,) of generalised forces (k, 12) on their children in q (n, 12)."""
+        A = q[self.reader.child[joint], 3:].reshape(-1, 3, 3)
+        force, B = push[:, :3], push[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)
+        couple = np.stack([B[:, 2, 1] - B[:, 1, 2], B[:, 0, 2] - B[:, 2, 0], B[:, 1, 0] - B[:, 0, 1]], axis=1)
+        arm = np.einsum("kij,kj->ki", A, self.reader.anchor[joint])
+        return np.concatenate([force, couple - np.cross(arm, force)], axis=1)
+
+    @cached_property
+    def wrench(self) -> np.ndarray:
+        """(j, 6) force [N] and torque [N m] on the child at its anchor, world axes: constraint rows, limits, drives,
+        springs, friction, rotors and couplings together."""
+        return self.wrenches()
+
+    @cached_property
+    def constraint_wrench(self) -> np.ndarray:
+        """(j, 6) the same of the rows of the type alone."""
+        return self.wrenches(roles=HOLDING)
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """(j,) energy stored [J] in penalties, compliances, springs, limits and rotors; of couplings at their q0."""
+        out = np.zeros(len(self.reader.joints))
+        np.add.at(
+            out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self._linear_residual)
+        )
+        each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[2])
+        np.add.at(out, self.system.acting.joint, each)
+        return out
+
+
+def _rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+    _, child, parent = linearize(table, q, near)
+    return np.sum(child * qd[table.child], axis=1) + np.sum(parent * qd[table.parent], axis=1)
+
+
+def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:
+    """Read-outs of a state q, qd (n, 12) that no step led to."""
+    reader, system = JointReader(model), build_system(model)
+    system.face(q)
+    memory = system.fresh_memory(q, qd)
+    applied = forces.opening_laws(system, memory, model.settings, time)
+    return Readings(reader, system, q, qd, reader.coordinates(q), memory, applied)
+
+
+def rigid_motion(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """States and velocities (n, 12) of the closest rigid bodies: A becomes its rotation R, dA/dt becomes ``[w] R``.
+
+    [w] is the skew part of ``dA/dt A^-1``.
+    """
+    A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
+    R = polar(A)
+    W = Ad @ np.linalg.inv(A)
+    W = 0.5 * (W - W.transpose(0, 2, 1))
+    return (
+        np.concatenate([q[:, :3], R.reshape(-1, 9)], axis=1),
+        np.concatenate([qd[:, :3], (W @ R).reshape(-1, 9)], axis=1),
+    )

@@ -1,0 +1,248 @@
+"""Configuration spaces of joints: positions q, velocities v, and how they determine T_CD and the twist of C in D.
+
+A space knows the transform, the motion subspace S (6, k) in axes of C with ``twist = S v``, its change along a motion,
+and the linear maps between v and dq/dt. Here are the base class, the spaces of coordinates, and a joint seen from its
+child; `abd.joints.coordinates.configurations` has those of rotations.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from abd.joints.pieces.motions import Motion
+from abd.joints.rows.measures import Measure, value_at
+from abd.rotations import adjoint, cross, exp, inverse
+
+WHOLE_TURN = 2.0 * np.pi
+
+
+class Space(ABC):
+    """Positions q (nq,) and velocities v (nv,) of one joint; v is dq/dt where a space says nothing else.
+
+    Attributes:
+        num_positions, num_velocities: nq and nv.
+        fixed: S in axes of C does not depend on q.
+        commuting: nor does S in axes of D, for the motions commute.
+    """
+
+    num_positions: int
+    num_velocities: int
+    fixed: bool = True
+    commuting: bool = False
+
+    @abstractmethod
+    def transform(self, q: np.ndarray) -> np.ndarray:
+        """T_CD (4, 4), which maps coordinates in C to coordinates in D."""
+
+    @abstractmethod
+    def subspace(self, q: np.ndarray) -> np.ndarray:
+        """S (6, nv) in axes of C."""
+
+    @abstractmethod
+    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        """(nq,) configuration of an admissible T_CD; angles nearest to those of `last`."""
+
+    @abstractmethod
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """(nq,) random configuration."""
+
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """dS/dt v (6,) in axes of C."""
+        return np.zeros(6)
+
+    def to_velocity(self, q: np.ndarray) -> np.ndarray:
+        """(nv, nq) Jacobian of v by dq/dt."""
+        return np.eye(self.num_positions)
+
+    def to_rate(self, q: np.ndarray) -> np.ndarray:
+        """(nq, nv) Jacobian of dq/dt by v."""
+        return np.eye(self.num_positions)
+
+    def zero(self) -> np.ndarray:
+        """(nq,) configuration of the joint's zero pose, T_CD = 1 but for ellipsoids."""
+        return np.zeros(self.num_positions)
+
+    def residual(self, q: np.ndarray) -> float:
+        """Distance of the redundant positions from what they must satisfy [-]."""
+        return 0.0
+
+    def normalised(self, q: np.ndarray) -> np.ndarray:
+        """(nq,) nearest configuration without residual."""
+        return q
+
+    def principal(self, q: np.ndarray) -> np.ndarray:
+        """(nq,) the preferred one of all configurations with the transform of q."""
+        return q
+
+    def local(self, q0: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Exponential coordinates phi (nv,) of q about q0, zero at q0 alone, and their rates (nv,)."""
+        return q - q0, self.to_rate(q) @ v
+
+    def from_local(self, q0: np.ndarray, phi: np.ndarray) -> np.ndarray:
+        """(nq,) configuration with coordinates phi (nv,) about q0."""
+        return q0 + phi
+
+
+class Coordinates(Space):
+    """Product of elementary motions, ``T_CD = exp(X_1 q_1) exp(X_2 q_2) ...``."""
+
+    def __init__(self, motions: list[Motion], measures: list[Measure]):
+        self.motions, self.measures = motions, measures
+        self.num_positions = self.num_velocities = len(motions)
+        self.rotary = np.array([motion.rotary for motion in motions], dtype=bool)
+        ads = [cross(motion.twist) for motion in motions]
+        # A motion's column is constant if it commutes with all that come after it.
+        self.fixed = not any((a @ later.twist).any() for k, a in enumerate(ads) for later in motions[k + 1 :])
+        self.commuting = self.fixed
+
+    def transform(self, q: np.ndarray) -> np.ndarray:
+        T = np.eye(4)
+        for motion, value in zip(self.motions, q, strict=True):
+            T = T @ exp(motion.twist * value)
+        return T
+
+    def subspace(self, q: np.ndarray) -> np.ndarray:
+        S, tail = np.empty((6, self.num_velocities)), np.eye(6)
+        for k in reversed(range(len(self.motions))):
+            S[:, k] = tail @ self.motions[k].twist
+            tail = tail @ adjoint(exp(-self.motions[k].twist * q[k]))
+        return S
+
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        S = self.subspace(q)
+        out, later = np.zeros(6), np.zeros(6)
+        for k in reversed(range(len(self.motions))):
+            # The motions behind the k-th carry C along: dS_k/dt = -[their twist, S_k].
+            out -= cross(later) @ S[:, k] * v[k]
+            later = later + S[:, k] * v[k]
+        return out
+
+    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        return value_at(self.measures, T, last)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """A single coordinate and all angles are standard normal, other lengths uniform in [-1/2, 1/2] m."""
+        q = rng.standard_normal(self.num_positions)
+        if len(q) > 1:
+            q[~self.rotary] = rng.random(len(q))[~self.rotary] - 0.5
+        return q
+
+    def principal(self, q: np.ndarray) -> np.ndarray:
+        """Angles in (-pi, pi]; not those of screws."""
+        turns = np.array([motion.rotary and not motion.twist[:3].any() for motion in self.motions], dtype=bool)
+        return np.where(turns, wrapped(q), q)
+
+
+class Planar(Coordinates):
+    """x, y, theta with velocities in axes of C, as RigidBodyDynamics.jl has them: S is constant."""
+
+    def __init__(self, motions: list[Motion], measures: list[Measure]):
+        super().__init__(motions, measures)
+        self.fixed, self.commuting = True, False
+
+    def subspace(self, q: np.ndarray) -> np.ndarray:
+        return np.eye(6)[:, [0, 1, 5]]
+
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.zeros(6)
+
+    def to_velocity(self, q: np.ndarray) -> np.ndarray:
+        return self.to_rate(q).T
+
+    def to_rate(self, q: np.ndarray) -> np.ndarray:
+        return exp(np.array([0.0, 0.0, 0.0, 0.0, 0.0, q[2]]))[:3, :3]
+
+
+class Analytic(Space):
+    """Any analytic transform of coordinates that also takes complex ones, such as an ellipsoid's.
+
+    Its derivatives are exact to rounding: the first by a complex step, the second along a motion by Cauchy's formula
+    over a circle of `RADIUS` about the configuration, which must stay that far from the transform's singularities.
+    """
+
+    RADIUS, POINTS = 0.05, 16
+    fixed = False
+
+    def __init__(self, function: Callable[[np.ndarray], np.ndarray], measures: list[Measure]):
+        self.function, self.measures = function, measures
+        self.rotary = np.array([measure.rotary for measure in measures], dtype=bool)
+        self.num_positions = self.num_velocities = len(measures)
+
+    def transform(self, q: np.ndarray) -> np.ndarray:
+        return np.real(self.function(np.asarray(q, dtype=float)))
+
+    def subspace(self, q: np.ndarray) -> np.ndarray:
+        step, back = 1e-30, inverse(self.transform(q))
+        shifts = 1j * step * np.eye(len(q))
+        return np.array([_vee(back @ self.function(q + shift).imag / step) for shift in shifts]).T
+
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        speed = np.abs(v).max(initial=0.0)
+        if speed == 0.0:
+            return np.zeros(6)
+        radius = self.RADIUS / speed
+        turns = np.exp(2j * np.pi * np.arange(self.POINTS) / self.POINTS)
+        values = np.array([self.function(q + radius * turn * v) for turn in turns])
+        second = 2.0 * np.mean(values * turns[:, None, None] ** -2, axis=0).real / radius**2
+        twist = self.subspace(q) @ v
+        hat = _hat(twist)
+        return _vee(inverse(self.transform(q)) @ second - hat @ hat)
+
+    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        return value_at(self.measures, T, last)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Uniform in [-1, 1], clear of the singular ones of surfaces."""
+        return 2.0 * rng.random(self.num_positions) - 1.0
+
+    def principal(self, q: np.ndarray) -> np.ndarray:
+        return np.where(self.rotary, wrapped(q), q)
+
+
+class Reversed(Space):
+    """The same joint from its child to its parent: positions and velocities unchanged, the transform inverted."""
+
+    def __init__(self, space: Space):
+        self.space = space
+        self.num_positions, self.num_velocities = space.num_positions, space.num_velocities
+        self.fixed = self.commuting = space.commuting
+        for name in ("to_velocity", "to_rate", "zero", "residual", "normalised", "principal"):
+            setattr(self, name, getattr(space, name))
+        self.local, self.from_local = space.local, space.from_local
+
+    def transform(self, q: np.ndarray) -> np.ndarray:
+        return inverse(self.space.transform(q))
+
+    def subspace(self, q: np.ndarray) -> np.ndarray:
+        return -adjoint(self.space.transform(q)) @ self.space.subspace(q)
+
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # The change of the axes contributes [V, V] = 0.
+        return -adjoint(self.space.transform(q)) @ self.space.bias(q, v)
+
+    def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        return self.space.at(inverse(T), last)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        return self.space.random(rng)
+
+
+def wrapped(q: np.ndarray) -> np.ndarray:
+    """Angles in (-pi, pi] [rad]."""
+    return q - WHOLE_TURN * np.ceil((q - np.pi) / WHOLE_TURN)
+
+
+def _hat(twist: np.ndarray) -> np.ndarray:
+    """(4, 4) generator of a twist (6,)."""
+    out = np.zeros((4, 4))
+    out[:3, 3] = twist[:3]
+    out[[2, 0, 1], [1, 2, 0]], out[[1, 2, 0], [2, 0, 1]] = twist[3:], -twist[3:]
+    return out
+
+
+def _vee(X: np.ndarray) -> np.ndarray:
+    """(6,) twist of a generator (4, 4)."""
+    return np.concatenate([X[:3, 3], X[[2, 0, 1], [1, 2, 0]]])

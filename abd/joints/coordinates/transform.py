@@ -1,0 +1,72 @@
+"""T_CD from coordinates, and the admissible pose nearest to a pose: the frame G of a joint's drift."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.custom.custom_rows import grouped, supplied
+from abd.joints.pieces.motions import product, turned
+from abd.joints.rows.measures import Measure, evaluate, features, value_at
+from abd.model import Joint
+from abd.potentials.arap import polar
+
+ITERATIONS = 30
+CLOSED = 1e-14
+"""Step [m or rad] below which a projection has ended."""
+
+
+def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
+    """T_CD (4, 4) at coordinate values (k,) [m or rad]; None for types that their coordinates do not describe."""
+    from abd.joints.types import TYPES
+
+    module = TYPES[joint.type]
+    motions = module.motions(joint)
+    if motions is not None:
+        return product(motions, values)
+    return module.transform(joint, values) if hasattr(module, "transform") else None
+
+
+def project(joint: Joint, T: np.ndarray) -> np.ndarray:
+    """T_GD (4, 4): the admissible pose nearest to T_CD (4, 4), whose rotation may be strained.
+
+    The nearest place comes first, then the least rotation. A type says so itself in its function ``project``, or has
+    coordinates that are those of the nearest pose. Elsewhere it is reached by the shortest motions
+    that close the linearised constraints (turning about the origin of C), so that what is free stays: a spherical joint
+    keeps its rotation, a rod its direction. Gaps are not closed.
+    """
+    from abd.joints.types import TYPES
+
+    module = TYPES[joint.type]
+    T = T.copy()
+    T[:3, :3] = polar(T[None, :3, :3])[0]
+    if hasattr(module, "project"):
+        return module.project(joint, T)
+    admissible = transform(joint, value_at(module.coordinates(joint), T))
+    if admissible is not None:
+        return admissible
+    for _ in range(ITERATIONS):
+        if getattr(module, "FOLLOWS_POSE", False):
+            measures = [one for one in module.at_pose(joint, T) if not one.unilateral]
+        else:
+            measures = module.constraints(joint)
+        if not measures:
+            break
+        step = -np.linalg.pinv(twist_gradient(measures, T)) @ value_at(measures, T)
+        T[:3, 3] += step[:3]
+        T[:3, :3] = turned(step[3:]) @ T[:3, :3]
+        if np.abs(step).max() < CLOSED:
+            break
+    return T
+
+
+def twist_gradient(measures: list[Measure], T: np.ndarray) -> np.ndarray:
+    """(k, 6) derivatives of measures by a motion of C (v; w) in axes of D, w about the origin of C, at T_CD (4, 4)."""
+    k = len(measures)
+    C, d = np.broadcast_to(T[:3, :3], (k, 3, 3)), np.broadcast_to(T[:3, 3], (k, 3))
+    z = features(np.broadcast_to(np.eye(3), (k, 3, 3)), C, d)
+    kind, numbers = np.array([one.kind for one in measures], dtype=int), np.array([one.numbers for one in measures])
+    _, gz, gd = evaluate(kind, numbers, z, d, supplied(grouped(measures, [0] * k), z, with_slopes=True))
+    g_M, g_r, g_s = gz[:, :9].reshape(-1, 3, 3), gz[:, 9:12], gz[:, 12:15]
+    force = g_r + np.einsum("kij,kj->ki", C, g_s) + gd
+    moment = np.cross(C, g_M + d[:, :, None] * g_s[:, None, :], axis=1).sum(axis=2)
+    return np.array([one.scale for one in measures])[:, None] * np.concatenate([force, moment], axis=1)

@@ -1,0 +1,218 @@
+"""Joint types that a user defines: what the files of the other types have as functions, made from rows of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from enum import IntFlag
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.joints.custom.custom_rows import FIRST, LENGTH, ROW, RowFunction
+from abd.joints.custom.numpy_rows import sample_poses
+from abd.joints.custom.wrench_rows import Projection, poses
+from abd.joints.pieces.motions import Motion
+from abd.joints.rows.measures import NUMBERS, Measure, MeasureKind
+from abd.joints.rows.parameters import wrong
+from abd.joints.rows.rows import Row
+from abd.model import WORLD, Joint
+
+MOST_PARAMETERS = NUMBERS - FIRST
+DUAL = 1e-6
+"""Largest difference between the wrench of a limit and the gradient of its coordinate, over its size and one."""
+
+
+class RowFlags(IntFlag):
+    """What a row is; the values are those of ArtiSynth's RigidBodyCoupling.
+
+    Without BILATERAL a row is a gap that must not become negative: a length is held one-sidedly, by the enforcement of
+    its joint, as ropes are; an angle is kept open by a barrier, and held one-sidedly too where it comes from a wrench. (A
+    coordinate with a range keeps a length open by a barrier too.) LINEAR rows are metres, ROTARY ones radians; COUPLED
+    ones, which are both, count as metres. CONSTANT says nothing here. LIMIT and LOCKED belong to coordinates, whose
+    settings they are.
+    """
+
+    BILATERAL = 0x01
+    LINEAR = 0x02
+    ROTARY = 0x04
+    COUPLED = 0x06
+    CONSTANT = 0x08
+    LIMIT = 0x10
+    LOCKED = 0x100
+
+
+class CustomType:
+    """A joint type whose rows are those of one function: its constraints and gaps, then its own coordinates.
+
+    It has the methods of `abd.joints.joint_type.JointType`; `transform(joint, values)` and `project(joint, T)` only
+    where the user gives them.
+
+    Args:
+        function: the rows, in the order of `rows` and of those coordinates that are flags.
+        rows: name -> flags of the constraints and gaps.
+        own: name -> a measure, or the flags of a row of the function.
+        parameters: name -> default value.
+        transform: values (k,), p (np,) -> T_CD (4, 4); project: T_CD (k, 4, 4), p (k, np) -> T_GD (k, 4, 4).
+        ranges: coordinate -> (lower, upper), of joints that say nothing else.
+        limits: coordinate -> row that keeps its range: that row is no gap of its own.
+        may_close: gaps that may be 0 where nothing pushes.
+
+    Raises:
+        SceneError: flags or parameters that mean nothing here.
+    """
+
+    UID = 0
+
+    def __init__(
+        self,
+        function: RowFunction,
+        rows: Mapping[str, RowFlags],
+        own: Mapping[str, Measure | RowFlags],
+        parameters: Mapping[str, float],
+        transform: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+        project: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        limits: Mapping[str, str] | None = None,
+        may_close: Collection[str] = (),
+    ):
+        self.function, self.own = function, dict(own)
+        self.RANGES, self.limits, self.may_close = dict(ranges or {}), dict(limits or {}), set(may_close)
+        self.flags = dict(rows)
+        self.PARAMETERS = dict(parameters)
+        self.__doc__ = f"Defined by the user: {function.name}."
+        if transform is not None:
+            self.transform = lambda joint, values: np.asarray(transform(values, self.numbers(joint)))
+        if project is not None:
+            self.project = lambda joint, T: np.asarray(project(T[None], self.numbers(joint)[None]))[0]
+
+    def numbers(self, joint: Joint) -> np.ndarray:
+        """(np,) parameters of a joint, in the order of their declaration.
+
+        Raises:
+            SceneError: the type has no such parameter, or its value is no finite number.
+        """
+        for key, value in joint.parameters.items():
+            if key not in self.PARAMETERS:
+                has = f"it has {', '.join(self.PARAMETERS)}" if self.PARAMETERS else "it has none"
+                raise wrong(joint, key, f"a {joint.type} joint has no such parameter", has)
+            if not np.isscalar(value) or not np.isfinite(float(value)):
+                raise wrong(joint, key, "should be a finite number")
+        return np.array([joint.parameters.get(key, default) for key, default in self.PARAMETERS.items()], dtype=float)
+
+    def rows(self, joint: Joint) -> list[Row]:
+        """No rows that are linear in both states."""
+        return []
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """All rows of the function but its coordinates and what keeps their ranges."""
+        keeps = set(self.limits.values())
+        return [
+            self._row(joint, k, name, flags) for k, (name, flags) in enumerate(self.flags.items()) if name not in keeps
+        ]
+
+    def constraints(self, joint: Joint) -> list[Measure]:
+        """Those that are no gaps."""
+        return [one for one in self.measured(joint) if not one.unilateral]
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """The coordinates, in the order of their declaration; rotary ones count turns."""
+        found, row = [], len(self.flags)
+        for name, one in self.own.items():
+            if isinstance(one, Measure):
+                found.append(replace(one, name=name))
+                continue
+            kind = MeasureKind.CUSTOM_ANGLE if _is_rotary(one) else MeasureKind.CUSTOM
+            found.append(replace(self._row(joint, row, name, one | RowFlags.BILATERAL), kind=kind))
+            row += 1
+        return found
+
+    def motions(self, joint: Joint) -> list[Motion] | None:
+        """None: T_CD, if the user gives it, is a function."""
+        return None
+
+    def _row(self, joint: Joint, row: int, name: str, flags: RowFlags) -> Measure:
+        numbers = np.zeros(NUMBERS)
+        own = self.numbers(joint)
+        numbers[ROW], numbers[LENGTH], numbers[FIRST : FIRST + len(own)] = row, joint.length, own
+        is_gap = RowFlags.BILATERAL not in flags
+        return Measure(
+            name, _is_rotary(flags), MeasureKind.CUSTOM, numbers, unilateral=is_gap, function=self.function,
+            may_close=is_gap and name in self.may_close,
+        )  # fmt: skip
+
+
+def check_declaration(
+    name: str,
+    rows: Mapping[str, RowFlags],
+    own: Mapping[str, Measure | RowFlags],
+    parameters: Mapping[str, float],
+    ranges: Mapping[str, tuple[float, float]],
+    limits: Mapping[str, str],
+) -> None:
+    """`SceneError` with all that is wrong in what the user says about a type's rows, coordinates and parameters."""
+    found = list(_check_ranges(name, rows, own, ranges, limits))
+    for row, flags in [*rows.items(), *own.items()]:
+        if isinstance(flags, Measure):
+            continue
+        if not flags & RowFlags.COUPLED:
+            found.append(Problem(f"joint type {name!r}, row {row!r}: is neither LINEAR nor ROTARY", value=flags))
+        if flags & (RowFlags.LIMIT | RowFlags.LOCKED):
+            remedy = "leave it out: ranges and locks are settings of coordinates"
+            found.append(Problem(f"joint type {name!r}, row {row!r}: LIMIT and LOCKED say nothing here", remedy=remedy))
+    if not rows and not own:
+        found.append(Problem(f"joint type {name!r} has neither rows nor coordinates"))
+    if len(parameters) > MOST_PARAMETERS:
+        found.append(Problem(f"joint type {name!r} has more than {MOST_PARAMETERS} parameters", value=len(parameters)))
+    for key, value in parameters.items():
+        if not np.isscalar(value) or not np.isfinite(float(value)):
+            found.append(Problem(f"joint type {name!r}: the default of {key} should be a finite number", value=value))
+    if found:
+        raise SceneError(found)
+
+
+def _check_ranges(name, rows, own, ranges, limits) -> Iterator[Problem]:
+    known = f"its coordinates are {', '.join(own)}" if own else "it has no coordinates"
+    for key in [*ranges, *limits]:
+        if key not in own:
+            yield Problem(f"joint type {name!r}: there is no coordinate {key!r}", value=key, remedy=known)
+    for key, ends in ranges.items():
+        if len(ends) != 2 or not ends[0] < ends[1]:
+            yield Problem(f"joint type {name!r}, range of {key!r}: should be (lower, upper)", value=ends)
+    for key, row in limits.items():
+        if row not in rows:
+            yield Problem(f"joint type {name!r}, limit of {key!r}: there is no row {row!r}", value=row)
+        elif RowFlags.BILATERAL in rows[row]:
+            remedy = "leave BILATERAL out of its flags"
+            yield Problem(f"joint type {name!r}: row {row!r} keeps the range of {key!r}, and is held both ways", remedy=remedy)
+
+
+def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> None:
+    """`SceneError` where the wrench of a limit is not that of its coordinate: ``N . v`` has to be the coordinate's rate.
+
+    Args:
+        wrenches: T_GD (k, 4, 4), p (k, np) -> (k, rows, 6) of the rows `names`.
+    """
+    from abd.joints.coordinates.transform import twist_gradient
+
+    joint = Joint("", kind.function.name, 0, WORLD, 0, np.eye(4), np.eye(4))
+    M, r = sample_poses()
+    p = kind.numbers(joint)
+    for coordinate, row in kind.limits.items():
+        if row not in names:
+            continue
+        (measure,) = [one for one in kind.coordinates(joint) if one.name == coordinate]
+        for T in poses(M, r):
+            G = kind.project(joint, T)
+            to_C = np.kron(np.eye(2), G[:3, :3])
+            rate = (twist_gradient([measure], G) @ to_C)[0]
+            given = np.asarray(wrenches(G[None], p[None]))[0, names.index(row)]
+            if np.isfinite(rate).all() and np.abs(given - rate).max() > DUAL * (1.0 + np.abs(rate).max()):
+                shown = [", ".join(f"{value:.4g}" for value in one) for one in (given, rate)]
+                message = f"joint type {kind.function.name!r}: the wrench of {row!r} is ({shown[0]}), but {coordinate!r}"
+                remedy = "give the wrench whose power is the coordinate's rate, force and moment in axes of C"
+                raise SceneError([Problem(f"{message} changes with ({shown[1]})", remedy=remedy)])
+
+
+def _is_rotary(flags: RowFlags) -> bool:
+    return RowFlags.LINEAR not in flags

@@ -1,0 +1,97 @@
+"""Measures whose functions a user wrote: how they are grouped, and what they supply to the tables of measures.
+
+All rows of a joint come from one call of its type's function, so measures are grouped by function and by joint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from abd.joints.rows.measures import Measure
+
+ROW, LENGTH, FIRST = 0, 1, 2
+"""Places in the numbers of a custom measure: its row, the joint's length [m], the first of the joint's parameters."""
+
+
+class RowFunction(Protocol):
+    """Rows of a joint type as functions of ``M = D^T C`` and ``r = D^T d``, over k pairs of frames at once.
+
+    Attributes:
+        name: of the joint type; count: rows; parameters: numbers p of a joint.
+    """
+
+    name: str
+    count: int
+    parameters: int
+
+    def values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """(k, rows) at M (k, 3, 3), r (k, 3) and parameters p (k, np)."""
+
+    def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values (k, rows) and derivatives (k, rows, 12) by M, row by row, and r; lengths (k,) [m] scale steps in r."""
+
+
+@dataclass(frozen=True)
+class CustomRows:
+    """The measures of one function in a list of measures.
+
+    Attributes:
+        function: what gives them.
+        measure: (e,) indices in the list; row: (e,) rows of the function; pair: (e,) pair of frames of each.
+        first: (k,) a measure that has the frames of a pair; p: (k, np) parameters; length: (k,) [m].
+    """
+
+    function: RowFunction
+    measure: np.ndarray
+    row: np.ndarray
+    pair: np.ndarray
+    first: np.ndarray
+    p: np.ndarray
+    length: np.ndarray
+
+
+def grouped(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...]:
+    """The custom ones among measures, by function; `owners` tells which measures share their frames."""
+    by_function: dict[int, list[int]] = {}
+    for index, one in enumerate(measures):
+        if one.function is not None:
+            by_function.setdefault(id(one.function), []).append(index)
+    return tuple(_group(measures, owners, indices) for indices in by_function.values())
+
+
+def _group(measures: list[Measure], owners: list[int], indices: list[int]) -> CustomRows:
+    function = measures[indices[0]].function
+    numbers = np.array([measures[index].numbers for index in indices])
+    _, first, pair = np.unique([owners[index] for index in indices], return_index=True, return_inverse=True)
+    return CustomRows(
+        function=function,
+        measure=np.array(indices),
+        row=numbers[:, ROW].astype(int),
+        pair=pair,
+        first=np.array(indices)[first],
+        p=numbers[first, FIRST : FIRST + function.parameters],
+        length=numbers[first, LENGTH],
+    )
+
+
+def supplied(groups: tuple[CustomRows, ...], z: np.ndarray, with_slopes: bool) -> np.ndarray | None:
+    """(m, 16) values and derivatives by the first 15 features at features z (m, 16); None without custom measures.
+
+    Without slopes the derivatives are zero.
+    """
+    if not groups:
+        return None
+    out = np.zeros((len(z), 16))
+    for one in groups:
+        M, r = z[one.first, :9].reshape(-1, 3, 3), z[one.first, 9:12]
+        if with_slopes:
+            f, g = one.function.slopes(M, r, one.p, one.length)
+            out[one.measure, 1:13] = g[one.pair, one.row]
+        else:
+            f = one.function.values(M, r, one.p)
+        out[one.measure, 0] = f[one.pair, one.row]
+    return out

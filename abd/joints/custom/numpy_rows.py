@@ -1,0 +1,147 @@
+"""Rows that a user wrote with NumPy, and how they are differentiated and checked.
+
+A function that takes complex numbers is differentiated by complex steps, exact to rounding; any other one by differences
+of fourth order, whose error is near 1e-12; a Jacobian that the user gives is taken as it is, once it has been checked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.joints.pieces.motions import turned
+
+Residual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+SAMPLES = 23
+"""Poses at which derivatives are checked."""
+SAMPLE_TURN = np.pi / 3.0
+SAMPLE_REACH = 0.5
+"""Largest turn [rad] and largest component of r [m] of these poses: those of ArtiSynth's tests of couplings."""
+COMPLEX_STEP = 1e-30
+STEP = 5e-4
+"""Step of differences, in M and, times the joint's length, in r."""
+STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
+"""Places, in steps, and weights of the five-point formula."""
+AGREEMENT = 1e-6
+"""Largest difference between derivatives that agree, for each unit of their size and one."""
+
+
+class NumpyRows:
+    """Rows of a joint type by ``residual(M, r, p) -> (k, rows)``, smooth near the poses that matter.
+
+    Args:
+        name: of the joint type; names: of the rows.
+        residual: M (k, 3, 3), r (k, 3), p (k, np).
+        jacobian: the same arguments -> (k, rows, 12): derivatives by M, row by row, and by r.
+        p: (np,) parameters for the check.
+
+    Raises:
+        SceneError: the function has the wrong shape, or its Jacobian is not its derivative.
+    """
+
+    def __init__(
+        self, name: str, names: list[str], residual: Residual, p: np.ndarray, jacobian: Residual | None = None
+    ):
+        self.name, self.names, self.count, self.parameters = name, names, len(names), len(p)
+        self.residual, self.jacobian = residual, jacobian
+        self.takes_complex = False
+        M, r, numbers = self._samples(p)
+        differences = self._by_differences(M, r, numbers, np.ones(len(M)))
+        self.takes_complex = jacobian is None and self._is_analytic(M, r, numbers, differences)
+        if jacobian is not None:
+            compare(name, names, self._shaped(jacobian(M, r, numbers), "Jacobian", 12), differences)
+
+    def values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """See `RowFunction`."""
+        return self._shaped(self.residual(M, r, p), "function").real
+
+    def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `RowFunction`."""
+        if self.jacobian is not None:
+            return self.values(M, r, p), self._shaped(self.jacobian(M, r, p), "Jacobian", 12)
+        if self.takes_complex:
+            return self.values(M, r, p), self._by_complex_steps(M, r, p)
+        return self.values(M, r, p), self._by_differences(M, r, p, length)
+
+    # derivatives -------------------------------------------------------------------------------------------------
+
+    def _by_complex_steps(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        moved = self._moved(M, r, p, np.full((12, len(M)), 1j * COMPLEX_STEP))
+        return np.moveaxis(moved.imag / COMPLEX_STEP, 0, 2)
+
+    def _by_differences(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> np.ndarray:
+        steps = np.where(np.arange(12)[:, None] < 9, STEP, STEP * length)
+        total = sum(weight * self._moved(M, r, p, place * steps) for place, weight in STENCIL)
+        return np.moveaxis(total.real / steps[:, :, None], 0, 2)
+
+    def _moved(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """(12, k, rows) with one feature at a time moved by steps (12, k), in one call of the function."""
+        k = len(M)
+        features = np.concatenate([M.reshape(k, 9), r], axis=1) + np.eye(12)[:, None, :] * steps[:, :, None]
+        features = features.reshape(12 * k, 12)
+        moved = self.residual(features[:, :9].reshape(-1, 3, 3), features[:, 9:], np.tile(p, (12, 1)))
+        return self._shaped(moved, "function").reshape(12, k, self.count)
+
+    def _is_analytic(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, differences: np.ndarray) -> bool:
+        """Whether complex steps give the derivatives that differences give."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            try:
+                found = self._by_complex_steps(M, r, p)
+            except (TypeError, ValueError, np.exceptions.ComplexWarning):
+                return False  # it does not take complex numbers
+        return worst_difference(found, differences) is None
+
+    # checks ------------------------------------------------------------------------------------------------------
+
+    def _samples(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """M, r and p of the poses among the samples at which all rows are finite."""
+        M, r = sample_poses()
+        numbers = np.tile(p, (len(M), 1))
+        finite = np.isfinite(self.values(M, r, numbers)).all(axis=1)
+        if not finite.any():
+            message = f"joint type {self.name!r}: the function is not finite at any pose near the identity"
+            raise SceneError([Problem(message, remedy="check its parameters' default values")])
+        return M[finite], r[finite], numbers[finite]
+
+    def _shaped(self, out: np.ndarray, what: str, *tail: int) -> np.ndarray:
+        out = np.asarray(out)
+        if out.ndim != 2 + len(tail) or out.shape[1:] != (self.count, *tail):
+            wanted = ", ".join(map(str, ("k", self.count, *tail)))
+            message = f"joint type {self.name!r}: the {what} returned an array of shape {out.shape}, not ({wanted})"
+            raise SceneError([Problem(message, remedy="one column for every name in rows, then in coordinates")])
+        return out
+
+
+def sample_poses() -> tuple[np.ndarray, np.ndarray]:
+    """M (s, 3, 3) and r (s, 3) of the poses at which derivatives are checked; always the same."""
+    rng = np.random.default_rng(0)
+    turns = rng.uniform(-SAMPLE_TURN, SAMPLE_TURN, (SAMPLES, 3)) / np.sqrt(3.0)
+    return np.array([turned(turn) for turn in turns]), rng.uniform(-SAMPLE_REACH, SAMPLE_REACH, (SAMPLES, 3))
+
+
+def worst_difference(given: np.ndarray, expected: np.ndarray) -> tuple[int, int, int] | None:
+    """Index of the entry (k, rows, 12) that is farthest off; None where all agree to `AGREEMENT`."""
+    finite = np.isfinite(expected)
+    off = np.abs(np.where(finite, given - expected, 0.0)) / (1.0 + np.abs(np.where(finite, expected, 0.0)))
+    off = np.where(np.isfinite(off), off, np.inf)
+    worst = np.unravel_index(np.argmax(off), off.shape)
+    return None if off[worst] <= AGREEMENT else tuple(int(i) for i in worst)
+
+
+def compare(name: str, names: list[str], given: np.ndarray, expected: np.ndarray) -> None:
+    """`SceneError` where derivatives (k, rows, 12) are not those that differences give."""
+    worst = worst_difference(given, expected)
+    if worst is None:
+        return
+    _, row, column = worst
+    by = f"M[{column // 3}, {column % 3}]" if column < 9 else f"r[{column - 9}]"
+    one, other = given[worst], expected[worst]
+    message = (
+        f"joint type {name!r}, row {names[row]!r}: its derivative by {by} is {one:.6g}, "
+        f"but differences give {other:.6g}, {abs(one - other):.3g} apart"
+    )
+    raise SceneError([Problem(message, remedy="correct the Jacobian, or leave it out")])

@@ -1,0 +1,110 @@
+"""ArtiSynth's form of a joint: constraint wrenches and a projection to the nearest admissible pose.
+
+The projection gives T_GD for T_CD; the joint's error is the motion from G to C, and row k its component
+
+    phi_k = G_k . log(T_GD^-1 T_CD)        G_k = (force; moment) in the axes of C, twists (v; w)
+
+A wrench that does no work on the joint's freedoms makes the rate of phi_k equal to ``G_k . v_CD`` where the joint is
+closed. All of this is differentiable in complex numbers if the projection is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from abd.joints.custom.numpy_rows import Residual
+from abd.joints.rows.measures import complex_angle
+
+Projection = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""T_GD (k, 4, 4) from T_CD (k, 4, 4) and parameters p (k, np)."""
+Wrench = np.ndarray | Projection
+"""(6,) force and moment in axes of C, or a function of T_GD (k, 4, 4) and p (k, np) that gives (k, 6)."""
+ITERATIONS = 10
+"""Newton and Schulz' iteration doubles its digits in each."""
+SMALL = 1e-3
+"""Squared angle [rad^2] below which series replace quotients."""
+
+
+def wrench_residual(wrenches: np.ndarray | Projection, project: Projection) -> Residual:
+    """The rows of wrenches (rows, 6), or of a function of T_GD (k, 4, 4) and p that gives (k, rows, 6)."""
+
+    def residual(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        T = poses(closest_rotations(M), r)
+        G = project(T, p)
+        W = wrenches(G, p) if callable(wrenches) else np.asarray(wrenches, dtype=float)
+        return np.einsum("...ri,...i->...r", W, logarithms(inverses(G) @ T))
+
+    return residual
+
+
+def stacked(wrenches: Mapping[str, Wrench]) -> Projection:
+    """The wrenches of some rows (k, rows, 6) as one function of T_GD (k, 4, 4) and p, in their order."""
+
+    def function(G: np.ndarray, p: np.ndarray) -> np.ndarray:
+        each = [one(G, p) if callable(one) else np.asarray(one, dtype=float) for one in wrenches.values()]
+        return np.stack([np.broadcast_to(one, (len(G), 6)) for one in each], axis=1)
+
+    return function
+
+
+def mixed_residual(
+    names: Sequence[str], function: Residual, wrenches: Mapping[str, Wrench], project: Projection
+) -> Residual:
+    """Rows by name: those of the wrenches, and, in their order, those that a function gives (k, others)."""
+    by_wrench = wrench_residual(stacked(wrenches), project)
+    order = [name for name in names if name not in wrenches] + list(wrenches)
+    place = [order.index(name) for name in names]
+
+    def residual(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return np.concatenate([function(M, r, p), by_wrench(M, r, p)], axis=1)[:, place]
+
+    return residual
+
+
+def align_z(R: np.ndarray) -> np.ndarray:
+    """Rotations (k, 3, 3) turned by the shortest way so that their z axes are z of D (ArtiSynth's rotateZDirection)."""
+    x, y, z = R[:, 0, 2], R[:, 1, 2], R[:, 2, 2]
+    W = np.zeros_like(R)
+    W[:, 0, 2], W[:, 2, 0], W[:, 1, 2], W[:, 2, 1] = -x, x, -y, y
+    return R + W @ R + (W @ W @ R) / (1.0 + z)[:, None, None]
+
+
+def poses(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """(k, 4, 4) of rotations (k, 3, 3) and positions (k, 3)."""
+    T = np.zeros((len(R), 4, 4), dtype=np.result_type(R, p))
+    T[:, :3, :3], T[:, :3, 3], T[:, 3, 3] = R, p, 1.0
+    return T
+
+
+def inverses(T: np.ndarray) -> np.ndarray:
+    """(k, 4, 4) inverses of rigid poses."""
+    R = T[:, :3, :3].transpose(0, 2, 1)
+    return poses(R, -np.einsum("kij,kj->ki", R, T[:, :3, 3]))
+
+
+def closest_rotations(M: np.ndarray) -> np.ndarray:
+    """Rotations closest to M (k, 3, 3) of positive determinant, by an iteration that is analytic in M."""
+    X = M * np.sqrt(3.0 / np.sum(M * M, axis=(1, 2)))[:, None, None]
+    for _ in range(ITERATIONS):
+        X = 1.5 * X - 0.5 * X @ X.transpose(0, 2, 1) @ X
+    return X
+
+
+def logarithms(T: np.ndarray) -> np.ndarray:
+    """(k, 6) twists (v; w) of rigid poses (k, 4, 4), rotations by less than a half turn; analytic in T."""
+    R, p = T[:, :3, :3], T[:, :3, 3]
+    a = 0.5 * np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=1)
+    square = np.sum(a * a, axis=1)
+    cosine = 0.5 * (R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2] - 1.0)
+    small = (square.real < SMALL) & (cosine.real > 0.0)
+    s = np.sqrt(np.where(small, 1.0, square))
+    series = 1.0 + square * (1 / 6 + square * (3 / 40 + square * (5 / 112 + square * 35 / 1152)))
+    w = np.where(small, series, complex_angle(s, cosine) / s)[:, None] * a
+    angle2 = np.sum(w * w, axis=1)
+    angle = np.sqrt(np.where(small, 1.0, angle2))
+    curved = (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / angle**2
+    curved = np.where(small, 1 / 12 + angle2 * (1 / 720 + angle2 * (1 / 30240 + angle2 / 1209600)), curved)
+    turned = np.cross(w, p)
+    return np.concatenate([p - 0.5 * turned + curved[:, None] * np.cross(w, turned), w], axis=1)

@@ -1,0 +1,218 @@
+"""Changes of joints while a simulation runs: what a rebuilt joint system takes over, and changes as plain values.
+
+The system of a running simulation is always the one that `build_system` makes of its present joints. A change replaces
+joints in the model; rows that were there before keep what they remember.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from abd.errors import AbdError
+from abd.joint_list import JointList
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.table import MeasureTable
+from abd.model import CoordinateSettings, Drive, Joint
+
+CHANGEABLE = ("active", "enforcement", "compliance", "damping", "parent_frame", "child_frame", "coordinates")
+"""Fields of a joint that can be changed while running."""
+NUMBERS = ("compliance", "damping", "parent_frame", "child_frame")
+
+
+class JointChangeError(AbdError):
+    """A change of a joint that cannot be made, or that a checkpoint cannot hold."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A function of time that is always `value`."""
+
+    value: float
+
+    def __call__(self, time: float) -> float:
+        return self.value
+
+
+def as_function(value: float | Callable[[float], float]) -> Callable[[float], float]:
+    """A number as a function of time; functions as they are."""
+    return value if callable(value) else Constant(float(value))
+
+
+def settings_of(joint: Joint, coordinate: str) -> CoordinateSettings:
+    """Settings of a coordinate; the defaults where it has none."""
+    return next((one for one in joint.coordinates if one.name == coordinate), CoordinateSettings(coordinate))
+
+
+def with_settings(joint: Joint, settings: CoordinateSettings) -> Joint:
+    """The joint with the settings of one coordinate replaced or added."""
+    others = [one.name for one in joint.coordinates]
+    if settings.name not in others:
+        return replace(joint, coordinates=(*joint.coordinates, settings))
+    return replace(
+        joint, coordinates=tuple(settings if one.name == settings.name else one for one in joint.coordinates)
+    )
+
+
+# memory ---------------------------------------------------------------------------------------------------------------
+
+
+def carried(
+    old: JointSystem,
+    memory: JointMemory,
+    applied: Applied,
+    new: JointSystem,
+    coordinates: tuple[MeasureTable, np.ndarray],
+    states: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+) -> tuple[JointMemory, Applied]:
+    """Memory and last laws of a new system in the place of an old one.
+
+    Args:
+        coordinates: measures of coordinates with their present values (c,): where angles of new measures are counted.
+        states: q, qd (n, 12), and those of the step before.
+    """
+    near = _references([coordinates, (old.table, memory.reference)], new)
+    q, qd, before_q, before_qd = states
+    new.face(before_q)
+    counted = replace(new, initial=near)
+    fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
+    fresh.history[1], fresh.history[3] = before.history[0], before.history[2]
+    law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
+    at, source = _matches(_row_keys(old), _row_keys(new))
+    fresh.history[:, at] = memory.history[:, source]
+    fresh.multiplier[at] = memory.multiplier[source]
+    ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
+    law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]
+    at, source = _matches(_occurrences(old.linear.joint.tolist()), _occurrences(new.linear.joint.tolist()))
+    K, shift = np.zeros((len(new.linear), 3)), np.zeros((len(new.linear), 3))
+    fresh.linear[at], K[at], shift[at] = memory.linear[source], applied.stiffness[source], applied.shift[source]
+    linear_ch2[at] = applied.linear_ch2[source]
+    return fresh, Applied(law, p, K, shift, ch2, linear_ch2)
+
+
+def recounted(
+    system: JointSystem, coordinates: tuple[MeasureTable, np.ndarray], q: np.ndarray, qd: np.ndarray
+) -> JointMemory:
+    """Memory of a state q, qd (n, 12) that no step led to, angles counted from coordinates as in `carried`."""
+    return replace(system, initial=_references([coordinates], system)).fresh_memory(q, qd)
+
+
+def _references(known: list[tuple[MeasureTable, np.ndarray]], new: JointSystem) -> np.ndarray:
+    """(m,) values near which the angles of the new measures are counted, given values of others, the last ones first."""
+    found = {}
+    for table, values in known:
+        found.update(zip(_measure_keys(table), values, strict=True))
+    return np.array([found.get(key, start) for key, start in zip(_measure_keys(new.table), new.initial, strict=True)])
+
+
+def _measure_keys(table: MeasureTable) -> list[tuple]:
+    return [
+        (int(table.joint[m]), int(table.kind[m]), table.numbers[m].tobytes(), table.scale[m], table.offset[m])
+        for m in range(len(table))
+    ]
+
+
+def _row_keys(system: JointSystem) -> list[tuple]:
+    a = system.acting
+    return _occurrences(list(zip(a.coupling.tolist(), a.joint.tolist(), a.role.tolist(), a.name, strict=True)))
+
+
+def _occurrences(keys: list) -> list[tuple]:
+    """Keys with the number of equal ones before them."""
+    seen: Counter = Counter()
+    out = []
+    for key in keys:
+        out.append((key, seen[key]))
+        seen[key] += 1
+    return out
+
+
+def _matches(old: list, new: list) -> tuple[np.ndarray, np.ndarray]:
+    """Places in `new` of keys that are in `old` too, and their places there."""
+    place = {key: k for k, key in enumerate(old)}
+    found = [(k, place[key]) for k, key in enumerate(new) if key in place]
+    pairs = np.array(found, dtype=int).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+# changes as plain values ------------------------------------------------------------------------------------------
+
+
+def described(start: JointList, now: JointList) -> dict:
+    """What differs between a list of joints and a copy of it, as nested dictionaries of numbers and strings.
+
+    Raises:
+        JointChangeError: a drive follows a function that was given while running.
+    """
+    out = {}
+    for k in now.changed_since(start):
+        first, joint = start[k], now[k]
+        given = changes_of(first, joint)
+        if given:
+            given["coordinates"] = {one.name: _plain(first, joint, one) for one in joint.coordinates}
+            out[joint.name] = given
+    return out
+
+
+def changes_of(first: Joint, joint: Joint) -> dict:
+    """What of a joint differs from another one, among all that can be changed while running; numbers as arrays."""
+    out = {}
+    for name in CHANGEABLE:
+        one, other = getattr(first, name), getattr(joint, name)
+        numbers = name in NUMBERS
+        if not np.array_equal(one, other) if numbers else one != other:
+            out[name] = np.array(other, dtype=float) if numbers else other
+    return out
+
+
+def changed(start: JointList, changes: dict) -> JointList:
+    """The joints that `described` has told about."""
+    out, names = start.copy(), start.names
+    for name, change in changes.items():
+        k = names.find(name)
+        out[k] = _changed(start[k], change)
+    return out
+
+
+def _plain(first: Joint, joint: Joint, settings: CoordinateSettings) -> dict:
+    values = {entry.name: getattr(settings, entry.name) for entry in fields(settings) if entry.name not in ("drive", "law")}
+    drive, original = settings.drive, settings_of(first, settings.name).drive
+    if drive is None:
+        return values
+    plain = {entry.name: getattr(drive, entry.name) for entry in fields(drive)}
+    for name in ("target", "rate"):
+        function = plain[name]
+        if isinstance(function, Constant):
+            plain[name] = function.value
+        elif function is not None and function is getattr(original, name, None):
+            plain[name] = "as in the scene"
+        elif function is not None:
+            raise JointChangeError(
+                f"the {name} of coordinate '{settings.name}' of joint '{joint.name}' is a function given while running, "
+                "which a checkpoint cannot hold; give it in the scene, or give numbers"
+            )
+    return {**values, "drive": plain}
+
+
+def _changed(joint: Joint, change: dict) -> Joint:
+    given = []
+    others = {name: value for name, value in change.items() if name != "coordinates"}
+    for name in others.keys() & {"compliance", "damping"}:
+        others[name] = tuple(others[name].tolist())
+    for name, values in change["coordinates"].items():
+        drive = values.get("drive")
+        if drive is not None:
+            original = settings_of(joint, name).drive
+            drive = Drive(**{key: _function(key, value, original) for key, value in drive.items()})
+        given.append(CoordinateSettings(**{**values, "drive": drive, "law": settings_of(joint, name).law}))
+    return replace(joint, coordinates=tuple(given), **others)
+
+
+def _function(key: str, value, original: Drive | None):
+    if key not in ("target", "rate") or value is None:
+        return value
+    return getattr(original, key) if isinstance(value, str) else Constant(value)

@@ -1,0 +1,117 @@
+"""Forces, energies and work of a joint system's rows, from the laws that its last (sub)step applied.
+
+A row pushes its value x with ``f = -psi'(x) / (c h^2)`` [N or N m]. In exact rows that is the multiplier and what the
+stiffness makes of the residual that is left: the sum is what the bodies' momenta feel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.joints.rows import laws
+from abd.joints.rows.laws import Law
+from abd.joints.rows.system import JointMemory, JointSystem, Role
+from abd.model import Settings
+
+LIMITS = (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
+SPRINGS = (Role.CONSTRAINT, Role.LOCK, Role.SPRING, Role.COUPLING)
+"""Roles whose quadratic rows store energy; what a drive does is work."""
+DOING = (Role.DRIVE, Role.FORCE, Role.APPLIED)
+"""Roles that do work."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Laws of one (sub)step.
+
+    Attributes:
+        law: (R,); p: (R, 8); stiffness, shift: K [kg or kg m^2] and a (l, 3) of the linear rows.
+        ch2: (R,) c h^2 [s^2] of the rows, linear_ch2: (l,) of the linear ones.
+    """
+
+    law: np.ndarray
+    p: np.ndarray
+    stiffness: np.ndarray
+    shift: np.ndarray
+    ch2: np.ndarray
+    linear_ch2: np.ndarray
+
+    @classmethod
+    def of_step(cls, law: np.ndarray, p: np.ndarray, stiffness: np.ndarray, shift: np.ndarray, ch2: float) -> Applied:
+        """Of a (sub)step that all rows took together."""
+        return cls(law, p, stiffness, shift, np.full(len(law), ch2), np.full(len(stiffness), ch2))
+
+
+def opening_laws(system: JointSystem, memory: JointMemory, settings: Settings, time: float) -> Applied:
+    """Laws of the joint rows in a state that no step led to: those of an implicit Euler step that stays there."""
+    h = settings.dt
+    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
+    law, p = system.laws(memory, weights, h * h, time, settings.eps_v)
+    return Applied.of_step(law, p, system.linear.K, system.shifts(memory, h * h), h * h)
+
+
+def row_forces(applied: Applied, x: np.ndarray) -> np.ndarray:
+    """f (R,) at values x (R,) of the measured rows."""
+    _, slope, _ = laws.evaluate(applied.law, applied.p, x)
+    return -slope / applied.ch2
+
+
+def linear_forces(applied: Applied, F: np.ndarray) -> np.ndarray:
+    """f (l, 3) of the linear rows at residuals F (l, 3)."""
+    return -applied.stiffness * (F - applied.shift) / applied.linear_ch2[:, None]
+
+
+def linear_energies(system: JointSystem, applied: Applied, F: np.ndarray) -> np.ndarray:
+    """(l,) energies stored [J] at residuals F (l, 3); exact rows store none."""
+    energy = 0.5 * np.einsum("lk,lk,lk->l", applied.stiffness, F, F) / applied.linear_ch2
+    return np.where(system.linear.exact, 0.0, energy)
+
+
+def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """(R,) energies stored [J] in springs, penalties, barriers and rotors at values x and speeds `rate` (R,)."""
+    a = system.acting
+    on = applied.law != Law.OFF
+    energy = np.where(_elastic(system) & on, 0.5 * _elasticity(system, applied) * (x - a.target) ** 2, 0.0)
+    limits = _limits_alone(system, applied)
+    pushed, _, _ = laws.evaluate(limits.law, limits.p, x)
+    energy += pushed / applied.ch2
+    return energy + np.where(on & (a.role == Role.ARMATURE), 0.5 * a.mass_stiffness * rate**2, 0.0)
+
+
+def row_work(system: JointSystem, applied: Applied, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+    """Work [J] of drives and of forces, and of friction and damping, while the rows went from `before` to `after` (R,).
+
+    The force counts as it is at the end of the step, which is how the step uses it.
+    """
+    if not len(before):
+        return 0.0, 0.0
+    a = system.acting
+    kept = np.where(_elastic(system), -_elasticity(system, applied) * (after - a.target), 0.0)
+    kept = np.where(applied.law == Law.OFF, 0.0, kept)
+    kept += row_forces(_limits_alone(system, applied), after)
+    work = (row_forces(applied, after) - kept) * (after - before)
+    driven = np.isin(a.role, DOING)
+    lost = ~driven & (a.role != Role.ARMATURE) & ~(a.exact & ~a.follows)
+    return float(work[driven].sum()), float(work[lost].sum())
+
+
+def _elastic(system: JointSystem) -> np.ndarray:
+    """(R,) rows that store the energy of a spring."""
+    a = system.acting
+    return np.isin(a.role, SPRINGS) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
+
+
+def _elasticity(system: JointSystem, applied: Applied) -> np.ndarray:
+    """(R,) stiffness without what damping adds [N/m or N m/rad]."""
+    return system.acting.mass_stiffness / applied.ch2 + system.acting.stiffness
+
+
+def _limits_alone(system: JointSystem, applied: Applied) -> Applied:
+    """The barriers and other limits that are not exact, without what they damp or hold back; all else off."""
+    p = applied.p.copy()
+    p[:, 4] = 0.0
+    p[applied.law == Law.BARRIER, 6] = 0.0
+    chosen = np.isin(applied.law, LIMITS) & ~system.acting.exact
+    return replace(applied, law=np.where(chosen, applied.law, Law.OFF), p=p)

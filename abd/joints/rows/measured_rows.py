@@ -1,0 +1,133 @@
+"""Measured rows: ``x = sum_t f_t(measure_t)`` with a law psi(x) each; the definition that the kernels mirror.
+
+f_t is a piecewise polynomial: a factor for most rows, a power series or a spline in couplings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.joints.rows.relations import PlacedRelation, Relation, Share, set_tangents
+from abd.model import Coupling, CouplingTerm
+
+COEFFICIENTS = 6
+EVERYWHERE = -1e300
+"""Start of a term's first piece."""
+
+
+@dataclass(frozen=True)
+class MeasuredRows:
+    """R rows, T terms, P pieces; the kernels read a struct with the same names.
+
+    Attributes:
+        starts: (R + 1,) first term of every row.
+        term_measure: (T,) index into the measures.
+        piece_starts: (T + 1,) first piece of every term.
+        starts_at: (P,) value from which on a piece holds; origin: (P,) value about which its polynomial is written.
+        coefficients: (P, 6), lowest order first.
+        relations: terms that functions of several measures give; they have one piece each.
+    """
+
+    starts: np.ndarray
+    term_measure: np.ndarray
+    piece_starts: np.ndarray
+    starts_at: np.ndarray
+    origin: np.ndarray
+    coefficients: np.ndarray
+    relations: tuple[PlacedRelation, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def term_row(self) -> np.ndarray:
+        """(T,) row of every term."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+
+Piece = tuple[float, float, np.ndarray]
+"""(starts_at, origin, coefficients) of one piece."""
+Term = tuple[int, list[Piece] | Share]
+"""A measure, and the pieces of its function or its share in a function of several."""
+
+
+def factor(weight: float) -> list[Piece]:
+    """The pieces of ``weight v``."""
+    return power_series((0.0, weight))
+
+
+def power_series(coefficients) -> list[Piece]:
+    """The piece of a polynomial about zero, lowest order first, at most six coefficients."""
+    padded = np.zeros(COEFFICIENTS)
+    padded[: len(coefficients)] = coefficients
+    return [(EVERYWHERE, 0.0, padded)]
+
+
+def spline(table: np.ndarray, weight: float = 1.0) -> list[Piece]:
+    """The pieces of a natural cubic spline through knots (p, 2), straight beyond them, times `weight`."""
+    from scipy.interpolate import CubicSpline
+
+    knots, heights = np.asarray(table, dtype=float).T
+    curve = CubicSpline(knots, weight * heights, bc_type="natural")
+    slopes = curve(knots[[0, -1]], 1)
+    pieces = [(EVERYWHERE, knots[0], np.array([curve(knots[0]), slopes[0]]))]
+    pieces += [(knots[k], knots[k], curve.c[::-1, k]) for k in range(len(knots) - 1)]
+    pieces.append((knots[-1], knots[-1], np.array([curve(knots[-1]), slopes[1]])))
+    return [(start, origin, np.pad(c, (0, COEFFICIENTS - len(c)))) for start, origin, c in pieces]
+
+
+def of_term(term: CouplingTerm, weight: float) -> list[Piece]:
+    """The pieces of a coupling's summand, times a weight."""
+    if term.table is not None:
+        return spline(term.table, weight)
+    return power_series([weight * c for c in term.polynomial])
+
+
+def terms_of(coupling: Coupling, measures: list[int]) -> list[Term]:
+    """What a coupling has beside its q0, given the measures of its other coordinates."""
+    if coupling.function is not None:
+        relation = Relation(coupling.function, -coupling.scale, len(measures))
+        return [(measure, Share(relation, k)) for k, measure in enumerate(measures)]
+    return [(measure, of_term(term, -coupling.scale)) for measure, term in zip(measures, coupling.terms, strict=True)]
+
+
+def collect(rows: list[list[Term]]) -> MeasuredRows:
+    """Rows given as lists of terms."""
+    given = [term for row in rows for term in row]
+    shares = [(place, one) for place, (_, one) in enumerate(given) if isinstance(one, Share)]
+    relations = tuple(PlacedRelation(one.relation, place) for place, one in shares if one.index == 0)
+    terms = [(measure, factor(0.0) if isinstance(one, Share) else one) for measure, one in given]
+    pieces = [piece for _, one in terms for piece in one]
+    return MeasuredRows(
+        starts=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32),
+        term_measure=np.array([measure for measure, _ in terms], dtype=np.int32),
+        piece_starts=np.concatenate([[0], np.cumsum([len(one) for _, one in terms])]).astype(np.int32),
+        starts_at=np.array([start for start, _, _ in pieces], dtype=float),
+        origin=np.array([origin for _, origin, _ in pieces], dtype=float),
+        coefficients=np.array([c for _, _, c in pieces], dtype=float).reshape(-1, COEFFICIENTS),
+        relations=relations,
+    )
+
+
+def evaluate(rows: MeasuredRows, measured: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values x (R,) of the rows and slopes (T,) of their terms at measured values (m,)."""
+    v = measured[rows.term_measure]
+    piece = _pieces_at(rows, v)
+    c, u = rows.coefficients[piece], v - rows.origin[piece]
+    height, slope = np.zeros(len(v)), np.zeros(len(v))
+    for k in reversed(range(COEFFICIENTS)):
+        slope = slope * u + height
+        height = height * u + c[:, k]
+    set_tangents(rows.relations, v, height, slope)
+    x = np.zeros(len(rows))
+    np.add.at(x, rows.term_row, height)
+    return x, slope
+
+
+def _pieces_at(rows: MeasuredRows, v: np.ndarray) -> np.ndarray:
+    """(T,) the last piece of every term that starts at or below v (T,)."""
+    owner = np.repeat(np.arange(len(v)), np.diff(rows.piece_starts))
+    below = rows.starts_at <= v[owner]
+    return rows.piece_starts[:-1] + np.bincount(owner, below, minlength=len(v)).astype(int) - 1

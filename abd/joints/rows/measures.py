@@ -1,0 +1,321 @@
+"""Measures: scalar functions of two frames, of which rows, coordinates, limits and drives are made.
+
+Frame D (parent) has the point o_D and the axes D = [x y z] (3x3, columns), frame C (child) o_C and C; all are carried
+by the affine states of their bodies and are linear in them. With ``d = o_C - o_D`` the *features*
+
+    z = ( M = D^T C (9, row by row) ;  r = D^T d (3) ;  s = C^T d (3) ;  1 )
+
+are bilinear in the two states and do not change when both bodies move as one. A measure applies one of a few kinds of
+functions to up to three *functionals* ``u_k = numbers_k . z``:
+
+    AFFINE        u_0
+    ANGLE         atan2(u_0, u_1), counted over any number of turns                    [rad]
+    ELEVATION     atan2(u_0, sqrt(u_1^2 + u_2^2))                                      [rad]
+    NORM          sqrt(u_0^2 + u_1^2 + u_2^2)
+    LENGTH        |d|                                                                  [m]
+    SURFACE_DOT   n(r) . M v, n the unit normal of an ellipsoid at r
+    SURFACE_ROLL  theta of ``R_SD(r)^T M = Rz(theta + a) Rx(phi) Rz(-a)``              [rad]
+    SURFACE_TILT  phi of it                                                            [rad]
+    ROTATION      |m o u| - theta, u and theta axis and angle of M, o by elements      [rad]
+    CUSTOM        value and derivatives by z come from a user's function (`abd.joints.custom.custom`)
+    CUSTOM_ANGLE  the same, counted over any number of turns                           [rad]
+
+and gives ``scale f + offset``. The kernels of ``cuda_kernels/joints/measures.py`` mirror this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from abd.joints.custom.custom_rows import RowFunction, grouped
+from abd.joints.custom.custom_rows import supplied as supplied_by
+
+FEATURES = 16
+NUMBERS = 3 * FEATURES
+
+
+class MeasureKind(IntEnum):
+    """Kinds of functions; the numbers are those of ``cuda_kernels/joints/measures.py``."""
+
+    AFFINE = 0
+    ANGLE = 1
+    ELEVATION = 2
+    NORM = 3
+    LENGTH = 4
+    SURFACE_DOT = 5
+    SURFACE_ROLL = 6
+    SURFACE_TILT = 7
+    ROTATION = 8
+    CUSTOM = 9
+    CUSTOM_ANGLE = 10
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One scalar function of two frames.
+
+    Attributes:
+        name: "x", "theta", "rx" and so on.
+        rotary: radians (or a pure number) rather than metres.
+        kind: `MeasureKind`.
+        numbers: (48,); three functionals of 16, or the parameters of a surface or rotation kind.
+        scale, offset: value = scale f + offset.
+        unilateral: the value is a gap that must not become negative, rather than a residual.
+        may_close: a gap that may be 0 where nothing pushes; it is held one-sidedly, whatever it measures.
+        function: what gives the value of a CUSTOM kind; its numbers are those of `abd.joints.custom.custom_rows`.
+    """
+
+    name: str
+    rotary: bool
+    kind: MeasureKind
+    numbers: np.ndarray
+    scale: float = 1.0
+    offset: float = 0.0
+    unilateral: bool = False
+    function: RowFunction | None = None
+    may_close: bool = False
+
+
+def functional(M=None, r=None, s=None, constant: float = 0.0) -> np.ndarray:
+    """(16,) weights of the features: M (3, 3), r (3,), s (3,)."""
+    out = np.zeros(FEATURES)
+    if M is not None:
+        out[:9] = np.asarray(M, dtype=float).ravel()
+    if r is not None:
+        out[9:12] = r
+    if s is not None:
+        out[12:15] = s
+    out[15] = constant
+    return out
+
+
+def entry(i: int, j: int, weight: float = 1.0, constant: float = 0.0) -> np.ndarray:
+    """(16,) functional ``weight M_ij + constant``."""
+    M = np.zeros((3, 3))
+    M[i, j] = weight
+    return functional(M=M, constant=constant)
+
+
+def along(k: int, weight: float = 1.0) -> np.ndarray:
+    """(16,) functional ``weight r_k``: displacement of C along axis k of D [m]."""
+    r = np.zeros(3)
+    r[k] = weight
+    return functional(r=r)
+
+
+def measure(name: str, rotary: bool, kind: MeasureKind, *functionals: np.ndarray, **keys) -> Measure:
+    """A measure of these functionals; `keys` are scale, offset and unilateral."""
+    numbers = np.zeros(NUMBERS)
+    for k, values in enumerate(functionals):
+        numbers[FEATURES * k : FEATURES * k + len(values)] = values
+    return Measure(name, rotary, kind, numbers, **keys)
+
+
+def features(D: np.ndarray, C: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """(m, 16) features of frames D, C (m, 3, 3) and displacements d (m, 3)."""
+    M = np.einsum("mki,mkj->mij", D, C)
+    r, s = np.einsum("mki,mk->mi", D, d), np.einsum("mki,mk->mi", C, d)
+    return np.concatenate([M.reshape(-1, 9), r, s, np.ones((len(d), 1))], axis=1)
+
+
+def evaluate(
+    kind: np.ndarray,
+    numbers: np.ndarray,
+    z: np.ndarray,
+    d: np.ndarray,
+    supplied: np.ndarray | None = None,
+    with_slopes: bool = True,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Functions f without their scale and offset, and their slopes.
+
+    Args:
+        kind: (m,); numbers: (m, 48); z: (m, 16) features; d: (m, 3) displacements.
+        supplied: (m, 16) value and derivatives by z of CUSTOM measures.
+        with_slopes: False where nobody asks for the derivatives; they are incomplete then.
+
+    Returns:
+        f (m,), derivatives by the first 15 features (m, 15), derivatives by d beside them (m, 3).
+    """
+    m = len(kind)
+    f, gz, gd = np.zeros(m), np.zeros((m, FEATURES)), np.zeros((m, 3))
+    N = numbers.reshape(m, 3, FEATURES)
+    u = np.einsum("mkz,mz->mk", N, z)
+    weight = np.zeros((m, 3))
+
+    k = kind == MeasureKind.AFFINE
+    f[k], weight[k, 0] = u[k, 0], 1.0
+    k = kind == MeasureKind.ANGLE
+    f[k] = np.arctan2(u[k, 0], u[k, 1])
+    if with_slopes and k.any():
+        square = u[k, 0] ** 2 + u[k, 1] ** 2
+        weight[k, 0], weight[k, 1] = u[k, 1] / square, -u[k, 0] / square
+    k = kind == MeasureKind.ELEVATION
+    if k.any():
+        flat = np.hypot(u[k, 1], u[k, 2])
+        square = flat**2 + u[k, 0] ** 2
+        f[k] = np.arctan2(u[k, 0], flat)
+        weight[k, 0] = flat / square
+        slope = -u[k, 0] / (square * np.maximum(flat, TINY))
+        weight[k, 1], weight[k, 2] = slope * u[k, 1], slope * u[k, 2]
+    k = kind == MeasureKind.NORM
+    if k.any():
+        f[k] = np.sqrt(np.sum(u[k] ** 2, axis=1))
+        weight[k] = u[k] / np.maximum(f[k], TINY)[:, None]
+    if with_slopes:
+        gz += np.einsum("mk,mkz->mz", weight, np.where(weight[:, :, None] != 0.0, N, 0.0))
+
+    k = kind == MeasureKind.LENGTH
+    if k.any():
+        f[k] = np.linalg.norm(d[k], axis=1)
+        gd[k] = d[k] / np.maximum(f[k], TINY)[:, None]
+    if m and kind.max() > MeasureKind.LENGTH:
+        _evaluate_special(kind, numbers, z, supplied, f, gz)
+    return f, gz[:, :15], gd
+
+
+def _evaluate_special(
+    kind: np.ndarray, numbers: np.ndarray, z: np.ndarray, supplied: np.ndarray | None, f: np.ndarray, gz: np.ndarray
+) -> None:
+    """Set f (m,) and gz (m, 16) of surfaces, rotations and users' functions."""
+    for special, function in SPECIAL.items():
+        k = kind == special
+        if k.any():
+            f[k], gz[k, :15] = _by_complex_step(function, numbers[k], z[k])
+    k = is_custom(kind)
+    if k.any():
+        f[k], gz[k, :15] = supplied[k, 0], supplied[k, 1:]
+
+
+TINY = 1e-300
+STEP = 1e-30
+SHIFT = 1e-12
+"""Added to the axial vector of a rotation, so that the identity has an axis [-]."""
+
+
+def _by_complex_step(function, numbers: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values (k,) and derivatives (k, 15) of an analytic function of the features, exact to rounding."""
+    gradient = np.empty((len(z), 15))
+    for column in range(15):
+        shifted = z.astype(complex)
+        shifted[:, column] += 1j * STEP
+        gradient[:, column] = function(numbers, shifted).imag / STEP
+    return function(numbers, z.astype(complex)).real, gradient
+
+
+def complex_angle(y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """atan2 of complex-step numbers."""
+    value = np.arctan2(y.real, x.real)
+    return value + 1j * (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    return v / np.sqrt(np.sum(v * v, axis=1))[:, None]
+
+
+def surface_triad(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """R_SD (k, 3, 3) at the point r (k, 3) of an ellipsoid; its columns are x along the parallel, y, and the normal z.
+
+    ``numbers[:, :3]`` are the semi-axes (A, B, C) [m], ``numbers[:, 3]`` is 1 for OpenSim's variant, whose x is that
+    of ``Rx(psi) Ry(g)`` and whose normal is that of ``(p_x/A, p_y/B, p_z/C)`` (joints.md section 2).
+    """
+    axes = numbers[:, :3]
+    unit = r / axes
+    flat = np.sqrt(unit[:, 1] ** 2 + unit[:, 2] ** 2)
+    size = np.sqrt(unit[:, 0] ** 2 + flat**2)
+    sg, cg = unit[:, 0] / size, flat / size
+    spsi, cpsi = -unit[:, 1] / flat, unit[:, 2] / flat
+    stretch = _stretch(numbers)
+    x = _unit(np.stack([stretch[:, 0] * cg, stretch[:, 1] * spsi * sg, -stretch[:, 2] * cpsi * sg], axis=1))
+    z = surface_normal(numbers, r)
+    y = _unit(np.cross(z, x))
+    return np.stack([x, y, z], axis=2)
+
+
+def surface_normal(numbers: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """(k, 3) the z of `surface_triad`, which the poles have too."""
+    return _unit(r / numbers[:, :3] / _stretch(numbers))
+
+
+def _stretch(numbers: np.ndarray) -> np.ndarray:
+    """(k, 3) the semi-axes, or ones for OpenSim's variant."""
+    return np.where(numbers[:, 3:4] == 1.0, 1.0, numbers[:, :3])
+
+
+def _surface_dot(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """``numbers[:, 4:7]`` is the direction v in C."""
+    normal = surface_normal(numbers, z[:, 9:12])
+    return np.einsum("ki,kij,kj->k", normal, z[:, :9].reshape(-1, 3, 3), numbers[:, 4:7])
+
+
+def _surface_turn(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """R_CS Rz(a) (k, 3, 3) with a = ``numbers[:, 7]``."""
+    R = np.einsum("kji,kjl->kil", surface_triad(numbers, z[:, 9:12]), z[:, :9].reshape(-1, 3, 3))
+    c, s = np.cos(numbers[:, 7]), np.sin(numbers[:, 7])
+    turn = np.zeros((len(z), 3, 3))
+    turn[:, 0, 0], turn[:, 0, 1], turn[:, 1, 0], turn[:, 1, 1], turn[:, 2, 2] = c, -s, s, c, 1.0
+    return R @ turn
+
+
+def _surface_roll(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
+    R = _surface_turn(numbers, z)
+    angle = complex_angle(R[:, 1, 0], R[:, 0, 0]) - numbers[:, 7]
+    return angle
+
+
+def _surface_tilt(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
+    R = _surface_turn(numbers, z)
+    return complex_angle(R[:, 2, 1], R[:, 2, 2])
+
+
+def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """``numbers[:, :3]`` are the largest rotations m about x, y and z [rad]; at M = 1 u is (1, 1, 1)/sqrt 3."""
+    M = z[:, :9].reshape(-1, 3, 3)
+    axial = 0.5 * np.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
+    axial = axial + SHIFT
+    sine = np.sqrt(np.sum(axial * axial, axis=1))
+    cosine = 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
+    u = axial / sine[:, None]
+    return np.sqrt(np.sum((numbers[:, :3] * u) ** 2, axis=1)) - complex_angle(sine, cosine)
+
+
+SPECIAL = {
+    MeasureKind.SURFACE_DOT: _surface_dot,
+    MeasureKind.SURFACE_ROLL: _surface_roll,
+    MeasureKind.SURFACE_TILT: _surface_tilt,
+    MeasureKind.ROTATION: _rotation,
+}
+
+
+TURNING = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.CUSTOM_ANGLE)
+"""Kinds whose values are counted over any number of turns."""
+
+
+def value_at(measures: list[Measure], T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+    """(k,) values of measures at a rigid pose T_CD (4, 4); angles nearest to `last` (k,) where given."""
+    kind, numbers = np.array([m.kind for m in measures], dtype=int), np.array([m.numbers for m in measures])
+    count = len(measures)
+    if not count:
+        return np.zeros(0)
+    D = np.broadcast_to(np.eye(3), (count, 3, 3))
+    C, d = np.broadcast_to(T[:3, :3], (count, 3, 3)), np.broadcast_to(T[:3, 3], (count, 3))
+    z = features(D, C, d)
+    supplied = supplied_by(grouped(measures, [0] * count), z, with_slopes=False)
+    f, _, _ = evaluate(kind, numbers, z, d, supplied)
+    values = np.array([m.scale for m in measures]) * f + np.array([m.offset for m in measures])
+    if last is not None:
+        turns = is_angle(kind)
+        values[turns] += 2.0 * np.pi * np.round((np.asarray(last)[turns] - values[turns]) / (2.0 * np.pi))
+    return values
+
+
+def is_angle(kind: np.ndarray) -> np.ndarray:
+    """(m,) whether measures of these kinds count turns."""
+    return np.isin(kind, TURNING)
+
+
+def is_custom(kind: np.ndarray) -> np.ndarray:
+    """(m,) whether values of these kinds come from users' functions."""
+    return (kind == MeasureKind.CUSTOM) | (kind == MeasureKind.CUSTOM_ANGLE)

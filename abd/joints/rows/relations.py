@@ -1,0 +1,137 @@
+"""Terms of rows that one function of several coordinates gives: ``x = ... + weight f(v_1, ..., v_k)``.
+
+On a device the function is asked by the host: before rows are evaluated, the polynomials of its terms are set to the tangent
+plane at the present values, which is exact there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+STEP = 5e-4
+"""Step of differences over one and the size of a value."""
+STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
+"""Places, in steps, and weights of the five-point formula."""
+ACCURACY = 1e-9
+"""To which share of itself the work of a force within a step is integrated."""
+PIECES = 50
+"""Into how many pieces that may cut the way, where the force bends or jumps."""
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A function of k numbers that knows its derivatives, as formulas do."""
+
+    def gradient(self, values: Sequence[float]) -> np.ndarray:
+        """Its derivatives (k,) at values (k,)."""
+        ...
+
+
+def gradient(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
+    """Derivatives (k,) of a function at values (k,): its own where it knows them, or differences."""
+    return function.gradient(values) if isinstance(function, Differentiable) else differences(function, values)
+
+
+def differences(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
+    """Derivatives (k,) of a function at values (k,), by differences of fourth order."""
+    v = np.asarray(values, dtype=float)
+    slopes = np.zeros(len(v))
+    for k in range(len(v)):
+        step = STEP * (1.0 + abs(v[k]))
+        for place, weight in STENCIL:
+            moved = v.copy()
+            moved[k] += place * step
+            slopes[k] += weight * float(function(moved)) / step
+    return slopes
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``weight f(v)`` of values v (k,); f takes a sequence of k numbers."""
+
+    function: Callable[[np.ndarray], float]
+    weight: float
+    count: int
+
+    def at(self, v: np.ndarray) -> tuple[float, np.ndarray]:
+        """Its value and its derivatives (k,)."""
+        return self.weight * float(self.function(v)), self.weight * gradient(self.function, v)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The k-th term of a relation, in the place of a term's pieces."""
+
+    relation: Relation
+    index: int
+
+
+@dataclass(frozen=True)
+class PlacedRelation:
+    """A relation whose terms begin with the term `first`."""
+
+    relation: Relation
+    first: int
+
+    @property
+    def terms(self) -> slice:
+        """Its terms."""
+        return slice(self.first, self.first + self.relation.count)
+
+
+def set_tangents(
+    relations: tuple[PlacedRelation, ...], measured: np.ndarray, height: np.ndarray, slope: np.ndarray
+) -> None:
+    """Values and derivatives (T,) of the terms of relations at the values (T,) of the terms' measures."""
+    for one in relations:
+        value, slopes = one.relation.at(measured[one.terms])
+        height[one.terms], slope[one.terms] = 0.0, slopes
+        height[one.first] = value
+
+
+@dataclass(frozen=True)
+class ForceLaw:
+    """A force F(q, t, v) along a coordinate q with the speed v at the end of a step, t there.
+
+    The integrator's speed is a function of where the step ends, ``v = w (x - x_h)`` (`abd.step.integrators`), so that F has
+    a potential within the step, whatever it depends on:
+
+        psi(x) = -c h^2 int_{x_n}^x F(s, t, w (s - x_h)) ds,    psi'' = -c h^2 (dF/dq + w dF/dv)
+
+    The curvature is taken where it is positive: where F pulls back, or brakes.
+    """
+
+    function: Callable[[Sequence[float]], float]
+
+    def set(self, p: np.ndarray, x: float, ch2: float, time: float) -> None:
+        """Set the first four parameters of the law `GIVEN` (8,) for the value x, by the others: w, x_h and x_n."""
+        from scipy.integrate import quad
+
+        per_step, last, begin = p[4], p[5], p[7]
+
+        def force(s: float) -> float:
+            return float(self.function((s, time, per_step * (s - last))))
+
+        along = quad(force, begin, x, epsabs=0.0, epsrel=ACCURACY, limit=PIECES, full_output=1)[0]
+        by_value, _, by_rate = gradient(self.function, (x, time, per_step * (x - last)))
+        p[:4] = x, -ch2 * along, -ch2 * force(x), max(0.0, -ch2 * (by_value + per_step * by_rate))
+
+
+FUNCTIONS: dict[str, Callable[[np.ndarray], float]] = {}
+"""Functions of coordinates that are defined in Python, by name (`coupling_function`)."""
+
+
+def coupling_function(name: str, function: Callable[[np.ndarray], float]) -> None:
+    """Define a function of coordinates for scenes of the same process: ``function = name`` with ``variables`` of a coupling, or
+    ``force_function = name`` of a coordinate or of a spring.
+
+    Args:
+        function: smooth; of the values (k,) of a coupling's variables in their order, or of (q, t, rate) of a force along q
+            [m or rad, s, m/s or rad/s], or of (length, gap, t, speed) of a spring, which gives N or N m. It runs on numpy and
+            cpu.
+    """
+    FUNCTIONS[name] = function

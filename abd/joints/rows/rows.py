@@ -1,0 +1,191 @@
+"""Linear joint rows and their energy: the definition that the kernels mirror.
+
+A row is ``F = Q_child Y_child - Q_parent Y_parent`` (3,), Q = [p | A] (3x4): ``Y = (1, X)`` for a point X, ``(0, u)``
+for a direction u. Joined to the world, the parent's term is the constant point or direction itself. The energy
+``1/2 sum_k K_k (F_k - a_k)^2`` [kg m^2] stands in the incremental potential as it is; the physical stiffness is
+``K / (c h^2)`` [N/m]. The shift a is zero for penalties; exact rows carry their multipliers in it, ``a = -lambda / K``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.joints.rows.sizes import LINEAR_SHARE
+from abd.joints.rows.stacks import PerJoint, Stack, stacks
+from abd.model import WORLD, Joint
+
+EXACT_RATIO = 1e3
+"""Stiffness of exact rows over the largest mass among the bodies joined to them: how much of a multiplier's error is
+left after one iteration is the inverse of it; more would lengthen the arc's way along the valley."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """4-vectors (4,) of one residual, or (k, 4) of k joints of one kind; ``is_point`` tells metres from unit directions,
+    `mask` which world components count."""
+
+    parent: np.ndarray
+    child: np.ndarray
+    is_point: bool
+    mask: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+
+def point_row(parent_point: np.ndarray, child_point: np.ndarray) -> Row:
+    """The two points coincide."""
+    return Row(_with(1.0, parent_point), _with(1.0, child_point), True)
+
+
+def direction_row(parent_direction: np.ndarray, child_direction: np.ndarray) -> Row:
+    """The two directions coincide."""
+    return Row(_with(0.0, parent_direction), _with(0.0, child_direction), False)
+
+
+def _with(first: float, vector: np.ndarray) -> np.ndarray:
+    """(..., 4) vectors (..., 3) behind a number."""
+    out = np.full((*vector.shape[:-1], 4), first)
+    out[..., 1:] = vector
+    return out
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of all joints.
+
+    Attributes:
+        joint, parent, child: (m,) indices; Yp, Yc: (m, 4).
+        K: (m, 3) stiffness of the components [kg] (directions: kg m^2); 0 where one is free, or the joint is off.
+        mask: (m, 3) 1 for the components that count, 0 for free ones.
+        is_point, exact: (m,) bool.
+        tolerance: (m,) residual to which an exact row is held [m].
+    """
+
+    joint: np.ndarray
+    parent: np.ndarray
+    child: np.ndarray
+    Yp: np.ndarray
+    Yc: np.ndarray
+    K: np.ndarray
+    mask: np.ndarray
+    is_point: np.ndarray
+    exact: np.ndarray
+    tolerance: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.joint)
+
+
+def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> Rows:
+    """Rows of a scene's joints that are not compliant, in the order of the joints; of exact ones their points alone.
+
+    Args:
+        mass: (j,) mass [kg] that stands for m_i + m_j in exact joints; default: their own.
+        tolerance: (j,) residual to which their rows are held [m]; default: that of bodies of half a metre.
+    """
+    from abd.joints.types import TYPES
+
+    found = [
+        (stack, row)
+        for stack in stacks(JointList.of(joints))
+        if stack.first.enforcement != "compliant"
+        for row in TYPES[stack.first.type].rows(stack.stacked)
+        if row.is_point or stack.first.enforcement == "penalty"
+    ]
+    each = PerJoint(found)
+    if tolerance is None:
+        tolerance = np.full(len(joints), 0.5 * LINEAR_SHARE)
+    return Rows(
+        joint=each.joint,
+        parent=each.column(lambda stack, _: stack.parent, np.int32),
+        child=each.column(lambda stack, _: stack.child, np.int32),
+        Yp=each.column(lambda _, row: row.parent, float, 4),
+        Yc=each.column(lambda _, row: row.child, float, 4),
+        K=each.column(lambda stack, row: _stiffness(stack, row, mass), float, 3),
+        mask=each.column(lambda _, row: row.mask, float, 3),
+        is_point=each.column(lambda _, row: row.is_point, bool),
+        exact=each.column(lambda stack, _: stack.first.enforcement == "exact", bool),
+        tolerance=each.column(lambda stack, _: tolerance[stack.index], float),
+    )
+
+
+def _stiffness(stack: Stack, row: Row, mass: np.ndarray | None) -> np.ndarray:
+    """(k, 3) K of a row's components; directions of types without a uid act at the joint's length."""
+    joint = stack.first
+    if not joint.active:
+        return np.zeros((len(stack.index), 3))
+    exact = joint.enforcement == "exact" and mass is not None
+    K = EXACT_RATIO * mass[stack.index] if exact else stack.strength_ratio * stack.stiffness_mass
+    arm = 1.0 if row.is_point or joint.uid else stack.length[:, None] ** 2
+    return K[:, None] * np.asarray(row.mask) * arm
+
+
+def residual(rows: Rows, q: np.ndarray) -> np.ndarray:
+    """F (m, 3) for states q (n, 12)."""
+    Q = np.concatenate([q[:, :3, None], q[:, 3:].reshape(-1, 3, 3)], axis=2)
+    F = np.einsum("mrc,mc->mr", Q[rows.child], rows.Yc)
+    world = rows.parent == WORLD
+    inner = np.einsum("mrc,mc->mr", Q[rows.parent], rows.Yp)
+    return F - np.where(world[:, None], rows.Yp[:, 1:], inner)
+
+
+def energy(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:
+    """Energies (m,) with shifts a (m, 3)."""
+    return 0.5 * np.sum(rows.K * (residual(rows, q) - shift) ** 2, axis=1)
+
+
+def gradient(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:
+    """Gradient (n, 12) of the total energy."""
+    return pull_back(rows, rows.K * (residual(rows, q) - shift), len(q))
+
+
+def pull_back(rows: Rows, f: np.ndarray, bodies: int) -> np.ndarray:
+    """Gradient (n, 12) of an energy whose derivatives by the residuals are f (m, 3)."""
+    out = np.zeros((bodies, 3, 4))
+    np.add.at(out, rows.child, f[:, :, None] * rows.Yc[:, None, :])
+    inner = rows.parent != WORLD
+    np.subtract.at(out, rows.parent[inner], (f[:, :, None] * rows.Yp[:, None, :])[inner])
+    return np.concatenate([out[:, :, 0], out[:, :, 1:].reshape(-1, 9)], axis=1)
+
+
+def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Constant Hessian: diagonal blocks (n, 12, 12), pairs (k, 2) with parent and child distinct, blocks (k, 12, 12)
+    of row parent, column child, the lower body index first; rows of one pair are added up."""
+    inner = rows.parent != WORLD
+    parent, child, K = rows.parent[inner].astype(np.int64), rows.child[inner].astype(np.int64), rows.K[inner]
+    Yp, Yc = rows.Yp[inner], rows.Yc[inner]
+    own = np.concatenate([rows.Yc, Yp])
+    diagonal = _summed(np.concatenate([rows.child, parent]), np.concatenate([rows.K, K]), own, own, bodies)
+    upwards = (parent < child)[:, None]
+    low, high = np.where(upwards, Yp, Yc), np.where(upwards, Yc, Yp)
+    keys, slot = np.unique(np.minimum(parent, child) * bodies + np.maximum(parent, child), return_inverse=True)
+    blocks = _summed(slot, -K, low, high, len(keys))
+    return diagonal, np.stack([keys // bodies, keys % bodies], axis=1).astype(np.int32), blocks
+
+
+PORTION = 512
+"""Blocks that are summed up at a time."""
+_ORDER = np.array([[r if a == 0 else 2 + 3 * r + a for a in range(4)] for r in range(3)])
+"""(3, 4) where entry (r, a) of Q stands in q."""
+
+
+def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, count: int) -> np.ndarray:
+    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order, those of one slot (m,) added up in their order.
+
+    Only three of sixteen entries are not zero; they are made one at a time, for as many blocks as a cache holds.
+    """
+    out = np.zeros((count, 12, 12))
+    order = np.argsort(slot, kind="stable")
+    cuts = np.searchsorted(slot[order], np.arange(0, count + PORTION, PORTION))
+    for portion, (first, last) in enumerate(pairwise(cuts)):
+        rows, blocks = order[first:last], out[portion * PORTION : (portion + 1) * PORTION]
+        place, k, ya, yb = slot[rows] - portion * PORTION, K[rows].T, Ya[rows].T, Yb[rows].T
+        for a in range(4):
+            for b in range(4):
+                product = ya[a] * yb[b]
+                for r in range(3):
+                    blocks[:, _ORDER[r, a], _ORDER[r, b]] = np.bincount(place, k[r] * product, minlength=len(blocks))
+    return out

@@ -1,0 +1,376 @@
+"""The joint system of a scene: all rows side by side, what acts in each, and their laws in one step.
+
+A row's law is set anew for every (sub)step from SI numbers by `JointSystem.laws`, for all rows at once. Stiff rows carry
+K [kg] (rotary: kg m^2) that stands in the incremental potential as it is; SI stiffness, damping and effort enter with
+the factor c h^2. Exact rows carry a multiplier, the force [N or N m] that holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+
+from abd.joints.rows.laws import SLOTS, Law, push
+from abd.joints.rows.measured_rows import MeasuredRows
+from abd.joints.rows.measured_rows import evaluate as row_values
+from abd.joints.rows.measures import Measure
+from abd.joints.rows.relations import ForceLaw
+from abd.joints.rows.rows import Rows
+from abd.joints.rows.table import MeasureTable, carry, linearize, values
+
+KEPT = 0.1
+"""Share of a limit's gap, or of its barrier's width, that one Newton step leaves."""
+LIMIT_CUTS = 60
+"""Cuts by which the step towards a joint limit is shortened."""
+CLOSINGS = 200
+"""Most solves by which a direction is made to close the exact rows: one or two are the rule, many where bodies that are welded
+into loops hand over the forces of a first step."""
+CLOSED = 0.3
+"""Residual at which it does, over the tolerance."""
+
+
+REACH = 2.0
+"""Largest way of an angle in a step that a drive without a gain asks for [rad]: a target many turns away is reached in
+several steps."""
+TURN = 2.5
+"""Turn of an angle in a step [rad] from which on the step is too long: beyond half a turn nobody could tell the way round."""
+SETTLED = 1e-2
+"""Share of friction's or a drive's largest force by which a last Newton step may change it."""
+
+
+class Role(IntEnum):
+    """What a row is there for."""
+
+    CONSTRAINT = 0
+    GAP = 1
+    LOWER = 2
+    UPPER = 3
+    LOCK = 4
+    DRIVE = 5
+    SPRING = 6
+    FORCE = 7
+    FRICTION = 8
+    ARMATURE = 9
+    COUPLING = 10
+    APPLIED = 11
+
+
+@dataclass
+class Acting:
+    """What acts in every measured row (R,); SI units, m or rad.
+
+    Attributes:
+        role: `Role`; law: `abd.joints.rows.laws.Law` of the row while it is active.
+        joint: (R,) joint, or the first one of a coupling; coupling: index of it, -1 for a joint's own row.
+        name: of the row, such as "x", or of the coordinate; rotary: (R,) bool.
+        active: (R,) bool; exact: (R,) bool.
+        mass_stiffness: K [kg or kg m^2]; kappa of barriers; S of cubic limits; rotor inertia of armatures.
+        stiffness, damping, effort: SI.
+        bound, sign, distance: of limits and gaps.
+        target: value to reach, rest of springs, force of force rows; rate: speed of the target.
+        target_of, rate_of: row -> function of t [s] that gives them.
+        revision: rises when targets or rates, or their functions, are changed.
+        follows: the target is the last value (brakes without an effort limit, passive drives), or moves on from it by
+            `rate` (velocity drives). Of a barrier: it is on its way to its range, or bounces, and lets what leaves it go.
+        restitution: of barriers, share of the speed that they give back.
+        tolerance: residual to which an exact row is held.
+    """
+
+    role: np.ndarray
+    law: np.ndarray
+    joint: np.ndarray
+    coupling: np.ndarray
+    name: list[str]
+    rotary: np.ndarray
+    active: np.ndarray
+    exact: np.ndarray
+    mass_stiffness: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
+    effort: np.ndarray
+    bound: np.ndarray
+    sign: np.ndarray
+    distance: np.ndarray
+    target: np.ndarray
+    rate: np.ndarray
+    follows: np.ndarray
+    restitution: np.ndarray
+    tolerance: np.ndarray
+    target_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
+    rate_of: dict[int, Callable[[float], float]] = field(default_factory=dict)
+    revision: int = 0
+
+
+@dataclass
+class JointMemory:
+    """What a joint system remembers from step to step.
+
+    Attributes:
+        reference: (m,) values of the measures after the last step; angles are counted from them.
+        history: (4, R) values of the rows after the last step and the one before it, and their rates, those that the
+            integrator gives.
+        multiplier: (R,) forces [N or N m] of the exact measured rows, linear: (l, 3) of the exact linear ones.
+    """
+
+    reference: np.ndarray
+    history: np.ndarray
+    multiplier: np.ndarray
+    linear: np.ndarray
+
+    def copy(self) -> JointMemory:
+        """A copy of it."""
+        return JointMemory(self.reference.copy(), self.history.copy(), self.multiplier.copy(), self.linear.copy())
+
+
+@dataclass
+class JointSystem:
+    """All rows of a scene.
+
+    Attributes:
+        linear: vector rows with a constant Hessian (`abd.joints.rows.rows`).
+        table: measures; rows: measured rows over them; acting: what acts in those.
+        initial: (m,) values near which the angles of the initial state are counted.
+        followers: first of some measures -> function of T_CD (4, 4) that gives them anew at the start of every step.
+        given: row -> force that acts along it, by a function of its value, time and its speed.
+        loads: row of friction -> its effort without load, and what is added per newton that its joint carried in the last step.
+    """
+
+    linear: Rows
+    table: MeasureTable
+    rows: MeasuredRows
+    acting: Acting
+    initial: np.ndarray
+    followers: dict[int, Callable[[np.ndarray], list[Measure]]] = field(default_factory=dict)
+    loads: dict[int, tuple[float, float]] = field(default_factory=dict)
+    given: dict[int, ForceLaw] = field(default_factory=dict)
+
+    def load(self, force: np.ndarray) -> None:
+        """Set the efforts of friction that grows with the forces (j,) [N] that the joints carry."""
+        for row, (alone, share) in self.loads.items():
+            self.acting.effort[row] = alone + share * force[self.acting.joint[row]]
+
+    @property
+    def row_bodies(self) -> tuple[np.ndarray, np.ndarray]:
+        """Parent and child (R,) of the first measure of every row, -1 for the world."""
+        measure = self.rows.term_measure[self.rows.starts[:-1]]
+        return self.table.parent[measure], self.table.child[measure]
+
+    @cached_property
+    def has_exact(self) -> bool:
+        """Whether any row is held exactly."""
+        return bool(self.linear.exact.any() or self.acting.exact.any())
+
+    @cached_property
+    def has_barriers(self) -> bool:
+        """Whether any row has a gap that must stay open."""
+        return bool((self.acting.law == Law.BARRIER).any())
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """Rows (b,) of active barriers."""
+        a = self.acting
+        return np.flatnonzero(a.active & (a.law == Law.BARRIER))
+
+    @cached_property
+    def bouncing(self) -> np.ndarray:
+        """Those of them (b,) that give back what strikes them."""
+        return self.ends[self.acting.restitution[self.ends] > 0.0]
+
+    @cached_property
+    def has_rotors(self) -> bool:
+        """Whether rotors turn with coordinates."""
+        a = self.acting
+        return bool((a.active & (a.role == Role.ARMATURE)).any())
+
+    @cached_property
+    def has_friction(self) -> bool:
+        """Whether a row is stiff at small speeds alone: friction, or a drive with an effort limit."""
+        a = self.acting
+        return bool((a.active & ((a.law == Law.FRICTION) | (a.law == Law.SATURATED))).any())
+
+    @property
+    def turning(self) -> np.ndarray:
+        """(R,) bool, angles that a drive without a gain sets, to a target of its own."""
+        a = self.acting
+        stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
+        return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
+
+    @cached_property
+    def counts_turns(self) -> bool:
+        """Whether any measure is an angle that counts turns."""
+        return bool(self.table.counts_turns.any())
+
+    def asked_turns(self, time: float, h: float) -> np.ndarray:
+        """(R,) way [rad] that drives without a gain ask of angles in a (sub)step of h [s] from `time`: the speed of a velocity
+        drive; of a position drive that of its target, unless that jumps; 0 for other rows."""
+        a = self.acting
+        out = np.zeros(len(self.rows))
+        for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
+            rate = a.rate_of.get(int(row))
+            out[row] = h * (a.rate[row] if rate is None else rate(time + h))
+        for row in np.flatnonzero(a.active & self.turning):
+            target = a.target_of.get(int(row))
+            if target is not None:
+                way, half = target(time + h) - target(time), target(time + 0.5 * h) - target(time)
+                out[row] = way if 0.1 * abs(way) < abs(half) < 0.9 * abs(way) else 0.0
+        return out
+
+    def turn_rates(self, q: np.ndarray, qd: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """(m,) speeds [rad/s] of the measures that count turns in a state q, qd (n, 12) with values `near` (m,); 0 for others."""
+        t = self.table
+        _, child, parent = linearize(t, q, near)
+        speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
+        return np.where(t.counts_turns, speeds, 0.0)
+
+    def fresh_memory(self, q: np.ndarray, qd: np.ndarray) -> JointMemory:
+        """Memory of an initial state q (n, 12) with velocity qd (n, 12)."""
+        reference = values(self.table, q, self.initial)
+        x, rate = self._motion(reference, q, qd)
+        return JointMemory(
+            reference, np.stack([x, x, rate, rate]), np.zeros(len(self.rows)), np.zeros((len(self.linear), 3))
+        )
+
+    def follow(self, memory: JointMemory, q: np.ndarray) -> None:
+        """Set the measures that follow the pose, and their rows' values, for a step that starts in q (n, 12)."""
+        if not self.followers:
+            return
+        self.face(q)
+        memory.history[0], _ = row_values(self.rows, values(self.table, q, memory.reference))
+
+    def face(self, q: np.ndarray) -> None:
+        """Set the measures that follow the pose for a step that starts in q (n, 12)."""
+        if not self.followers:
+            return
+        frames = carry(self.table, q, rigid=True)
+        for first, function in self.followers.items():
+            T = np.eye(4)
+            T[:3, :3] = frames.D[first].T @ frames.C[first]
+            T[:3, 3] = frames.D[first].T @ frames.d[first]
+            for k, measure in enumerate(function(T), first):
+                self.table.numbers[k] = measure.numbers
+
+    def closed_gap(self, law: np.ndarray, p: np.ndarray, x: np.ndarray) -> int | None:
+        """First barrier row whose gap is not open at values x (R,)."""
+        closed = np.flatnonzero((law == Law.BARRIER) & (p[:, 2] * (x - p[:, 1]) <= 0.0))
+        return int(closed[0]) if len(closed) else None
+
+    def shifts(self, memory: JointMemory, ch2: float) -> np.ndarray:
+        """(l, 3) shifts a = -lambda / K of the linear rows."""
+        K, exact = self.linear.K, self.linear.exact
+        out = np.zeros(K.shape)
+        if exact.any():
+            np.divide(-ch2 * memory.linear, K, out=out, where=exact[:, None] & (K > 0.0))
+        return out
+
+    def laws(
+        self,
+        memory: JointMemory,
+        weights: np.ndarray,
+        ch2: float,
+        time: float,
+        speed: float,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Laws (R,) and their parameters (R, 8) in one (sub)step.
+
+        Args:
+            weights: (9,) of the integrator (`abd.step.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end [s].
+            speed: below which friction counts as static [m/s or rad/s].
+        """
+        a, count = self.acting, len(self.rows)
+        w = np.broadcast_to(weights.reshape(9, -1), (9, count))
+        p = np.zeros((count, SLOTS))
+        if not count:
+            return np.zeros(0, dtype=np.int32), p
+        now, before, rate, earlier_rate = memory.history
+        per_step = w[6]  # d(velocity)/dx: 1 / (beta h)
+        last = w[4] * now + w[5] * before
+        target, speed_of_target = self._targets(time, now)
+        moving = a.follows & (a.role == Role.DRIVE)
+        target = np.where(moving, last + speed_of_target / per_step, target)
+        target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
+
+        damped = ch2 * a.damping * per_step
+        K = a.mass_stiffness + ch2 * a.stiffness + damped
+        pull = (a.mass_stiffness + ch2 * a.stiffness) * target + damped * (last + speed_of_target / per_step)
+        centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)
+        p[:, 0], p[:, 1], p[:, 2] = K, centre, centre
+        held = a.exact & (K > 0.0)
+        p[held, 1] -= ch2 * memory.multiplier[held] / K[held]
+        p[:, 3] = np.where(a.law == Law.SATURATED, ch2 * np.where(np.isfinite(a.effort), a.effort, 1e300), 0.0)
+
+        limit = np.isin(a.law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
+        p[limit, 0] = (a.mass_stiffness + ch2 * a.stiffness)[limit]
+        p[limit, 1], p[limit, 2], p[limit, 3] = a.bound[limit], a.sign[limit], a.distance[limit]
+        # damped is the way since the last state, in whose units the rate is 1 / h
+        p[limit, 4], p[limit, 5] = (ch2 * a.damping * w[7])[limit], (a.sign * (now - a.bound))[limit]
+        p[limit, 7] = a.bound[limit]
+        pulled = limit & held
+        p[pulled, 1] += (a.sign * ch2 * memory.multiplier)[pulled] / p[pulled, 0]
+
+        rubbing = a.law == Law.FRICTION
+        p[rubbing, 0], p[rubbing, 1], p[rubbing, 3] = ch2 * a.effort[rubbing], last[rubbing], speed / per_step[rubbing]
+        p[rubbing, 4] = (last + rate / per_step)[rubbing]
+        pushing = a.law == Law.LINEAR
+        p[pushing, 0] = ch2 * np.clip(target, -a.effort, a.effort)[pushing]
+        turning = a.role == Role.ARMATURE
+        # J times the rate of the rate, by the same differences
+        inertial = last + (w[4] * rate + w[5] * earlier_rate) / per_step
+        p[turning, 1] = p[turning, 2] = inertial[turning]
+        p[turning, 0] *= (ch2 * per_step**2)[turning]
+        law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
+        p[:, 6] = np.where(a.exact, a.tolerance, 0.0)
+        for row, force in self.given.items():
+            p[row], p[row, 4], p[row, 5], p[row, 7] = 0.0, per_step[row], last[row], now[row]
+            force.set(p[row], now[row], ch2, time)
+        wall = a.law == Law.BARRIER
+        p[wall, 6] = np.where(a.follows[wall], 0.0, push(*p[wall][:, [0, 3, 5]].T))
+        p[wall, 7] = speed / w[7, wall]
+        return law, p
+
+    def remember(
+        self, memory: JointMemory, q: np.ndarray, weights: np.ndarray, p: np.ndarray, shifts: np.ndarray, ch2: float
+    ) -> JointMemory:
+        """Memory after a step of the integrator's weights, (9,) or (9, R), that ended in q, with parameters p (R, 8) and shifts
+        (l, 3)."""
+        linear = np.zeros(shifts.shape)
+        if self.linear.exact.any():
+            linear = np.where(self.linear.exact[:, None], -self.linear.K * shifts / ch2, 0.0)
+        if not len(self.table):
+            return JointMemory(memory.reference, memory.history, memory.multiplier, linear)
+        a = self.acting
+        carried = np.where(a.law == Law.ONE_SIDED, a.sign * (p[:, 1] - p[:, 7]), p[:, 2] - p[:, 1])
+        multiplier = np.where(a.exact & a.active, p[:, 0] * carried / ch2, 0.0)
+        reference = values(self.table, q, memory.reference)
+        x, _ = row_values(self.rows, reference)
+        now, before, rate, _ = memory.history
+        fresh = weights[6] * (x - now) + weights[8] * (before - now)
+        return JointMemory(reference, np.stack([x, now, fresh, rate]), multiplier, linear)
+
+    def struck(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
+        """Memory of the state q (n, 12) after impacts that changed the velocities by `change` (n, 12)."""
+        history = memory.history.copy()
+        history[2] += self._motion(memory.reference, q, change)[1]
+        return replace(memory, history=history)
+
+    def _motion(self, reference: np.ndarray, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and speeds (R,) of the rows."""
+        t = self.table
+        measured, child, parent = linearize(t, q, reference)
+        speeds = np.sum(child * qd[t.child], axis=1) + np.sum(parent * qd[t.parent], axis=1)
+        x, slope = row_values(self.rows, measured)
+        rate = np.zeros(len(x))
+        np.add.at(rate, self.rows.term_row, slope * speeds[self.rows.term_measure])
+        return x, rate
+
+    def _targets(self, time: float, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        a = self.acting
+        target, rate = a.target.copy(), a.rate.copy()
+        for row, function in a.target_of.items():
+            target[row] = function(time)
+        for row, function in a.rate_of.items():
+            rate[row] = function(time)
+        return np.where(a.follows, now, target), rate

@@ -1,0 +1,179 @@
+"""Measures of a whole scene side by side: their values, and their gradients by the states of both bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from abd.joints.custom.custom_rows import CustomRows, grouped
+from abd.joints.custom.custom_rows import supplied as supplied_by
+from abd.joints.rows.measures import Measure, evaluate, features, is_angle
+from abd.model import WORLD, Joint
+from abd.potentials.arap import polar
+
+PORTION = 4096
+"""Measures that are evaluated at a time: what is made on the way stays in the cache."""
+
+
+@dataclass(frozen=True)
+class MeasureTable:
+    """m measures; the kernels read a struct with the same names.
+
+    Attributes:
+        joint: (m,) joint that a measure belongs to.
+        kind (m,), numbers (m, 48), scale (m,), offset (m,): as in `Measure`; rotary (m,) bool.
+        parent, child: (m,) bodies, -1 for the world.
+        parent_point, child_point: (m, 3) anchors in rest coordinates of the bodies, the world's in world coordinates.
+        parent_axes, child_axes: (m, 3, 3) triads as columns.
+        custom: measures that users' functions supply.
+    """
+
+    joint: np.ndarray
+    kind: np.ndarray
+    numbers: np.ndarray
+    scale: np.ndarray
+    offset: np.ndarray
+    rotary: np.ndarray
+    parent: np.ndarray
+    child: np.ndarray
+    parent_point: np.ndarray
+    child_point: np.ndarray
+    parent_axes: np.ndarray
+    child_axes: np.ndarray
+    custom: tuple[CustomRows, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.joint)
+
+    def part(self, chosen: slice | np.ndarray) -> MeasureTable:
+        """Some of the measures, none of which a user's function supplies."""
+        return MeasureTable(**{e.name: getattr(self, e.name)[chosen] for e in fields(self) if e.name != "custom"})
+
+    @cached_property
+    def counts_turns(self) -> np.ndarray:
+        """(m,) bool: angles over any number of turns."""
+        return is_angle(self.kind)
+
+
+def tabulate(joints: list[Joint], entries: list[tuple[int, Measure]]) -> MeasureTable:
+    """The table of (joint, measure) pairs, in their order."""
+    owners = [joints[k] for k, _ in entries]
+    measures = [one for _, one in entries]
+    return MeasureTable(
+        joint=np.array([k for k, _ in entries], dtype=np.int32),
+        kind=np.array([one.kind for one in measures], dtype=np.int32),
+        numbers=np.array([one.numbers for one in measures]).reshape(-1, 48),
+        scale=np.array([one.scale for one in measures], dtype=float),
+        offset=np.array([one.offset for one in measures], dtype=float),
+        rotary=np.array([one.rotary for one in measures], dtype=bool),
+        parent=np.array([joint.parent for joint in owners], dtype=np.int32),
+        child=np.array([joint.child for joint in owners], dtype=np.int32),
+        parent_point=np.array([joint.parent_frame[:3, 3] for joint in owners]).reshape(-1, 3),
+        child_point=np.array([joint.child_frame[:3, 3] for joint in owners]).reshape(-1, 3),
+        parent_axes=np.array([joint.parent_frame[:3, :3] for joint in owners]).reshape(-1, 3, 3),
+        child_axes=np.array([joint.child_frame[:3, :3] for joint in owners]).reshape(-1, 3, 3),
+        custom=grouped(measures, [k for k, _ in entries]),
+    )
+
+
+@dataclass(frozen=True)
+class Frames:
+    """D, C (m, 3, 3), o_D, o_C (m, 3) and the affine maps of the bodies' states."""
+
+    D: np.ndarray
+    C: np.ndarray
+    o_D: np.ndarray
+    o_C: np.ndarray
+
+    @property
+    def d(self) -> np.ndarray:
+        """(m, 3) o_C - o_D."""
+        return self.o_C - self.o_D
+
+
+def carry(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> Frames:
+    """Both frames of every measure at states q (n, 12); `rigid` takes the polar factors of the bodies' maps."""
+    A = _maps(q, rigid)
+    return _carried(table, q, A)
+
+
+def _maps(q: np.ndarray, rigid: bool = False) -> np.ndarray:
+    """(n, 3, 3) maps of the bodies, or their polar factors."""
+    A = q[:, 3:].reshape(-1, 3, 3)
+    return polar(A) if rigid and len(A) else A
+
+
+def _carried(table: MeasureTable, q: np.ndarray, A: np.ndarray) -> Frames:
+    C = A[table.child] @ table.child_axes
+    o_C = q[table.child, :3] + np.einsum("mij,mj->mi", A[table.child], table.child_point)
+    world = table.parent == WORLD
+    D = np.where(world[:, None, None], table.parent_axes, A[table.parent] @ table.parent_axes)
+    inner = q[table.parent, :3] + np.einsum("mij,mj->mi", A[table.parent], table.parent_point)
+    return Frames(D, C, np.where(world[:, None], table.parent_point, inner), o_C)
+
+
+def values(
+    table: MeasureTable,
+    q: np.ndarray,
+    reference: np.ndarray | None = None,
+    supplied: np.ndarray | None = None,
+) -> np.ndarray:
+    """(m,) values at states q (n, 12); angles nearest to `reference` (m,) where given."""
+    A = _maps(q)
+    if supplied is not None or table.custom or len(table) <= PORTION:
+        f = _functions(table, q, A, supplied)
+    else:
+        f = np.empty(len(table))
+        for first in range(0, len(table), PORTION):
+            part = slice(first, first + PORTION)
+            f[part] = _functions(table.part(part), q, A, None)
+    return nearest(table, table.scale * f + table.offset, reference)
+
+
+def _functions(table: MeasureTable, q: np.ndarray, A: np.ndarray, supplied: np.ndarray | None) -> np.ndarray:
+    """(m,) functions without their scale and offset."""
+    frames = _carried(table, q, A)
+    z = features(frames.D, frames.C, frames.d)
+    if supplied is None:
+        supplied = supplied_by(table.custom, z, with_slopes=False)
+    return evaluate(table.kind, table.numbers, z, frames.d, supplied, with_slopes=False)[0]
+
+
+def nearest(table: MeasureTable, x: np.ndarray, reference: np.ndarray | None) -> np.ndarray:
+    """x (m,) with whole turns added to the angles that bring them nearest to `reference` (m,)."""
+    if reference is None:
+        return x
+    turns = 2.0 * np.pi * np.round((reference - x) / (2.0 * np.pi))
+    return x + np.where(table.counts_turns, turns, 0.0)
+
+
+def linearize(
+    table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None, supplied: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values (m,) and their gradients by the states of the child and of the parent (m, 12), zero for the world.
+
+    With ``G = df/dM``, ``g_r``, ``g_s`` and ``g_d``: ``df/do_C = D g_r + C g_s + g_d = -df/do_D``,
+    ``df/dC = D G + d g_s^T``, ``df/dD = C G^T + d g_r^T``; a frame's axes are ``A`` times its triad.
+    """
+    frames = carry(table, q)
+    d = frames.d
+    z = features(frames.D, frames.C, d)
+    if supplied is None:
+        supplied = supplied_by(table.custom, z, with_slopes=True)
+    f, gz, gd = evaluate(table.kind, table.numbers, z, d, supplied)
+    gz, gd = table.scale[:, None] * gz, table.scale[:, None] * gd
+    G, g_r, g_s = gz[:, :9].reshape(-1, 3, 3), gz[:, 9:12], gz[:, 12:15]
+    g_o = np.einsum("mij,mj->mi", frames.D, g_r) + np.einsum("mij,mj->mi", frames.C, g_s) + gd
+    g_C = frames.D @ G + d[:, :, None] * g_s[:, None, :]
+    g_D = frames.C @ G.transpose(0, 2, 1) + d[:, :, None] * g_r[:, None, :]
+    child = _by_state(g_o, g_C, table.child_point, table.child_axes)
+    parent = _by_state(-g_o, g_D, table.parent_point, table.parent_axes)
+    parent[table.parent == WORLD] = 0.0
+    return nearest(table, table.scale * f + table.offset, reference), child, parent
+
+
+def _by_state(g_o: np.ndarray, g_axes: np.ndarray, point: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    g_A = g_o[:, :, None] * point[:, None, :] + g_axes @ axes.transpose(0, 2, 1)
+    return np.concatenate([g_o, g_A.reshape(-1, 9)], axis=1)

@@ -1,0 +1,158 @@
+"""Ellipsoid joint: the origin of C glides on an ellipsoid of D, turns about the normal there, and tilts.
+
+Parameters: ``radii`` (3,) = (A, B, C) [m]; ``alpha`` [rad], which turns the axis of the tilt about the normal, default 0;
+``open_sim`` takes OpenSim's frame on the surface, ``Rx(longitude) Ry(latitude)``, whose z is the normal of a sphere only.
+
+    point        p = (A sin g, -B sin psi cos g, C cos psi cos g), psi the longitude, g the latitude
+    R_SD         x along dp/dg, z the normal, at p
+    rows         surface [m], and tilt: ``z_S . (cos alpha x_C + sin alpha y_C)`` [rad], both measured
+    coordinates  longitude, latitude, theta, phi     R_CD = R_SD Rz(theta + alpha) Rx(phi) Rz(-alpha)
+
+At zero coordinates C is at (0, 0, C), not at the origin of D. At the poles, x = +-A, the longitude is not defined.
+The surface row is ``|(x/A, y/B, z/C)| - 1`` times the geometric mean of the radii, metres for a sphere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.pieces.motions import Motion, X, Z, product, rotation
+from abd.joints.rows.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
+from abd.joints.rows.parameters import wrong
+from abd.joints.rows.rows import Row
+from abd.model import Joint
+from abd.rotations import least_turn
+
+UID = 0
+
+
+def rows(joint: Joint) -> list[Row]:
+    """None."""
+    return []
+
+
+def measured(joint: Joint) -> list[Measure]:
+    """surface [m], tilt [rad]."""
+    return constraints(joint)
+
+
+def constraints(joint: Joint) -> list[Measure]:
+    """surface [m], tilt [rad]."""
+    alpha = _alpha(joint)
+    return [surface(joint), normal_dot(joint, "tilt", (np.cos(alpha), np.sin(alpha), 0.0))]
+
+
+def coordinates(joint: Joint) -> list[Measure]:
+    """longitude, latitude, theta, phi [rad]."""
+    numbers = surface_numbers(joint, alpha=_alpha(joint))
+    return [
+        *place(joint, ("longitude", "latitude")),
+        measure("theta", True, MeasureKind.SURFACE_ROLL, numbers),
+        measure("phi", True, MeasureKind.SURFACE_TILT, numbers),
+    ]
+
+
+def motions(joint: Joint) -> list[Motion] | None:
+    """None: not a product of elementary motions."""
+    return None
+
+
+def transform(joint: Joint, values: np.ndarray) -> np.ndarray:
+    """T_CD (4, 4) at (longitude, latitude, theta, phi)."""
+    alpha = _alpha(joint)
+    turn = product(
+        [rotation("theta", Z), rotation("phi", X), rotation("alpha", Z)], (values[2] + alpha, values[3], -alpha)
+    )
+    return on_surface(joint, values[0], values[1]) @ turn
+
+
+def project(joint: Joint, T: np.ndarray) -> np.ndarray:
+    """T_GD (4, 4): the nearest point of the ellipsoid, and the least rotation that lays the tilt's axis at right angles to
+    the normal there."""
+    alpha = _alpha(joint)
+    G = T.copy()
+    G[:3, 3] = nearest_point(_radii(joint), T[:3, 3])
+    normal = surface_normal(surface_numbers(joint)[None], G[None, :3, 3])[0]
+    axis = T[:3, :3] @ np.array([np.cos(alpha), np.sin(alpha), 0.0])
+    flat = axis - (axis @ normal) * normal
+    G[:3, :3] = least_turn(axis, flat / np.linalg.norm(flat)) @ T[:3, :3]
+    return G
+
+
+def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(3,) the point p of the ellipsoid nearest to x (3,).
+
+    ``p_i = a_i^2 x_i / (a_i^2 + t)``, t the largest root of ``sum_i (a_i x_i / (a_i^2 + t))^2 = 1``, by bisection
+    (Eberly 2011, "Distance from a point to an ellipsoid"). Where it lies at the end -min a^2, x is on a plane of
+    symmetry so deep inside that two points are nearest; the one with the larger coordinate is taken.
+    """
+    square, product = radii**2, radii * x
+    least = int(np.argmin(radii))
+    low, high = -square[least] + radii[least] * abs(x[least]), -square[least] + float(np.linalg.norm(product))
+    others = np.delete(np.arange(3), least)
+    if x[least] == 0.0:
+        room = square[others] - square[least]
+        outside = np.where(product[others] != 0.0, np.inf, 0.0)
+        reach = np.divide(product[others], room, out=outside, where=room > 0.0)
+        if np.sum(reach**2) < 1.0:
+            p = np.zeros(3)
+            p[others] = np.divide(square[others] * x[others], room, out=np.zeros(2), where=room > 0.0)
+            p[least] = radii[least] * np.sqrt(max(0.0, 1.0 - np.sum((p[others] / radii[others]) ** 2)))
+            return p
+    for _ in range(200):
+        t = 0.5 * (low + high)
+        if t in (low, high):
+            break
+        inside = np.sum((product / (square + t)) ** 2) < 1.0
+        low, high = (low, t) if inside else (t, high)
+    return square * x / (square + t)
+
+
+def on_surface(joint: Joint, longitude: float, latitude: float) -> np.ndarray:
+    """T_SD (4, 4): the point of the surface and the frame there."""
+    sine, cosine = np.sin(latitude), np.cos(latitude)
+    unit = np.array([sine, -np.sin(longitude) * cosine, np.cos(longitude) * cosine])
+    numbers = surface_numbers(joint)
+    T = np.eye(4, dtype=unit.dtype)
+    T[:3, 3] = numbers[:3] * unit
+    T[:3, :3] = surface_triad(numbers[None], T[None, :3, 3])[0]
+    return T
+
+
+def surface(joint: Joint) -> Measure:
+    """Distance from the surface [m], scaled as above."""
+    radii = _radii(joint)
+    mean = float(np.prod(radii)) ** (1.0 / 3.0)
+    parts = (along(k, 1.0 / radius) for k, radius in enumerate(radii))
+    return measure("surface", False, MeasureKind.NORM, *parts, scale=mean, offset=-mean)
+
+
+def normal_dot(joint: Joint, name: str, direction: tuple[float, float, float]) -> Measure:
+    """``z_S . v`` [rad] of a direction v of C that is tangential at zero."""
+    return measure(name, True, MeasureKind.SURFACE_DOT, surface_numbers(joint, direction))
+
+
+def place(joint: Joint, names: tuple[str, str]) -> list[Measure]:
+    """Longitude and latitude [rad] by these names."""
+    across, up, ahead = (along(k, 1.0 / radius) for k, radius in enumerate(_radii(joint)))
+    return [
+        measure(names[0], True, MeasureKind.ANGLE, -up, ahead),
+        measure(names[1], True, MeasureKind.ELEVATION, across, up, ahead),
+    ]
+
+
+def surface_numbers(joint: Joint, direction=(0.0, 0.0, 0.0), alpha: float = 0.0) -> np.ndarray:
+    """(8,) parameters of the surface kinds: radii, OpenSim's variant, a direction of C, alpha."""
+    open_sim = 1.0 if joint.parameters.get("open_sim", False) else 0.0
+    return np.array([*_radii(joint), open_sim, *direction, alpha])
+
+
+def _radii(joint: Joint) -> np.ndarray:
+    radii = np.asarray(joint.parameters["radii"], dtype=float)
+    if radii.shape != (3,) or not (radii > 0.0).all():
+        raise wrong(joint, "radii", "must be three lengths above 0")
+    return radii
+
+
+def _alpha(joint: Joint) -> float:
+    return float(joint.parameters.get("alpha", 0.0))

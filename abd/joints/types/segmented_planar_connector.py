@@ -1,0 +1,77 @@
+"""Segmented planar connector: the origin of C stays on a profile of D, or, with ``unilateral``, on its upper side.
+
+Parameters: ``segments`` (k, 2), k >= 2, corners (x, z) [m] of a line of straight pieces in the x-z plane of D, extruded
+along y; ``unilateral``. The first and the last piece go on to infinity. Passing along the profile in its order, the upper
+side is on the left, the side of +z where x grows.
+
+    rows         ``n . (r - p)`` measured [m], n the normal and p a corner of the piece nearest to r; unilateral: a gap
+    constraints  n, or none
+    coordinates  none
+
+Which piece is nearest follows the pose and jumps: it is kept during a step (`at_pose`), and `measured` and `constraints`
+stand for the pose where the origins of C and D coincide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.pieces.motions import Motion
+from abd.joints.rows.measures import Measure, MeasureKind, functional, measure
+from abd.joints.rows.parameters import wrong
+from abd.joints.rows.rows import Row
+from abd.model import Joint
+
+UID = 0
+FOLLOWS_POSE = True
+"""The measured rows depend on the pose at the start of a step."""
+
+
+def rows(joint: Joint) -> list[Row]:
+    """None."""
+    return []
+
+
+def measured(joint: Joint) -> list[Measure]:
+    """n [m], a residual or a gap, where C is at D."""
+    return at_pose(joint, np.eye(4))
+
+
+def constraints(joint: Joint) -> list[Measure]:
+    """n [m] where C is at D, if it is no gap."""
+    return [one for one in measured(joint) if not one.unilateral]
+
+
+def coordinates(joint: Joint) -> list[Measure]:
+    """None."""
+    return []
+
+
+def motions(joint: Joint) -> list[Motion] | None:
+    """None: no coordinates describe the motion."""
+    return None
+
+
+def at_pose(joint: Joint, T: np.ndarray) -> list[Measure]:
+    """`measured` for the piece that is nearest to the origin of C at the pose T_CD (4, 4)."""
+    corners = _corners(joint)
+    start, u = corners[:-1], np.diff(corners, axis=0)
+    offset = T[[0, 2], 3] - start
+    along = np.sum(offset * u, axis=1) / np.sum(u * u, axis=1)
+    low, high = np.zeros(len(u)), np.ones(len(u))
+    low[0], high[-1] = -np.inf, np.inf
+    apart = offset - np.clip(along, low, high)[:, None] * u
+    k = int(np.argmin(np.sum(apart * apart, axis=1)))
+    nx, nz = np.array([-u[k, 1], u[k, 0]]) / np.linalg.norm(u[k])
+    distance = functional(r=(nx, 0.0, nz), constant=-(nx * start[k, 0] + nz * start[k, 1]))
+    unilateral = bool(joint.parameters.get("unilateral", False))
+    return [measure("n", False, MeasureKind.AFFINE, distance, unilateral=unilateral)]
+
+
+def _corners(joint: Joint) -> np.ndarray:
+    corners = np.asarray(joint.parameters["segments"], dtype=float)
+    if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 2:
+        raise wrong(joint, "segments", "must be two corners (x, z) or more")
+    if not np.diff(corners, axis=0).any(axis=1).all():
+        raise wrong(joint, "segments", "has the same corner twice in succession")
+    return corners

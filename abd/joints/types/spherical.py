@@ -1,0 +1,68 @@
+"""Spherical joint, ball (uid 26): the anchors coincide. ``F = c_j - c_i``, ``E = K/2 |F|^2``.
+
+    constraints  x y z
+    coordinates  none; R_CD is free
+
+Parameters, all optional: ``max_tilt`` [rad], largest angle between z_C and z_D; ``max_rotation`` (3,) [rad], which keeps
+the rotation by theta about u within ``theta <= |max_rotation o u|``, o by elements; ``constrained``, which of x, y, z are
+held (Exudyn's constrainedAxes), and ``frame``, whose axes these are, "world" (default) or "parent"; ``limit_compliance``
+[rad/(N m)] and ``limit_damping`` [N m s/rad] of both limits, which are barriers without.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.pieces import masks
+from abd.joints.pieces.axes import NAMES
+from abd.joints.pieces.blocks import point
+from abd.joints.pieces.motions import Motion
+from abd.joints.rows.measures import Measure, MeasureKind, entry, measure
+from abd.joints.rows.rows import Row
+from abd.model import Joint
+
+UID = 26
+
+
+def rows(joint: Joint) -> list[Row]:
+    """One point row [m]; violation under a load f is ``c h^2 f / K``."""
+    return masks.split(joint, *_mask(joint))[0] if "constrained" in joint.parameters else [point(joint)]
+
+
+def measured(joint: Joint) -> list[Measure]:
+    """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
+    held = masks.split(joint, *_mask(joint))[1]
+    return held + _gaps(joint)
+
+
+def constraints(joint: Joint) -> list[Measure]:
+    """x, y, z [m] in D, or those of them that are held."""
+    return masks.constraints(joint, *_mask(joint))
+
+
+def coordinates(joint: Joint) -> list[Measure]:
+    """None."""
+    return []
+
+
+def motions(joint: Joint) -> list[Motion] | None:
+    """None: no coordinates describe the rotation."""
+    return None
+
+
+def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:
+    held = masks.held_axes(joint) if "constrained" in joint.parameters else tuple(NAMES)
+    return held, str(joint.parameters.get("frame", "world"))
+
+
+def _gaps(joint: Joint) -> list[Measure]:
+    gaps = []
+    if "max_tilt" in joint.parameters:
+        # The elevation of z_C above the x-y plane of D is a right angle less the tilt.
+        offset = float(joint.parameters["max_tilt"]) - 0.5 * np.pi
+        parts = (entry(2, 2), entry(0, 2), entry(1, 2))
+        gaps.append(measure("tilt", True, MeasureKind.ELEVATION, *parts, offset=offset, unilateral=True))
+    if "max_rotation" in joint.parameters:
+        largest = np.asarray(joint.parameters["max_rotation"], dtype=float)
+        gaps.append(measure("rotation", True, MeasureKind.ROTATION, largest, unilateral=True))
+    return gaps

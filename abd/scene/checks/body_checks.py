@@ -1,0 +1,191 @@
+"""What must hold between the keys of one body; nothing here needs the geometry of its surface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from abd.scene.checks.file_checks import check_file
+from abd.scene.checks.motion_checks import check_motion
+from abd.scene.checks.orientation_checks import check_orientation, rotation_keys
+from abd.scene.schema.findings import Finding, shown
+from abd.scene.schema.schema import BodySpec, Surface
+from abd.scene.schema.suggestions import enumerated
+
+SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "half_space", "mesh", "surface", "proxy")
+SHAPES = ("box", "sphere", "capsule", "cylinder")
+MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
+
+WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
+    # surface key: keys that mean nothing beside it
+    **dict.fromkeys(SHAPES, ("thickness", "radius", "split_components")),
+    "proxy": ("thickness", "radius", "rounding", "split_components", "scale"),
+    "half_space": (
+        *("thickness", "radius", "split_components", "scale", "position", "mass", "center_of_mass", "inertia"),
+        *(
+            "rounding",
+            "velocity",
+            "angular_velocity",
+            "angular_velocity_deg",
+            "force",
+            "torque",
+            "fix",
+            "motion",
+            "repeat",
+        ),
+    ),
+}
+"""Keys that are errors beside a surface, lest a wish go unheard."""
+
+DEFAULTS = {key: info.default for key, info in BodySpec.model_fields.items()}
+ONLY_DYNAMIC = (
+    "velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "linear_damping", "rotary_damping",
+    "inertial_damping", "fix",
+)  # fmt: skip
+
+
+def check_body(body: BodySpec) -> Iterator[Finding]:
+    """Findings with paths relative to the body."""
+    surfaces = [key for key in SURFACE_KEYS if getattr(body, key) not in (None, False)]
+    if not surfaces:
+        message = "has no surface"
+        yield Finding(
+            (), message, remedy=f"give one of {', '.join(SURFACE_KEYS[:-1])}, or proxy = true", is_absence=True
+        )
+    if len(surfaces) > 1:
+        message = f"{enumerated(surfaces, 'and')} are given, but a body has one surface"
+        yield Finding((surfaces[1],), message, remedy="keep one, or make two bodies with a fixed joint")
+    for key in _given(body, WITHOUT_EFFECT.get(surfaces[0], ()) if surfaces else ()):
+        remedy = "use normal and offset" if (surfaces[0], key) == ("half_space", "position") else "drop it"
+        yield Finding((key,), f"has no effect on a body made by {surfaces[0]}", getattr(body, key), remedy)
+    if "half_space" in surfaces:
+        yield from _check_half_space(body)
+    if body.rounding > 0.0 and is_exact(body):
+        message = f"has no effect on an exact {surfaces[0]}"
+        yield Finding(("rounding",), message, body.rounding, "make its radius larger")
+    yield from check_orientation(body)
+    yield from _check_surface(body)
+    yield from _check_mass(body)
+    yield from _check_kind(body)
+    yield from _check_fix(body)
+    yield from _check_repeat(body)
+
+
+def is_exact(body: BodySpec) -> bool:
+    """Whether a body is an exact sphere or capsule, not a mesh of one."""
+    sphere, capsule = body.sphere, body.capsule
+    return (sphere is not None and sphere.subdivisions is None) or (capsule is not None and capsule.segments is None)
+
+
+def _given(body: BodySpec, keys: tuple[str, ...]) -> list[str]:
+    """Those of the keys whose value is not the default."""
+    return [key for key in keys if getattr(body, key) != DEFAULTS[key]]
+
+
+def _check_half_space(body: BodySpec) -> Iterator[Finding]:
+    if not any(body.half_space.normal):
+        yield Finding(
+            ("half_space", "normal"), "is zero", body.half_space.normal, "give a direction, such as [0, 0, 1]"
+        )
+    for key in rotation_keys(body):
+        yield Finding((key,), "has no effect on a half-space", remedy="turn its normal instead")
+    if body.kind != "static":
+        yield Finding(("kind",), f"a half-space is static, not {body.kind}", body.kind, "drop it, or use a box")
+
+
+def _check_surface(body: BodySpec) -> Iterator[Finding]:
+    if body.box is not None and min(body.box) <= 0:
+        yield Finding(("box",), f"extents should be greater than 0, not {shown(body.box)}", body.box)
+    if body.mesh is not None:
+        for finding in check_file(Path(body.mesh), MESH_FILES, "mesh file"):
+            finding.path = ("mesh",)
+            yield finding
+    if body.surface is not None:
+        yield from _check_written_surface(body.surface)
+
+
+def _check_written_surface(surface: Surface) -> Iterator[Finding]:
+    last = len(surface.vertices) - 1
+    if not (surface.triangles or surface.edges or surface.points):
+        message = "has vertices, but nothing made of them"
+        yield Finding(("surface",), message, remedy="give triangles, edges or points", is_absence=True)
+    elements = (("triangles", surface.triangles), ("edges", surface.edges), ("points", [(p,) for p in surface.points]))
+    for key, items in elements:
+        for index, item in enumerate(items):
+            outside = [vertex for vertex in item if not 0 <= vertex <= last]
+            if outside:
+                message = f"there is no vertex {outside[0]}: there are {last + 1}, numbered from 0"
+                yield Finding(("surface", key, index), message, item)
+            elif len(set(item)) < len(item):
+                yield Finding(("surface", key, index), f"names a vertex twice: {shown(item)}", item, "drop it")
+
+
+def _check_mass(body: BodySpec) -> Iterator[Finding]:
+    if body.proxy:
+        for key in ("mass", "inertia"):
+            if getattr(body, key) is None:
+                message = f"a body without surface needs {key}"
+                yield Finding((), message, remedy=f"give {key}", is_absence=True)
+    for key in ("inertia", "center_of_mass"):
+        if body.mass is None and getattr(body, key) is not None and not body.proxy:
+            yield Finding((key,), f"{key} needs mass", getattr(body, key), "give mass as well", is_absence=True)
+    if body.inertia is None:
+        return
+    inertia = np.array(body.inertia)
+    if inertia.ndim == 2 and np.abs(inertia - inertia.T).max() > 1e-9 * np.abs(inertia).max():
+        yield Finding(("inertia",), "is not symmetric", body.inertia)
+        return
+    least, middle, largest = np.sort(inertia) if inertia.ndim == 1 else np.linalg.eigvalsh(inertia)
+    if least < 0 or largest <= 0:
+        yield Finding(("inertia",), f"principal values should not be negative: {least:g}, {middle:g}, {largest:g}")
+    elif largest > (least + middle) * (1 + 1e-9):
+        message = f"no body has these principal values: {largest:g} exceeds {least:g} + {middle:g}"
+        yield Finding(("inertia",), message, body.inertia, "check units, axes, and that it is about the centre of mass")
+
+
+def _check_kind(body: BodySpec) -> Iterator[Finding]:
+    if body.angular_velocity_deg is not None and any(body.angular_velocity):
+        message = "angular_velocity is given as well"
+        yield Finding(("angular_velocity_deg",), message, body.angular_velocity_deg, "keep one of them")
+    if body.motion is not None:
+        if body.kind != "kinematic":
+            yield Finding(
+                ("motion",), f"is for kinematic bodies; this one is {body.kind}", None, "set kind = 'kinematic'"
+            )
+        for finding in check_motion(body.motion):
+            finding.path = ("motion", *finding.path)
+            yield finding
+    elif body.kind == "kinematic":
+        remedy = "give motion, such as {velocity = [1, 0, 0]}, or set kind = 'static'"
+        yield Finding(("kind",), "a kinematic body needs a motion", body.kind, remedy, is_absence=True)
+    if body.kind != "dynamic" and body.half_space is None:
+        for key in _given(body, ONLY_DYNAMIC):
+            velocity = body.kind == "kinematic" and "velocity" in key
+            remedy = f"put it into motion = {{{key} = ...}}" if velocity else "drop it, or make the body dynamic"
+            yield Finding((key,), f"has no effect on a {body.kind} body", getattr(body, key), remedy)
+
+
+def _check_fix(body: BodySpec) -> Iterator[Finding]:
+    if len(set(body.fix)) < len(body.fix):
+        yield Finding(("fix",), f"names a degree of freedom twice: {shown(body.fix)}", body.fix, "name each once")
+    rotations = [name for name in ("rx", "ry", "rz") if name in body.fix]
+    if len(rotations) == 1:
+        others = [name for name in ("rx", "ry", "rz") if name not in rotations]
+        remedy = f"fix {others[0]} or {others[1]} as well (a hinge about the axis left free), or all three"
+        message = f"one fixed rotation, {rotations[0]}, is not a set of fixed axes: none, two or three can be fixed"
+        yield Finding(("fix",), message, body.fix, remedy)
+
+
+def _check_repeat(body: BodySpec) -> Iterator[Finding]:
+    if body.repeat is None:
+        return
+    count, step = body.repeat.count, body.repeat.step
+    for axis, number, distance in zip("xyz", count, step):
+        if number > 1 and distance == 0.0:
+            message = f"is 0 along {axis}, where there are {number} copies: they would lie in each other"
+            yield Finding(("repeat", "step"), message, step, f"give a distance along {axis}")
+    if body.motion is not None and (body.motion.keyframes is not None or body.motion.file is not None):
+        message = "keyframes and files give poses in the world, so that all copies would meet"
+        yield Finding(("repeat",), message, remedy="use velocity or formulas, which are relative to each copy's place")

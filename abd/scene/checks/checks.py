@@ -1,0 +1,129 @@
+"""What must hold in a scene as a whole, beyond the type and range of every value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from abd.scene.checks.body_checks import check_body
+from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
+from abd.scene.checks.joint_checks import BodyNames, check_joined_bodies, check_joint
+from abd.scene.checks.parameter_checks import check_parameters, check_type
+from abd.scene.compile.contact_filters import check_filter
+from abd.scene.compile.expand import copy_names
+from abd.scene.compile.joint_parameters import joint_coordinates
+from abd.scene.schema.findings import Finding
+from abd.scene.schema.joint_schema import WORLD_NAME
+from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.sensor_schema import check_sensor
+from abd.scene.schema.suggestions import did_you_mean
+from abd.scene.schema.taken_names import TakenNames
+
+DEFAULT_MATERIAL = "default"
+
+
+def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None) -> list[Finding]:
+    """All findings of a scene, in the order of its lists.
+
+    Args:
+        spec: the scene; paths of meshes and pose files absolute or relative to the working directory.
+        unreadable: names of bodies, joints and materials (lists "body", "joint", "material") whose own tables are wrong
+            and are not in `spec`; references to them are no further problem.
+    """
+    unreadable = unreadable or {}
+    materials = [DEFAULT_MATERIAL, *(material.name for material in spec.material), *unreadable.get("material", [])]
+    names = BodyNames.of(spec.body, unreadable.get("body", []))
+    findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
+    if not spec.body and not unreadable.get("body"):
+        findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]", is_absence=True))
+    for index, body in enumerate(spec.body):
+        findings += _placed(check_body(body), "body", index)
+        if body.material not in materials:
+            findings.append(_unknown_material(("body", index, "material"), body.material, materials))
+    for index, one in enumerate(spec.contact_filter):
+        findings += _placed(check_filter(one, names), "contact_filter", index)
+    for index, joint in enumerate(spec.joint):
+        findings += _placed(chain(check_joined_bodies(joint, names), check_joint(joint)), "joint", index)
+    findings += _check_couplings(spec, unreadable.get("joint", []))
+    for index, one in enumerate(spec.sensor):
+        findings += _placed(check_sensor(one), "sensor", index)
+    return findings
+
+
+def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
+    if not spec.coupling:
+        return []
+    joints: Coordinates = dict.fromkeys(unreadable)
+    for joint in spec.joint:
+        sound = not list(check_parameters(joint)) and not list(check_type(joint))
+        coordinates = [measure.name for measure in joint_coordinates(joint)] if sound else None
+        for name in copy_names(joint.name, joint.repeat):
+            joints.setdefault(name, coordinates)  # of equal names the first one counts
+    findings: list[Finding] = []
+    for index, coupling in enumerate(spec.coupling):
+        findings += _placed(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
+    return findings or list(check_cycles(spec.coupling, joints))
+
+
+def _placed(findings: Iterator[Finding], key: str, index: int) -> Iterator[Finding]:
+    for finding in findings:
+        finding.path = (key, index, *finding.path)
+        yield finding
+
+
+def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
+    if spec.output.frames is not None and spec.output.duration is not None:
+        message = "frames is given as well, and they may disagree"
+        yield Finding(("output", "duration"), message, spec.output.duration, "keep one of frames and duration")
+    solver = spec.solver
+    if solver.tolerance_relative is not None and "tolerance" in solver.model_fields_set:
+        message = "tolerance is given as well"
+        yield Finding(("solver", "tolerance_relative"), message, solver.tolerance_relative, "keep one of them")
+
+
+def _check_names(spec: SceneSpec) -> Iterator[Finding]:
+    """Unique within bodies (copies included), joints and materials; fit for groups of an HDF5 file."""
+    for key, items in (
+        ("body", spec.body),
+        ("joint", spec.joint),
+        ("coupling", spec.coupling),
+        ("material", spec.material),
+        ("sensor", spec.sensor),
+    ):
+        taken = TakenNames()
+        for index, item in enumerate(items):
+            path = (key, index, "name")
+            if "/" in item.name or item.name != item.name.strip() or item.name == ".":
+                message = f"'{item.name}' cannot be a name: no '/', no spaces at its ends, and not '.'"
+                yield Finding(path, message, item.name, "use letters, digits and _")
+            if key == "body" and item.name == WORLD_NAME:
+                message = "'world' is the world itself: joints could not tell them apart"
+                yield Finding(path, message, item.name, "choose another name")
+            repeat = getattr(item, "repeat", None)
+            clash = taken.take(item.name, repeat, index)
+            if clash is None and key == "joint" and repeat is not None:
+                clash = taken.take(item.name, None, index)  # the group of a trajectory that holds all copies
+            if clash is not None:
+                name, number = clash
+                copy = f", a copy of '{items[number].name}'," if items[number].name != name else ""
+                message = f"'{name}'{copy} is the name of an earlier {key} (number {number + 1} of the list)"
+                yield Finding(path, message, item.name, "names are unique")
+
+
+def _check_materials(spec: SceneSpec, materials: list[str]) -> Iterator[Finding]:
+    seen: dict[frozenset[str], int] = {}
+    for index, pair in enumerate(spec.material_pair):
+        for position, name in enumerate(pair.between):
+            if name not in materials:
+                yield _unknown_material(("material_pair", index, "between", position), name, materials)
+        key = frozenset(pair.between)
+        if key in seen:
+            message = f"these two have a [[material_pair]] already (number {seen[key] + 1} of the list)"
+            yield Finding(("material_pair", index, "between"), message, pair.between, "keep one")
+        seen.setdefault(key, index)
+
+
+def _unknown_material(path: tuple, name: str, materials: list[str]) -> Finding:
+    known = dict.fromkeys(materials)
+    remedy = did_you_mean(name, known) or f"add a [[material]] of that name; known are {', '.join(known)}"
+    return Finding(path, f"there is no material '{name}'", name, remedy)

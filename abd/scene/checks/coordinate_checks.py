@@ -1,0 +1,197 @@
+"""What must hold in the coordinates of a joint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from abd.joints.rows.measures import Measure
+from abd.joints.rows.relations import FUNCTIONS
+from abd.scene.compile.joint_coordinates import coordinate_tables, given_shorthands
+from abd.scene.compile.joint_parameters import joint_coordinates
+from abd.scene.schema.angles import DEGREES, in_radians, twin_keys
+from abd.scene.schema.fields import Spec
+from abd.scene.schema.findings import Finding, shown
+from abd.scene.schema.formula import FormulaError, parse_formula
+from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
+from abd.scene.schema.joint_types import VALUES
+from abd.scene.schema.suggestions import did_you_mean, enumerated
+
+DRIVE_UIDS = {
+    # published number: modes, and whether it drives an angle
+    19: (("position", "brake"), True),
+    21: (("position", "brake"), False),
+    667: (("force",), False),
+    668: (("force",), True),
+}
+LIMIT_KEYS = {
+    # kind of limit: keys that mean something beside it
+    "barrier": ("limit_distance", "limit_distance_deg", "limit_damping", "limit_restitution"),
+    "compliant": ("limit_compliance", "limit_damping"),
+    "cubic": ("limit_strength",),
+}
+DRIVE_KEYS = {
+    # mode: keys that mean something beside it
+    "position": ("target", "target_deg", "rate", "rate_deg", "effort"),
+    "velocity": ("target", "target_deg", "damping", "effort"),
+    "pd": ("target", "target_deg", "rate", "rate_deg", "stiffness", "damping", "effort"),
+    "force": ("target", "effort"),
+    "brake": ("effort",),
+}
+
+
+def check_twins(table: Spec) -> Iterator[Finding]:
+    """An angle is given in one unit; what a joint says about its single coordinate is checked with that."""
+    for key in twin_keys(type(table)):
+        if key in CoordinateKeys.model_fields and not isinstance(table, CoordinateSpec):
+            continue
+        twin = f"{key}{DEGREES}"
+        if getattr(table, twin) is not None and getattr(table, key) != type(table).model_fields[key].default:
+            yield Finding((twin,), f"{key} is given as well", getattr(table, twin), "keep one of them")
+
+
+def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
+    """Findings with paths relative to the joint, whose type and parameters are sound."""
+    short = given_shorthands(joint)
+    if not short and not joint.coordinate:
+        return
+    measures = {measure.name: measure for measure in joint_coordinates(joint)}
+    names = list(measures)
+    if short and len(names) != 1:
+        has = f"has the coordinates {enumerated(names, 'and')}" if names else "has no coordinates"
+        remedy = f"write it in [joint.coordinate.{names[0]}]" if names else "drop it"
+        yield Finding((short[0],), f"a {joint.type} joint {has}", getattr(joint, short[0]), remedy)
+    for name, table in joint.coordinate.items():
+        if name not in measures:
+            remedy = did_you_mean(name, names) or (f"it has {enumerated(names, 'and')}" if names else "drop the table")
+            yield Finding(("coordinate", name), f"a {joint.type} joint has no coordinate '{name}'", name, remedy)
+        elif short and len(names) == 1:
+            both = [key for key in short if getattr(table, key) != CoordinateKeys.model_fields[key].default]
+            for key in both:
+                message = f"[joint.coordinate.{name}] says it as well"
+                yield Finding((key,), message, getattr(joint, key), "keep one of them")
+    for name, table in coordinate_tables(joint, names).items():
+        if name in measures:
+            for finding in _check_coordinate(measures[name], table):
+                if finding.path[0] not in short:
+                    finding.path = ("coordinate", name, *finding.path)
+                yield finding
+
+
+def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Findings about a force that is given as a formula or a function of these."""
+    if table.force_formula is not None:
+        if table.force_function is not None:
+            yield Finding(("force_function",), "force_formula is given as well", table.force_function, "keep one of them")
+        try:
+            parse_formula(table.force_formula, names)
+        except FormulaError as error:
+            place = f" (column {error.column})" if error.column else ""
+            yield Finding(("force_formula",), f"cannot be read: {error}{place}", table.force_formula, error.remedy)
+    elif table.force_function is not None and table.force_function not in FUNCTIONS:
+        remedy = did_you_mean(table.force_function, FUNCTIONS) or "define it first: abd.coupling_function(name, f)"
+        yield Finding(("force_function",), f"there is no function '{table.force_function}'", table.force_function, remedy)
+
+
+def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
+    yield from check_twins(table)
+    if not measure.rotary:
+        yield from _no_degrees(measure, table)
+    yield from _check_range(measure, table)
+    for key in ("locked", "lock_value", "lock_value_deg"):
+        if key != "locked" and getattr(table, key) is not None and not table.locked:
+            yield Finding((key,), "has no effect without locked = true", getattr(table, key), "drop it, or lock")
+    if table.locked and table.drive is not None:
+        yield Finding(("drive",), "the coordinate is locked as well", table.drive.mode, "keep one of them")
+    if not table.stiffness:
+        for key in ("rest", "rest_deg"):
+            if getattr(table, key) is not None:
+                yield Finding((key,), "has no effect without stiffness", getattr(table, key), "drop it")
+    yield from check_law(table, VALUES)
+    if table.drive is not None:
+        for finding in _check_drive(measure, table.drive):
+            finding.path = ("drive", *finding.path)
+            yield finding
+
+
+def _no_degrees(measure: Measure, table: Spec) -> Iterator[Finding]:
+    for key in twin_keys(type(table)):
+        twin = f"{key}{DEGREES}"
+        if getattr(table, twin) is not None:
+            yield Finding((twin,), f"{measure.name} is a length", getattr(table, twin), f"use {key}, in metres")
+
+
+def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
+    key = "range_deg" if table.range_deg is not None else "range"
+    given = in_radians(table, "range")
+    keys = {key for keys in LIMIT_KEYS.values() for key in keys}
+    for other in sorted(keys - set(LIMIT_KEYS[table.limit] if given is not None else ())):
+        value = getattr(table, other)
+        if value != CoordinateSpec.model_fields[other].default:
+            beside = f"a {table.limit} limit" if given is not None else "a coordinate without range"
+            yield Finding((other,), f"has no effect on {beside}", value, "drop it")
+    if given is None:
+        if table.limit != "barrier":
+            yield Finding(("limit",), "has no effect without range", table.limit, "give range, or drop it")
+        return
+    lower, upper = given
+    if lower >= upper:
+        message = f"its lower end is not below its upper end: {shown(getattr(table, key))}"
+        yield Finding((key,), message, getattr(table, key), "write [lower, upper]")
+        return
+    if table.limit == "compliant" and not table.limit_compliance:
+        message = "compliant ends have no compliance"
+        yield Finding(("limit",), message, table.limit, "give limit_compliance", is_absence=True)
+    if table.limit_damping < 0.0 and table.limit != "compliant":
+        message = "a share of critical damping needs a compliance"
+        yield Finding(("limit_damping",), message, table.limit_damping, 'use limit = "compliant", or a positive number')
+    if table.limit == "cubic" and not math.isfinite(upper - lower):
+        yield Finding((key,), "a cubic limit needs both ends", getattr(table, key), "give two numbers")
+    if table.limit == "barrier":
+        initial = in_radians(table, "initial")
+        if initial is not None and not lower < initial < upper:
+            place = "initial_deg" if table.initial_deg is not None else "initial"
+            message = f"{measure.name} would start outside its range {shown(getattr(table, key))}"
+            yield Finding((place,), message, getattr(table, place), 'choose a value inside, or limit = "compliant"')
+    held = in_radians(table, "lock_value")
+    if held is not None and not lower <= held <= upper:
+        place = "lock_value_deg" if table.lock_value_deg is not None else "lock_value"
+        message = f"{measure.name} would be held outside its range {shown(getattr(table, key))}"
+        yield Finding((place,), message, getattr(table, place), "choose a value inside, or drop the range")
+
+
+def _check_uid(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
+    if drive.uid not in DRIVE_UIDS:
+        yield Finding(
+            ("uid",), f"no drive has the number {drive.uid}", drive.uid, "use 19, 21, 667, 668, or 0 for ours"
+        )
+        return
+    modes, rotary = DRIVE_UIDS[drive.uid]
+    if drive.mode not in modes:
+        message = f"uid {drive.uid} is a drive of mode {' or '.join(modes)}, not {drive.mode}"
+        yield Finding(("uid",), message, drive.uid, "drop it, or change the mode")
+    elif measure.rotary != rotary:
+        right = [uid for uid, of in DRIVE_UIDS.items() if drive.mode in of[0] and of[1] == measure.rotary]
+        kind = "angles" if measure.rotary else "lengths"
+        yield Finding(
+            ("uid",), f"uid {drive.uid} does not drive {measure.name}", drive.uid, f"use {right[0]} for {kind}"
+        )
+
+
+def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
+    yield from check_twins(drive)
+    if not measure.rotary:
+        yield from _no_degrees(measure, drive)
+    known = {key for keys in DRIVE_KEYS.values() for key in keys}
+    for key in sorted(known - set(DRIVE_KEYS[drive.mode])):
+        value = getattr(drive, key)
+        if value != DriveSpec.model_fields[key].default:
+            yield Finding((key,), f"has no effect on a drive of mode {drive.mode}", value, "drop it")
+    if drive.mode == "pd" and not drive.stiffness and not drive.damping:
+        message = "a pd drive has no gains"
+        yield Finding(("mode",), message, drive.mode, "give stiffness, damping or both", is_absence=True)
+    if drive.uid:
+        yield from _check_uid(measure, drive)
+    if drive.strength_ratio != DriveSpec.model_fields["strength_ratio"].default and drive.uid not in (19, 21):
+        message = "belongs to the published drives; ours take the joint's"
+        yield Finding(("strength_ratio",), message, drive.strength_ratio, "drop it, or give uid = 19 or 21")

@@ -1,0 +1,180 @@
+"""One body: from its spec and its surface to the numbers of `abd.model.Bodies`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.model import Elasticity, Kind, affine_state
+from abd.scene.compile.motion import Motion, prescribed_motion
+from abd.scene.geometry.frames import inverse_pose
+from abd.scene.geometry.matter import Matter, MatterSource
+from abd.scene.geometry.pose import body_pose, rigid_matrix
+from abd.scene.geometry.surfaces import Piece
+from abd.scene.schema.schema import BodySpec
+
+_LINE = 1e-12
+"""Second largest moment of S, relative to the largest, below which a body counts as a line or a point."""
+
+
+@dataclass
+class BodyRecord:
+    """The row of one body in `abd.model.Bodies`, with its surface and motion; the shapes are those given there."""
+
+    name: str
+    kind: Kind
+    piece: Piece | None
+    spec: BodySpec
+    body_frame: np.ndarray = field(default_factory=lambda: np.eye(4))
+    plane: np.ndarray = field(default_factory=lambda: np.full(4, np.nan))
+    mass: float = 0.0
+    moment: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    volume: float = 0.0
+    q: np.ndarray = field(default_factory=lambda: affine_state(np.eye(4)))
+    qd: np.ndarray = field(default_factory=lambda: np.zeros(12))
+    force: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    torque: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    free_translation: np.ndarray = field(default_factory=lambda: np.zeros(3, dtype=bool))
+    rotation_axis: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    free_rotation: int = 0
+    radius: float = 0.0
+    center: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    """From the origin of the mesh frame to that of the internal frame at the start, world axes [m]."""
+    motion: Motion | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def elasticity(self) -> Elasticity:
+        return Elasticity.ARAP if self.spec.elasticity == "arap" else Elasticity.ORTHOGONAL
+
+
+def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterSource, dt: float) -> BodyRecord:
+    """Resolve one body that has passed `abd.scene.checks.checks`.
+
+    Args:
+        name: unique name (that of the spec, or of one of its components).
+        spec: an expanded body, without `repeat`.
+        piece: its scaled surface; None for proxies and half-spaces.
+        source: mass properties of the bodies of the scene.
+        dt: time step [s], over which the initial velocity of a kinematic body is taken.
+
+    Raises:
+        SceneError: mass properties that cannot be had, a motion that cannot be read.
+    """
+    if spec.half_space is not None:
+        return BodyRecord(name, Kind.STATIC, None, spec, plane=_plane(spec))
+    fixed_translation, fixed_rotation = _fixed(spec)
+    kind = Kind[spec.kind.upper()]
+    if kind is Kind.DYNAMIC and fixed_translation.all() and fixed_rotation.all():
+        kind = Kind.STATIC
+    record = BodyRecord(name, kind, piece, spec, radius=_contact_radius(spec, piece))
+    matter = source.matter(spec, piece, needed=kind is Kind.DYNAMIC)
+    if matter is not None:
+        record.mass, record.volume, record.notes = matter.mass, matter.volume, list(matter.notes)
+
+    pose = body_pose(spec)
+    if kind is Kind.STATIC:
+        record.q = affine_state(pose)
+    elif kind is Kind.KINEMATIC:
+        record.motion = _motion(spec, pose, matter)
+        record.q = affine_state(record.motion(0.0))
+        record.qd = (affine_state(record.motion(dt)) - record.q) / dt
+    else:
+        _set_free(record, pose, matter, fixed_translation, fixed_rotation)
+    if kind is not Kind.DYNAMIC and matter is not None:
+        record.moment = matter.mesh_moments
+    return record
+
+
+def surface_size(record: BodyRecord) -> float:
+    """Diagonal [m] of the box around the body's surface, its contact radius included; 0 for bodies without one."""
+    if record.piece is None:
+        return 0.0
+    return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0) + 2.0 * record.radius))
+
+
+def spin(spec: BodySpec) -> np.ndarray:
+    """(3,) initial angular velocity [rad/s], from whichever unit it is given in."""
+    if spec.angular_velocity_deg is not None:
+        return np.radians(spec.angular_velocity_deg)
+    return np.array(spec.angular_velocity)
+
+
+def _set_free(
+    record: BodyRecord,
+    pose: np.ndarray,
+    matter: Matter,
+    fixed_translation: np.ndarray,
+    fixed_rotation: np.ndarray,
+) -> None:
+    """Frame, initial state, loads and degrees of freedom of a dynamic body."""
+    spec = record.spec
+    axes, record.moment = matter.axes, matter.moments
+    largest = record.moment.max()
+    if not fixed_rotation.all() and np.sort(record.moment)[1] <= _LINE * largest:
+        message = f"it is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
+        remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
+        raise SceneError([Problem(message, value=record.moment.tolist(), remedy=remedy)])
+    record.body_frame = inverse_pose(rigid_matrix(axes, matter.center))
+    rotation = pose[:3, :3] @ axes
+    record.center = pose[:3, :3] @ matter.center
+    record.q = affine_state(rigid_matrix(rotation, record.center + pose[:3, 3]))
+
+    for key, fixed in (("velocity", fixed_translation), ("force", fixed_translation), ("torque", fixed_rotation)):
+        _note_lost(record, key, np.array(getattr(spec, key)), fixed)
+    _note_lost(record, "angular_velocity", spin(spec), fixed_rotation)
+    angular = np.where(fixed_rotation, 0.0, spin(spec))
+    turning = np.cross(angular, rotation, axisb=0, axisc=0).reshape(9) if angular.any() else np.zeros(9)
+    record.qd = np.concatenate([np.where(fixed_translation, 0.0, spec.velocity), turning])
+    record.force = np.where(fixed_translation, 0.0, spec.force)
+    record.torque = np.where(fixed_rotation, 0.0, spec.torque)
+    record.free_translation = ~fixed_translation
+    record.free_rotation = {0: 3, 2: 1, 3: 0}[int(fixed_rotation.sum())]
+    if record.free_rotation == 1:
+        record.rotation_axis = np.where(fixed_rotation, 0.0, 1.0)
+
+
+def _note_lost(record: BodyRecord, key: str, value: np.ndarray, fixed: np.ndarray) -> None:
+    if value[fixed].any():
+        record.notes.append(f"body '{record.name}': the part of its {key} along fixed axes has no effect")
+
+
+def _fixed(spec: BodySpec) -> tuple[np.ndarray, np.ndarray]:
+    """(3,) and (3,) bool: fixed translations along, and rotations about the world axes."""
+    translation = np.array([axis in spec.fix for axis in ("x", "y", "z")])
+    rotation = np.array([axis in spec.fix for axis in ("rx", "ry", "rz")])
+    return translation, rotation
+
+
+def _plane(spec: BodySpec) -> np.ndarray:
+    normal = np.array(spec.half_space.normal)
+    length = np.linalg.norm(normal)
+    if length == 0.0:
+        raise SceneError(
+            [Problem("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])]
+        )
+    return np.append(normal / length, spec.half_space.offset)
+
+
+def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
+    """Half thickness of an open surface, radius of rods and points, of an exact sphere or capsule, rounding [m]; the
+    largest where a body has several."""
+    if piece is None:
+        return 0.0
+    surface = piece.surface
+    half_thickness = spec.thickness / 2.0 if len(surface.triangles) and not surface.closed else 0.0
+    thin = spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0
+    return max(half_thickness, thin, surface.radius, spec.rounding)
+
+
+def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
+    """Pose of the mesh frame of a kinematic body over time."""
+    motion = spec.motion
+    center = spec.center_of_mass if matter is None else matter.center
+    if motion.frame == "center_of_mass" and center is None:
+        message = "the centre of mass is not known: the body is made of no matter"
+        remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
+        raise SceneError([Problem(message, key="motion.frame", value=motion.frame, remedy=remedy)])
+    return prescribed_motion(motion, pose, None if center is None else np.array(center))

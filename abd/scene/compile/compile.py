@@ -1,0 +1,426 @@
+"""From what a user wrote to what a backend reads: `compile_scene` turns a scene into the frozen arrays of a `Model`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.joint_list import JointCopies, JointList
+from abd.joints.closure.redundancy import CLOSED, check_closure, open_by
+from abd.joints.closure.start_rates import fitting_velocities
+from abd.joints.types import TYPES
+from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, Settings, affine_matrices, steps_in
+from abd.scene.checks.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.compile.bodies import BodyRecord, compile_body, surface_size
+from abd.scene.compile.contact_filters import filtered_pairs
+from abd.scene.compile.couplings import compile_coupling, start_notes
+from abd.scene.compile.expand import copies, copy_names, copy_of, copy_positions
+from abd.scene.compile.joint_copies import compile_joint_copies
+from abd.scene.compile.joints import compile_joint
+from abd.scene.compile.records import RecordCopies, Records
+from abd.scene.compile.scales import default_kappa, default_tolerance
+from abd.scene.files.reader import with_absolute_paths
+from abd.scene.geometry.matter import MatterSource
+from abd.scene.geometry.surfaces import Piece, SurfaceSource
+from abd.scene.schema.findings import as_problem
+from abd.scene.schema.schema import BodySpec, SceneSpec, SolverSpec
+from abd.scene.schema.suggestions import did_you_mean
+
+LIMIT_SHARE = 0.05
+"""Largest range of the barriers at limits of joints over the size of a typical body."""
+
+
+def compile_scene(scene, base_directory: str | Path = ".") -> Model:
+    """Resolve a scene completely.
+
+    Bodies with equal surfaces, scales and internal frames share one `Mesh`.
+
+    Args:
+        scene: a `SceneSpec`, or an object that carries one as `spec`; not modified.
+        base_directory: where relative paths of meshes and pose files begin: the folder of the scene file.
+
+    Raises:
+        SceneError: everything that is wrong, at once: what `check_scene` finds, and what surfaces and motions show.
+    """
+    spec = with_absolute_paths(scene if isinstance(scene, SceneSpec) else scene.spec, Path(base_directory))
+    findings = check_scene(spec)
+    problems = [as_problem(finding, spec) for finding in findings]
+    wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
+    records = _records(spec, wrong, problems)
+    joints = JointList() if problems else _joints(spec, records, problems)
+    filtered = np.zeros((0, 2), dtype=np.int64) if problems else filtered_pairs(spec, records.names, problems)
+    followed = spec.camera.follow
+    if followed is not None and not problems and followed not in records.names:
+        remedy = did_you_mean(followed, records.names)
+        problems.append(Problem(f"there is no body '{followed}'", key="camera.follow", value=followed, remedy=remedy))
+    if problems:
+        raise SceneError(problems)
+
+    materials = _materials(spec)
+    meshes, mesh_index = _shared_meshes(records)
+    notes = [note for record in records.firsts for note in record.notes]
+    notes += [
+        f"surface '{r.piece.surface.name}': {n}" for r in records.firsts if r.piece for n in r.piece.surface.notes
+    ]
+    model = Model(
+        name=spec.name,
+        bodies=_bodies(records, mesh_index, materials, spec),
+        meshes=meshes,
+        joints=joints,
+        couplings=_couplings(spec, joints),
+        filtered=filtered,
+        camera=spec.camera.model_dump(exclude_defaults=True),
+        materials=materials,
+        settings=_settings(spec, _diagonal(records), _body_size(records)),
+        motions={
+            k: record.motion
+            for k, record in zip(records.starts, records.firsts, strict=False)
+            if record.motion is not None
+        },
+    )
+    model, moved = _closed(_scaled(_rigid(model), spec))
+    model, fitted = fitting_velocities(model)
+    return replace(model, notes=list(dict.fromkeys([*notes, *moved, *fitted, *start_notes(model)])))
+
+
+def _closed(model: Model) -> tuple[Model, list[str]]:
+    """The model with its exact joints closed at the start by rigid motions, and a note of what moved.
+
+    Raises:
+        SceneError: no motion of rigid bodies closes them.
+    """
+    joints, start = JointList.of(model.joints), model.bodies.q
+    exact = np.flatnonzero((joints.column("enforcement") == "exact") & joints.column("active").astype(bool)).tolist()
+    # copies of a joint are as open as the first one: their bodies are copies too
+    alone = [joints[k] for k in np.intersect1d(exact, joints.starts)]
+    if not alone or open_by(replace(model, joints=alone, couplings=[]), start).max() <= CLOSED:
+        return model, []
+    opened = open_by(model, start)
+    worst = max(exact, key=lambda k: opened[k].max())
+    q = check_closure(model, start, exact).q
+    moved = int(np.argmax(np.abs(q - start).max(axis=1)))
+    distance = np.linalg.norm(q[moved, :3] - start[moved, :3])
+    note = (
+        f"exact joint '{model.joints[worst].name}' starts open by {opened[worst, 0]:.3g} m, {opened[worst, 1]:.3g} rad: "
+        f"bodies were moved to close it, '{model.bodies.names[moved]}' by {distance:.3g} m"
+    )
+    return replace(model, bodies=replace(model.bodies, q=q)), [note]
+
+
+def _records(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
+    """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
+    source, matter = SurfaceSource(), MatterSource()
+    parts: list[BodyRecord | RecordCopies] = []
+    faults: dict[tuple[Hashable, str], list[tuple[str, int, Problem]]] = {}
+    for table, body in enumerate(spec.body):
+        if table in wrong or not body.enabled:
+            continue
+        where = f"body.{body.name}"
+        for one, count in _compiled_alone(body):
+            try:
+                pieces = source.pieces(one)
+            except SceneError as error:
+                for problem in error.problems:
+                    located = _located(problem, f"{where}.{'surface' if one.mesh is None else 'mesh'}")
+                    faults.setdefault((one.mesh or where, problem.message), []).append((one.name, count, located))
+                continue
+            for name, piece in _named_pieces(one, pieces):
+                try:
+                    record = compile_body(name, one, piece, matter, spec.solver.dt)
+                except SceneError as error:
+                    for problem in error.problems:
+                        told = (name, count, _located(problem, where))
+                        faults.setdefault((where, problem.message), []).append(told)
+                    continue
+                alone = count == 1
+                names = copy_names(body.name, body.repeat)
+                parts.append(record if alone else RecordCopies(record, names, copy_positions(body)))
+    for told in faults.values():
+        name, _, problem = told[0]
+        more = sum(count for _, count, _ in told) - 1
+        others = f" (and {more} more)" if more else ""
+        problems.append(replace(problem, message=f"body '{name}'{others}: {problem.message}"))
+    return Records(parts)
+
+
+def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, int]]:
+    """The bodies of a table that are compiled, each with the number of bodies it stands for: of copies the first one
+    will do, unless they fall into components or follow motions of their own."""
+    if body.repeat is None or body.split_components or body.motion is not None:
+        return [(one, 1) for one in copies(body)]
+    names = copy_names(body.name, body.repeat)
+    return [(copy_of(body, names[0], copy_positions(body)[0].tolist()), len(names))]
+
+
+def _located(problem: Problem, key: str) -> Problem:
+    """The problem with its key below `key`."""
+    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
+
+
+def _named_pieces(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
+    """Names and surfaces of the bodies that one spec stands for."""
+    if not pieces:
+        return [(body.name, None)]
+    if not body.split_components:
+        return [(body.name, pieces[0])]
+    return [(f"{body.name}_{k}", piece) for k, piece in enumerate(pieces)]
+
+
+def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
+    """Meshes in internal coordinates, one per distinct surface, frame and contact radius, which is part of how a body
+    looks, and the index (n,) of every body's."""
+    meshes: list[Mesh] = []
+    known: dict[Hashable, int] = {}
+    index = np.full(len(records.parts), -1, dtype=np.int32)
+    for k, record in enumerate(records.firsts):
+        if record.piece is None:
+            continue
+        key = (record.piece.key, record.body_frame.tobytes(), record.radius)
+        if key not in known:
+            known[key] = len(meshes)
+            meshes.append(_mesh(record))
+        index[k] = known[key]
+    return meshes, records.spread(index)
+
+
+def _mesh(record: BodyRecord) -> Mesh:
+    surface, frame = record.piece.surface, record.body_frame
+    vertices = surface.vertices
+    if not (frame == np.eye(4)).all():
+        vertices = vertices @ frame[:3, :3].T + frame[:3, 3]
+    return Mesh(
+        name=surface.name,
+        vertices=np.ascontiguousarray(vertices),
+        triangles=np.ascontiguousarray(surface.triangles, dtype=np.int32),
+        edges=np.ascontiguousarray(surface.edges, dtype=np.int32),
+        codim_edges=np.ascontiguousarray(surface.codim_edges, dtype=np.int32),
+        points=np.ascontiguousarray(surface.points, dtype=np.int32),
+        closed=surface.closed,
+    )
+
+
+def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: SceneSpec) -> Bodies:
+    firsts = records.firsts
+
+    def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
+        values = np.array([getattr(record, name) for record in firsts], dtype=dtype)
+        return records.spread(values.reshape(len(firsts), *shape))
+
+    def of_spec(name: str, dtype: type) -> np.ndarray:
+        return records.spread(np.array([getattr(record.spec, name) for record in firsts], dtype=dtype))
+
+    material = np.array([materials.names.index(record.spec.material) for record in firsts], dtype=np.int32)
+    return Bodies(
+        names=records.names,
+        kind=rows("kind", dtype=np.int32),
+        mesh=mesh,
+        plane=rows("plane", 4),
+        mass=rows("mass"),
+        moment=rows("moment", 3),
+        volume=rows("volume"),
+        kappa=records.spread(np.array([_kappa(record) for record in firsts])),
+        elasticity=rows("elasticity", dtype=np.int32),
+        body_frame=rows("body_frame", 4, 4),
+        q=records.q,
+        qd=rows("qd", 12),
+        force=rows("force", 3),
+        torque=rows("torque", 3),
+        free_translation=rows("free_translation", 3, dtype=bool),
+        rotation_axis=rows("rotation_axis", 3),
+        free_rotation=rows("free_rotation", dtype=np.int32),
+        material=records.spread(material),
+        group=of_spec("group", np.int32),
+        world=of_spec("world", np.int32),
+        radius=rows("radius"),
+        color=records.spread(_colors(firsts, spec)),
+    )
+
+
+def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
+    """(n, 4) color of the bodies or of their materials; NaN where neither has one."""
+    of_material = {material.name: material.color for material in spec.material}
+    colors = np.full((len(records), 4), np.nan)
+    for row, record in zip(colors, records):
+        color = record.spec.color or of_material.get(record.spec.material)
+        if color is not None:
+            row[:] = (*color, 1.0)[:4]
+    return colors
+
+
+def _kappa(record: BodyRecord) -> float:
+    """Stiffness [Pa] that is given for a body; not a number where it is to be chosen."""
+    return np.nan if record.spec.kappa == "auto" else record.spec.kappa
+
+
+def _rigid(model: Model) -> Model:
+    """The model with the stiffness of all bodies that give none."""
+    bodies = model.bodies
+    open_ones = np.isnan(bodies.kappa)
+    if not open_ones.any():
+        return model
+    return replace(model, bodies=replace(bodies, kappa=np.where(open_ones, default_kappa(model), bodies.kappa)))
+
+
+def _scaled(model: Model, spec: SceneSpec) -> Model:
+    """The model with the tolerances that follow from its bodies, where none is given."""
+    solver, settings = spec.solver, model.settings
+    if not np.isnan(settings.tolerance):
+        return model
+    tolerance = default_tolerance(model)
+    friction = settings.friction_tolerance
+    if solver.friction_tolerance is None:
+        friction = min(tolerance, 0.05 * solver.eps_v)
+    return replace(model, settings=replace(settings, tolerance=tolerance, friction_tolerance=friction))
+
+
+def _materials(spec: SceneSpec) -> Materials:
+    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
+    given = ("mu", "restitution", "rolling", "spinning")
+    own = {DEFAULT_MATERIAL: (0.0, 0.0, 0.0, 0.0)} | {
+        one.name: tuple(getattr(one, name) for name in given) for one in spec.material
+    }
+    names = list(own)
+    columns = zip(*own.values(), strict=True)
+    tables = {
+        name: _geometric_means(np.array(column, dtype=float)) for name, column in zip(given, columns, strict=True)
+    }
+    stiffness, enabled = np.ones_like(tables["mu"]), np.ones(tables["mu"].shape, dtype=bool)
+    for pair in spec.material_pair:
+        a, b = (names.index(name) for name in pair.between)
+        for name in given:
+            if (value := getattr(pair, name)) is not None:
+                tables[name][a, b] = tables[name][b, a] = value
+        stiffness[a, b] = stiffness[b, a] = pair.stiffness
+        enabled[a, b] = enabled[b, a] = pair.enabled
+    return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
+
+
+def _geometric_means(own: np.ndarray) -> np.ndarray:
+    """(m, m) of the values (m,) of the materials; the diagonal has their digits."""
+    table = np.sqrt(np.outer(own, own))
+    np.fill_diagonal(table, own)
+    return table
+
+
+def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> JointList:
+    parts: list[Joint | JointCopies] = []
+    for joint in spec.joint:
+        try:
+            if joint.repeat is None:
+                parts.append(compile_joint(joint, records))
+            else:
+                parts += compile_joint_copies(joint, spec.body, records)
+        except SceneError as error:
+            for problem in error.problems:
+                located = _located(problem, f"joint.{joint.name}")
+                problems.append(replace(located, message=f"joint '{joint.name}': {problem.message}"))
+    return JointList(parts + _body_dampers(records))
+
+
+def _body_dampers(records: Records) -> list[Joint]:
+    """Dampers between the world and the bodies that have any damping, at their centres of mass."""
+    found = []
+    for start, count, first in zip(records.starts, records.counts, records.firsts, strict=False):
+        spec = first.spec
+        if first.kind is not Kind.DYNAMIC or not (spec.linear_damping or spec.rotary_damping or spec.inertial_damping):
+            continue
+        for k in range(start, start + count):
+            record = records[k]
+            pose = affine_matrices(record.q[None])[0]
+            parameters = {
+                "linear_damping": spec.linear_damping + spec.inertial_damping * record.mass,
+                "rotary_damping": spec.rotary_damping,
+                "direction_damping": tuple((spec.inertial_damping * record.moment).tolist()),
+            }
+            found.append(
+                Joint(
+                    name=f"damping of {records.names[k]}", type="damper", uid=TYPES["damper"].UID, parent=WORLD, child=k,
+                    parent_frame=pose, child_frame=np.eye(4), stiffness_mass=record.mass, parameters=parameters,
+                    collide=True,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:
+    if not spec.coupling:
+        return []
+    names = {joint.name: [measure.name for measure in TYPES[joint.type].coordinates(joint)] for joint in joints}
+    index = {name: k for k, name in enumerate(names)}
+    return [compile_coupling(coupling, names, index) for coupling in spec.coupling]
+
+
+def _diagonal(records: Records) -> float:
+    """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    q = records.q
+    for start, count, record in zip(records.starts, records.counts, records.firsts, strict=False):
+        if record.piece is not None:
+            rotation = record.q[3:].reshape(3, 3)
+            relative = record.piece.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
+            shift = rotation @ record.body_frame[:3, 3] + q[start : start + count, :3]
+            low = np.minimum(low, relative.min(axis=0) + shift.min(axis=0) - record.radius)
+            high = np.maximum(high, relative.max(axis=0) + shift.max(axis=0) + record.radius)
+    diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
+    return diagonal if diagonal > 0.0 else 1.0
+
+
+def _body_size(records: Records) -> float:
+    """Median size [m] of the bodies that move and have a surface, the diagonal of the box around it."""
+    moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
+    sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
+    found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
+    found = found[found > 0.0]  # a point without a radius has no size
+    return float(np.median(found)) if len(found) else np.inf
+
+
+def _settings(spec: SceneSpec, diagonal: float, body_size: float) -> Settings:
+    solver, output = spec.solver, spec.output
+    frames = output.frames or 100
+    if output.duration is not None:
+        frames = max(1, steps_in(output.duration, solver.dt))
+    tolerance = np.nan if solver.tolerance is None else solver.tolerance
+    if solver.tolerance_relative is not None:
+        tolerance = solver.tolerance_relative * diagonal
+    friction_tolerance = solver.friction_tolerance
+    if friction_tolerance is None:
+        friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
+    return Settings(
+        dt=solver.dt,
+        integrator=solver.integrator,
+        spectral_radius=solver.spectral_radius,
+        gravity=np.array(spec.gravity),
+        d_hat=solver.d_hat,
+        limit_reach=_limit_reach(solver, diagonal, body_size),
+        limit_angle=solver.limit_angle,
+        minimum_separation=solver.minimum_separation,
+        barrier=solver.barrier,
+        contact_set=solver.contact_set,
+        contact_stiffness=None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
+        eps_v=solver.eps_v,
+        stick=solver.stick,
+        friction_iterations=solver.friction_iterations,
+        tolerance=tolerance,
+        friction_tolerance=friction_tolerance,
+        max_newton=solver.max_newton,
+        retries=solver.retries,
+        linear_solver=solver.linear_solver,
+        linear_tolerance=solver.linear_tolerance,
+        joint_tolerance=solver.joint_tolerance,
+        kinematic_block=solver.kinematic_block,
+        sleep_speed=solver.sleep_speed,
+        sleep_time=solver.sleep_time,
+        frames=frames,
+        diagonal=diagonal,
+    )
+
+
+def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:
+    """Distance [m] at which barriers of lengths begin to act."""
+    if solver.limit_distance is not None:
+        return solver.limit_distance
+    return min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat

@@ -1,0 +1,88 @@
+"""Couplings: from names of joints and coordinates to `abd.model.Coupling`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from abd.joints.rows.build import build_system
+from abd.joints.rows.measured_rows import evaluate
+from abd.joints.rows.relations import FUNCTIONS
+from abd.joints.rows.table import values
+from abd.model import Coupling, CouplingTerm, Model
+from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
+from abd.scene.schema.named_formula import NamedFormula
+
+CLOSED = 1e-6
+"""Residual [m or rad] up to which a coupling counts as one that holds."""
+
+
+def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str | None]:
+    """Joint and coordinate of a reference such as "wheel.theta".
+
+    A reference that is a joint's name means its single coordinate, None where it has more or fewer. The name of a joint
+    may contain dots.
+
+    Args:
+        text: the reference; joints: names of the coordinates of every joint.
+    """
+    if text in joints:
+        return text, joints[text][0] if len(joints[text]) == 1 else None
+    joint, _, coordinate = text.rpartition(".")
+    return (joint, coordinate) if joint else (text, None)
+
+
+def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: dict[str, int]) -> Coupling:
+    """Resolve one coupling that has passed `abd.scene.checks.coupling_checks`.
+
+    Args:
+        joints: names of the coordinates of every joint; index: numbers of the joints.
+    """
+    joint, coordinate = split_reference(spec.coordinate, joints)
+    return Coupling(
+        name=spec.name,
+        joint=index[joint],
+        coordinate=coordinate,
+        terms=tuple(_term(term, joints, index) for term in _terms(spec)),
+        function=_function(spec),
+        scale=spec.scale,
+        enforcement=spec.enforcement,
+        strength_ratio=spec.strength_ratio,
+        compliance=spec.compliance,
+        damping=spec.damping,
+        active=spec.active,
+    )
+
+
+def start_notes(model: Model) -> list[str]:
+    """A line on every active coupling that does not hold at t = 0 and is therefore closed in the first steps."""
+    if not model.couplings:
+        return []
+    system = build_system(model)
+    measured = values(system.table, model.bodies.q, system.initial)
+    residual, _ = evaluate(system.rows, measured)
+    notes = []
+    for row in np.flatnonzero(system.acting.active & (system.acting.coupling >= 0)):
+        coupling = model.couplings[system.acting.coupling[row]]
+        if abs(residual[row]) > CLOSED:
+            unit = "rad" if system.acting.rotary[row] else "m"
+            notes.append(f"coupling '{coupling.name}' does not hold at the start: it is {residual[row]:.4g} {unit} off")
+    return notes
+
+
+def _function(spec: CouplingSpec) -> Callable[[Sequence[float]], float] | None:
+    if spec.formula is not None:
+        return NamedFormula(spec.formula, tuple(spec.variables))
+    return None if spec.function is None else FUNCTIONS[spec.function]
+
+
+def _terms(spec: CouplingSpec) -> list[CouplingTermSpec]:
+    return spec.terms or [CouplingTermSpec(coordinate=text) for text in spec.variables.values()]
+
+
+def _term(spec: CouplingTermSpec, joints: dict[str, list[str]], index: dict[str, int]) -> CouplingTerm:
+    joint, coordinate = split_reference(spec.coordinate, joints)
+    table = None if spec.table is None else np.array(spec.table)
+    polynomial = (0.0, 1.0 if spec.factor is None else spec.factor) if spec.polynomial is None else spec.polynomial
+    return CouplingTerm(index[joint], coordinate, polynomial, table)

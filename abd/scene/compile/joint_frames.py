@@ -1,0 +1,85 @@
+"""Frames of a joint in the world at t = 0, from whichever keys give them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.scene.geometry.frames import inverse_pose, rotation_between, triad
+from abd.scene.geometry.pose import rigid_matrix, rotation_matrix
+from abd.scene.schema.fields import Vector
+from abd.scene.schema.joint_schema import FrameSpec, JointSpec
+
+
+def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Frames D of the parent and C of the child (4, 4) in the world at t = 0.
+
+    C is where the coordinates' initial values put it, ``D T_CD``, except for what is given of the child itself: its
+    point, its axis, or all of its frame. With an axis of its own the rest of its rotation is that nearest to ``D T_CD``.
+
+    Args:
+        spec: a joint that has passed `abd.scene.checks.joint_checks`.
+        meshes: (4, 4) poses of the mesh frames of parent and child; the identity for the world.
+        start: (4, 4) T_CD at the initial values.
+    """
+    D = _parent_frame(spec, meshes[0])
+    ideal = D @ start
+    if spec.child_frame is not None:
+        return D, meshes[1] @ _frame(spec.child_frame)
+    if spec.child_world_frame is not None:
+        return D, _frame(spec.child_world_frame)
+    point, rotation = ideal[:3, 3], ideal[:3, :3]
+    if spec.child_anchor is not None:
+        point = _point(meshes[1], spec.child_anchor)
+    if spec.child_axis is not None:
+        axis = unit(meshes[1][:3, :3] @ spec.child_axis)
+        rotation = rotation_between(rotation[:, 2], axis) @ rotation
+    if spec.child_x_axis is not None:
+        rotation = _rotation(rotation[:, 2], meshes[1][:3, :3] @ spec.child_x_axis)
+    return D, rigid_matrix(rotation, point)
+
+
+def start_is_measured(spec: JointSpec) -> bool:
+    """Whether the child's frame is given by itself, so that the coordinates start where the bodies put them."""
+    keys = ("child_frame", "child_world_frame", "child_anchor", "child_axis", "child_x_axis")
+    return any(getattr(spec, key) is not None for key in keys)
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    """The vector at length 1."""
+    return vector / np.linalg.norm(vector)
+
+
+def relative(D: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """(4, 4) T_CD of two frames in the world."""
+    return inverse_pose(D) @ C
+
+
+def _parent_frame(spec: JointSpec, mesh: np.ndarray) -> np.ndarray:
+    if spec.parent_frame is not None:
+        return mesh @ _frame(spec.parent_frame)
+    if spec.world_frame is not None:
+        return _frame(spec.world_frame)
+    point = np.array(spec.anchor) if spec.anchor is not None else _point(mesh, spec.parent_anchor)
+    axis = np.array(spec.axis or (0.0, 0.0, 1.0))
+    if spec.parent_axis is not None:
+        axis = mesh[:3, :3] @ spec.parent_axis
+    axis = unit(axis)
+    if spec.parent_x_axis is not None:
+        return rigid_matrix(_rotation(axis, mesh[:3, :3] @ spec.parent_x_axis), point)
+    if spec.x_axis is not None:
+        return rigid_matrix(_rotation(axis, np.array(spec.x_axis)), point)
+    return rigid_matrix(triad(axis), point)
+
+
+def _frame(frame: FrameSpec) -> np.ndarray:
+    return rigid_matrix(rotation_matrix(frame), np.array(frame.position))
+
+
+def _point(mesh: np.ndarray, point: Vector) -> np.ndarray:
+    return mesh[:3, :3] @ point + mesh[:3, 3]
+
+
+def _rotation(z: np.ndarray, near_x: np.ndarray) -> np.ndarray:
+    """(3, 3) triad with this unit vector z and x as close to a direction as z allows."""
+    x = unit(near_x - (near_x @ z) * z)
+    return np.stack([x, np.cross(z, x), z], axis=1)

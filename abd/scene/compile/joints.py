@@ -1,0 +1,238 @@
+"""Joints: from the tables of a scene to frames in the internal rest coordinates of both bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.joints.rows.build import yielding
+from abd.joints.rows.measures import Measure, value_at
+from abd.joints.rows.rows import Row
+from abd.joints.rows.sizes import half_length
+from abd.joints.types import TYPES
+from abd.model import WORLD, CoordinateSettings, Joint, Kind
+from abd.names import Names
+from abd.scene.compile.bodies import BodyRecord, surface_size
+from abd.scene.compile.joint_compliance import row_compliance
+from abd.scene.compile.joint_coordinates import coordinate_settings, coordinate_tables, initial_values, key_of
+from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
+from abd.scene.compile.joint_parameters import parameters, start_transform
+from abd.scene.compile.records import Records
+from abd.scene.geometry.frames import inverse_pose
+from abd.scene.geometry.pose import rigid_matrix
+from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
+from abd.scene.schema.joint_types import type_of
+from abd.scene.schema.suggestions import did_you_mean
+
+HALF_TURN = 2.0 * np.sin(np.radians(87.5))
+"""Distance of two unit directions from which on they count as opposed: 175 degrees."""
+SAME_VALUE = 1e-6
+"""Difference [m or rad] up to which a measured initial value is the one that is given."""
+
+
+def compile_joint(spec: JointSpec, records: Records) -> Joint:
+    """Resolve one joint that has passed `abd.scene.checks.checks`.
+
+    Places and directions in the world at t = 0 are carried into both bodies by their initial poses. See
+    `abd.scene.compile.joint_frames` for what the frames are where not all of them is given.
+
+    Args:
+        records: all bodies.
+
+    Raises:
+        SceneError: unknown bodies, no body that could move, points too far apart, initial values that contradict the
+            frames or the ranges.
+    """
+    parent, child = joint_ends(spec, records.names)
+    bodies = [None if k == WORLD else records[k] for k in (parent, child)]
+    there = [record for record in bodies if record is not None]
+    movable = [record for record in there if record.kind is Kind.DYNAMIC]
+    if not movable:
+        message = f"neither '{spec.parent}' nor '{spec.child}' moves freely"
+        raise SceneError([Problem(message, key="child", value=spec.child, remedy="make one of them dynamic")])
+    poses = [np.eye(4) if record is None else _pose(record) for record in bodies]
+    meshes = [pose if record is None else pose @ record.body_frame for pose, record in zip(poses, bodies, strict=True)]
+
+    joint = _unplaced(spec, parent, child, there)
+    measures = TYPES[joint.type].coordinates(joint)
+    tables = coordinate_tables(spec, [measure.name for measure in measures])
+    wanted = initial_values(tables)
+    D, C = world_frames(spec, meshes, start_transform(joint, wanted))
+    _refuse_bad_start(joint, D, C, there)
+    joint = replace(
+        joint,
+        parent_frame=inverse_pose(poses[0]) @ D,
+        child_frame=inverse_pose(poses[1]) @ C,
+        length=_length(spec, movable, D[:3, 3]),
+        coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
+    )
+    if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
+        mass = _reduced([record.mass for record in movable])
+        inertia = _reduced([_mean_inertia(record, C[:3, 3]) for record in movable])
+        compliance, damping = row_compliance(spec, yielding(joint), mass, inertia)
+        joint = replace(joint, compliance=compliance, damping=damping)
+    return _with_critical_limits(joint, movable, C[:3, 3])
+
+
+def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
+    """Body indices of parent and child.
+
+    Raises:
+        SceneError: there is no such body.
+    """
+    problems = []
+    for key, name in (("parent", spec.parent), ("child", spec.child)):
+        # How many components a split body has is known only here.
+        if name not in names and name != WORLD_NAME:
+            message = f"there is no body '{name}'"
+            problems.append(Problem(message, key=key, value=name, remedy=did_you_mean(name, names)))
+    if problems:
+        raise SceneError(problems)
+    return (WORLD if spec.parent == WORLD_NAME else names.find(spec.parent)), names.find(spec.child)
+
+
+def _unplaced(spec: JointSpec, parent: int, child: int, ends: list[BodyRecord]) -> Joint:
+    """The joint with what needs no frames."""
+    name = type_of(spec.type)
+    # of bodies that stay or are moved only a mass that is given counts: the default density says nothing about them
+    carried = [one.mass for one in ends if one.kind is Kind.DYNAMIC or one.spec.mass is not None]
+    drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
+    return Joint(
+        name=spec.name,
+        type=name,
+        uid=TYPES[name].UID,
+        parent=parent,
+        child=child,
+        parent_frame=np.eye(4),
+        child_frame=np.eye(4),
+        strength_ratio=spec.strength_ratio,
+        collide=spec.collide,
+        stiffness_mass=float(sum(carried)),
+        enforcement=spec.enforcement,
+        parameters=parameters(spec),
+        active=spec.active,
+        break_force=spec.break_force or np.inf,
+        break_torque=spec.break_torque or np.inf,
+        drawing={key: value for key, value in drawing.items() if value is not None},
+    )
+
+
+def _coordinates(
+    spec: JointSpec,
+    measures: list[Measure],
+    tables: dict[str, CoordinateSpec],
+    wanted: dict[str, float],
+    T_CD: np.ndarray,
+) -> tuple[CoordinateSettings, ...]:
+    """Settings of the coordinates that have any, with the values they start at.
+
+    Where the child's frame follows from the initial values, these are what they are given as. Where the bodies' own
+    points and axes say where the child is, its coordinates are measured; angles take the number of turns of the value
+    that is given.
+    """
+    last = np.array([wanted.get(measure.name, 0.0) for measure in measures])
+    starts = value_at(measures, T_CD, last) if start_is_measured(spec) else last
+    settings = []
+    for measure, start, given in zip(measures, starts.tolist(), last.tolist()):
+        if measure.name not in tables:
+            continue
+        if measure.name in wanted and abs(start - given) > SAME_VALUE:
+            message = f"the bodies put {measure.name} at {start:.6g}, not at {given:.6g}"
+            remedy = "drop initial, or give the joint's place in the world instead of the child's own"
+            raise SceneError([Problem(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)])
+        one = coordinate_settings(measure.name, tables[measure.name], start)
+        if one.limit == "barrier" and not one.lower < start < one.upper:
+            message = f"{measure.name} starts at {start:.6g}, outside its range [{one.lower:.6g}, {one.upper:.6g}]"
+            remedy = 'move the bodies, widen the range, or use limit = "compliant"'
+            raise SceneError([Problem(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)])
+        settings.append(one)
+    return tuple(settings)
+
+
+def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[BodyRecord]) -> None:
+    """`SceneError` where a gap is closed, directions that should coincide are opposed, so that no way round is the shorter
+    one, or points that should are farther apart than the smaller body is large."""
+    module, T_CD = TYPES[joint.type], relative(D, C)
+    placed = replace(joint, parent=WORLD, parent_frame=D, child_frame=C)
+    for parent, child in _held_directions(module.rows(placed)):
+        if np.linalg.norm(child - parent) > HALF_TURN:
+            shown = ", ".join(f"{value:.3g}" for value in parent + 0.0)
+            message = f"it starts half a turn open: the child's direction is opposite to ({shown}), the parent's"
+            remedy = "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
+            raise SceneError([Problem(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)])
+    measured = module.at_pose(placed, T_CD) if hasattr(module, "at_pose") else module.measured(placed)
+    gaps = [measure for measure in measured if measure.unilateral]
+    for measure, value in zip(gaps, value_at(gaps, T_CD).tolist()):
+        if value < -SAME_VALUE or (value <= 0.0 and not measure.may_close):
+            message = f"it starts at its limit or beyond: {measure.name} is {value:.4g}, and must be greater than 0"
+            raise SceneError([Problem(message, value=value, remedy="leave some room: move the bodies or their points")])
+
+    rows = measured if hasattr(module, "at_pose") else module.constraints(placed)
+    rows = [measure for measure in rows if not measure.rotary and not measure.unilateral]
+    sizes = [size for size in map(surface_size, ends) if size > 0.0]
+    distance = float(np.linalg.norm(value_at(rows, T_CD)))
+    if sizes and distance > min(sizes):
+        message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
+        remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"
+        raise SceneError([Problem(message, key="child_anchor", value=distance, remedy=remedy)])
+
+
+def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Unit directions (3,) of parent and child that rows hold together: their own, and those between their points."""
+    for row in rows:
+        if not row.is_point:
+            yield row.parent[1:], row.child[1:]
+    for one, other in combinations([row for row in rows if row.is_point], 2):
+        yield unit((one.parent - other.parent)[1:]), unit((one.child - other.child)[1:])
+
+
+def _pose(record: BodyRecord) -> np.ndarray:
+    """(4, 4) initial pose of the internal frame."""
+    return rigid_matrix(record.q[3:].reshape(3, 3), record.q[:3])
+
+
+def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> float:
+    """[m]; where it is not given, of hinges the mean half length (`abd.joints.rows.sizes`) of the bodies that move by forces, or
+    their distance from the anchor if that is more; of all others their mean radius of gyration ``sqrt(tr I / 3m)``."""
+    if spec.length is not None:
+        return spec.length
+    if type_of(spec.type) == "hinge":
+        far = [float(np.linalg.norm(record.q[:3] - anchor)) for record in ends]
+        halves = [half_length(record.mass, record.moment) for record in ends]
+        return float(np.mean(np.maximum(halves, far))) or 1.0
+    radii = [np.sqrt(2.0 * record.moment.sum() / (3.0 * record.mass)) for record in ends]
+    return float(np.mean(radii)) or 1.0
+
+
+def _with_critical_limits(joint: Joint, movable: list[BodyRecord], point: np.ndarray) -> Joint:
+    """The joint with negative dampings of soft limits as shares of critical damping, ``|d| 2 sqrt(m / c)`` (ArtiSynth's rule)."""
+    mass = _reduced([record.mass for record in movable])
+    inertia = _reduced([_mean_inertia(record, point) for record in movable])
+    rotary = {one.name: one.rotary for one in TYPES[joint.type].coordinates(joint)}
+    given = joint.parameters.get("limit_damping", 0.0)
+    if given < 0.0:
+        critical = 2.0 * np.sqrt(inertia / joint.parameters["limit_compliance"])
+        joint = replace(joint, parameters=joint.parameters | {"limit_damping": -given * critical})
+    settings = []
+    for one in joint.coordinates:
+        if one.limit_damping < 0.0:
+            critical = 2.0 * np.sqrt((inertia if rotary[one.name] else mass) / one.limit_compliance)
+            one = replace(one, limit_damping=-one.limit_damping * critical)
+        settings.append(one)
+    return replace(joint, coordinates=tuple(settings))
+
+
+def _reduced(inertias: list[float]) -> float:
+    """What two ends that move against each other weigh together, ``1 / (1/m_1 + 1/m_2)``; an end that does not give way
+    weighs infinitely much."""
+    return 1.0 / sum(1.0 / one for one in inertias)
+
+
+def _mean_inertia(record: BodyRecord, point: np.ndarray) -> float:
+    """Mean over all axes of a body's moment of inertia about axes through a world point [kg m^2]."""
+    arm = point - record.q[:3]
+    return float(2.0 * (record.moment.sum() + record.mass * arm @ arm) / 3.0)

@@ -1,0 +1,160 @@
+"""Prescribed motions: from a `MotionSpec` to the pose of a kinematic body as a function of time.
+
+The pose moved is that of the *moved frame*: the mesh frame, or the frame with the same axes at the centre of mass
+(`frame = "center_of_mass"`). What is returned is always the pose of the mesh frame.
+
+Velocities and formulas are relative to the initial pose; keyframes and files give the pose itself, so a body's pose
+at t = 0 is ``motion(0)``, whatever its `position` says. A first keyframe later than t = 0 is approached from the
+initial pose. Between keyframes positions are linear in time and rotations turn at constant speed along the shortest
+arc (slerp); after the last one the body stays, or (`after = "continue"`) goes on with the velocities given beside the
+keyframes, else with those of the last segment. After `until` it stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from abd.errors import Problem, SceneError
+from abd.scene.files.pose_file import read_poses
+from abd.scene.geometry.pose import rigid_matrix, rotation_matrix
+from abd.scene.schema.formula import FormulaError, parse_formula
+from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
+
+Motion = Callable[[float], np.ndarray]
+"""Function of t [s] that returns a (4, 4) pose."""
+
+FORMULA_KEYS = ("x", "y", "z", "rx", "ry", "rz")
+
+
+def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray | None = None) -> Motion:
+    """The pose (4, 4) of the mesh frame as a function of t [s].
+
+    Args:
+        spec: what the scene says.
+        initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.pose.body_pose`).
+        center: (3,) centre of mass in the mesh frame [m]; needed for ``frame = "center_of_mass"``.
+
+    Raises:
+        SceneError: a pose file or a formula that cannot be read.
+    """
+    offset = np.eye(4)
+    if spec.frame == "center_of_mass":
+        if center is None:
+            raise ValueError("a motion of the centre of mass needs its place in the mesh frame")
+        offset[:3, 3] = center
+    moved = _moved_frame(spec, initial @ offset)
+    back = np.linalg.inv(offset)
+    until = np.inf if spec.until is None else spec.until
+
+    def motion(t: float) -> np.ndarray:
+        return moved(min(float(t), until)) @ back
+
+    return motion
+
+
+def angular_velocity(spec: MotionSpec) -> np.ndarray:
+    """(3,) constant angular velocity [rad/s] of a motion, in whichever unit it is given; zero if none."""
+    if spec.angular_velocity_deg is not None:
+        return np.radians(spec.angular_velocity_deg)
+    return np.zeros(3) if spec.angular_velocity is None else np.array(spec.angular_velocity)
+
+
+def linear_velocity(spec: MotionSpec) -> np.ndarray:
+    """(3,) constant velocity [m/s] of a motion; zero if none."""
+    return np.zeros(3) if spec.velocity is None else np.array(spec.velocity)
+
+
+def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
+    if spec.formulas is not None:
+        return _by_formulas(spec.formulas, start)
+    if spec.keyframes is not None or spec.file is not None:
+        if spec.keyframes is not None:
+            times, positions, rotations = _poses_of_keyframes(spec.keyframes, start)
+        else:
+            times, positions, quaternions = read_poses(spec.file)
+            rotations = Rotation.from_quat(quaternions[:, [1, 2, 3, 0]]).as_matrix()
+        return _by_poses(spec, times, positions, rotations, start)
+    return _by_velocity(linear_velocity(spec), angular_velocity(spec), start)
+
+
+def _by_velocity(velocity: np.ndarray, spin: np.ndarray, start: np.ndarray) -> Motion:
+    """``p = p0 + v t``, ``R = exp(t [w]) R0``."""
+
+    def pose(t: float) -> np.ndarray:
+        rotation = Rotation.from_rotvec(t * spin).as_matrix() @ start[:3, :3]
+        return rigid_matrix(rotation, start[:3, 3] + t * velocity)
+
+    return pose
+
+
+def _poses_of_keyframes(keyframes: list[Keyframe], start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times (k,), positions (k, 3) and rotations (k, 3, 3); what a keyframe leaves out is that of the start."""
+    times = np.array([frame.time for frame in keyframes])
+    positions = np.array([start[:3, 3] if frame.position is None else frame.position for frame in keyframes])
+    turned = [
+        any(value is not None for value in (frame.quaternion, frame.matrix, frame.axis_angle, frame.euler))
+        for frame in keyframes
+    ]
+    rotations = np.array(
+        [rotation_matrix(k) if is_turned else start[:3, :3] for k, is_turned in zip(keyframes, turned)]
+    )
+    return times, positions, rotations
+
+
+def _by_poses(
+    spec: MotionSpec, times: np.ndarray, positions: np.ndarray, rotations: np.ndarray, start: np.ndarray
+) -> Motion:
+    if times[0] > 0.0:
+        times = np.concatenate([[0.0], times])
+        positions = np.concatenate([start[None, :3, 3], positions])
+        rotations = np.concatenate([start[None, :3, :3], rotations])
+    duration = np.diff(times)
+    # world rotation vector of every segment: R_{k+1} = exp(turn_k) R_k
+    turns = Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
+    end_velocity, end_spin = linear_velocity(spec), angular_velocity(spec)
+    if spec.velocity is None and spec.angular_velocity is None and spec.angular_velocity_deg is None and len(duration):
+        end_velocity = (positions[-1] - positions[-2]) / duration[-1]
+        end_spin = turns[-1] / duration[-1]
+
+    def pose(t: float) -> np.ndarray:
+        if t >= times[-1]:
+            beyond = t - times[-1] if spec.after == "continue" else 0.0
+            rotation = Rotation.from_rotvec(beyond * end_spin).as_matrix() @ rotations[-1]
+            return rigid_matrix(rotation, positions[-1] + beyond * end_velocity)
+        k = max(int(np.searchsorted(times, t, side="right")) - 1, 0)
+        s = max((t - times[k]) / duration[k], 0.0)
+        rotation = Rotation.from_rotvec(s * turns[k]).as_matrix() @ rotations[k]
+        return rigid_matrix(rotation, (1.0 - s) * positions[k] + s * positions[k + 1])
+
+    return pose
+
+
+def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
+    """``p = p0 + (x, y, z)(t)``, ``R = exp([(rx, ry, rz)(t)]) R0``."""
+    formulas = []
+    for key in FORMULA_KEYS:
+        try:
+            formulas.append(parse_formula(getattr(spec, key)))
+        except FormulaError as error:
+            raise SceneError([formula_problem(error, key, getattr(spec, key))]) from error
+
+    def pose(t: float) -> np.ndarray:
+        values = np.empty(6)
+        for k, formula in enumerate(formulas):
+            try:
+                values[k] = formula(t)
+            except FormulaError as error:
+                raise SceneError([formula_problem(error, FORMULA_KEYS[k], getattr(spec, FORMULA_KEYS[k]))]) from error
+        rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
+        return rigid_matrix(rotation, start[:3, 3] + values[:3])
+
+    return pose
+
+
+def formula_problem(error: FormulaError, key: str, text: str) -> Problem:
+    """A formula's error as a problem, with its column."""
+    place = f" (column {error.column} of '{text}')" if error.column else ""
+    return Problem(f"{error}{place}", key=f"motion.formulas.{key}", value=text, remedy=error.remedy)

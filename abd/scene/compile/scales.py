@@ -1,0 +1,187 @@
+"""Defaults that follow from the bodies of a scene, so that no unit of length, mass or time is built in.
+
+`tolerance`: with L the median full length of the dynamic bodies (`abd.joints.rows.sizes`) and g gravity,
+
+    tolerance = min(s sqrt(g L), 1e-4 L / dt),    s from 3.2e-4 to 9.6e-4
+
+where s is such that the first is 1e-3 m/s if it can be: for bodies of 0.11 m to 1 m. The second bound keeps bodies that fall
+by more than their size in a step from being moved at will. Without gravity the largest initial speed stands for sqrt(g L),
+or that which forces would give.
+
+`kappa`: the strain |A A^T - 1| of a body of volume v, and half length or lever arm l, that carries a force F that far is
+``F l / (2 kappa v)``, that of one that spins with speed u at its end ``m u^2 / (12 kappa v)``. Kappa is what holds both
+below `STRAIN`, of a body at joints for
+
+    F     M (3 g + u^2 / D) + forces, M and D mass and extent of all that is joined to the body: what the lowest point of
+          a pendulum carries, u the largest initial speed in it; of forces also what drives, springs and friction along
+          coordinates may exert (`efforts`), torques over the shorter one of the bodies' arms
+    u^2   that of a turn by `TURN` per step, at least
+
+and of a body without joints for its own forces and initial spin. It is rho l^2 / h^2, the stiffness beside the inertia in
+a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
+forces with them, by up to a tenth in closed loops. Without joints it is 1e9 Pa at least, or `STIFFEST` rho l^2 / h^2 if that
+is less: bodies may be so small, in steps so long, that rounding were seen; effort limits that nothing comes near raise it to
+no more than that either. Only bodies that are joined change each other's kappa, so that worlds side by side do not.
+
+What contacts bring, and drives without a limit that follow their target however much it takes, is seen when the scene
+runs: the strain is said there (`abd.step.strain`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.joints.closure.link_graph import joined_components
+from abd.joints.rows.sizes import half_length, reaches
+from abd.joints.types import TYPES
+from abd.model import CoordinateSettings, Joint, Kind, Model
+
+USUAL_TOLERANCE = 1e-3
+"""Tolerance [m/s] of bodies of usual size."""
+SPEED_SHARES = np.array([1e-3, 3e-3]) / np.sqrt(9.81)
+"""Least and largest tolerance over the speed sqrt(g L)."""
+WAY_SHARE = 1e-4
+"""Largest way per step within the tolerance, over the size of a body; a tenth of it where no speed is known."""
+STRAIN = 5e-6
+"""Strain that the default kappa allows."""
+TURN = 0.1
+"""Turn per step [rad] that bodies at joints are stiff enough for in any case."""
+USUAL_KAPPA = 1e9
+"""Least kappa [Pa] of bodies without joints that are not very small."""
+STIFFEST = 1e7
+"""That least one over rho l^2 / h^2, at most."""
+RIGID_IN_STEP = 1e4
+"""Least kappa of bodies at joints over rho l^2 / h^2: forces of joints follow rigid bodies to 2e-3 from the first step on.
+Much more would make the multipliers of overconstrained loops converge slowly (`abd.joints.rows.system.CLOSINGS`)."""
+
+
+def default_tolerance(model: Model) -> float:
+    """Tolerance [m/s] of scenes that give none."""
+    length = _typical_length(model)
+    if length == 0.0:
+        return USUAL_TOLERANCE  # nothing moves by forces
+    speed = np.sqrt(np.linalg.norm(model.settings.gravity) * length) or _initial_speed(model)
+    way = length / model.settings.dt
+    if speed == 0.0:
+        return float(0.1 * WAY_SHARE * way)
+    return float(min(np.clip(USUAL_TOLERANCE, *SPEED_SHARES * speed), WAY_SHARE * way))
+
+
+def default_kappa(model: Model) -> np.ndarray:
+    """(n,) kappa [Pa] of bodies that give none."""
+    bodies, settings = model.bodies, model.settings
+    n, g = len(bodies), float(np.linalg.norm(settings.gravity))
+    half = half_length(bodies.mass, bodies.moment)
+    dynamic = (bodies.kind == Kind.DYNAMIC) & (half > 0.0) & (bodies.volume > 0.0)
+    volume, length = np.where(dynamic, bodies.volume, 1.0), np.where(dynamic, reaches(model), 1.0)
+    density = bodies.mass / volume
+    label = joined_components(model)
+    extent = _extents(bodies.q[:, :3], half, label, dynamic)
+    mass, force, speed = np.zeros(n), np.zeros(n), np.zeros(n)
+    own = np.linalg.norm(bodies.force, axis=1) + np.linalg.norm(bodies.torque, axis=1) / length
+    np.add.at(mass, label[dynamic], bodies.mass[dynamic])
+    np.add.at(force, label[dynamic], own[dynamic])
+    np.maximum.at(speed, label[dynamic], _speeds(model, half)[dynamic])
+    M, F, u, D = mass[label], force[label], speed[label], extent[label]
+    joined = _at_joints(model)
+    load = np.where(joined, F + M * (3.0 * g + np.divide(u * u, D, out=np.zeros(n), where=D > 0.0)), own)
+    fastest = np.where(joined, np.maximum(u, TURN * length / settings.dt), _spin(model, half))
+    stress = np.maximum(load * length / (2.0 * volume), density * fastest**2 / 12.0)
+    inertial = density * (length / settings.dt) ** 2
+    pushed = np.bincount(label, _exerted(model, length, dynamic), minlength=n)[label] * length / (2.0 * volume)
+    stress = np.maximum(stress, np.minimum(stress + pushed, STRAIN * STIFFEST * inertial))
+    least = np.where(joined, RIGID_IN_STEP * inertial, np.minimum(USUAL_KAPPA, STIFFEST * inertial))
+    return np.where(dynamic, np.maximum(stress / STRAIN, least), USUAL_KAPPA)
+
+
+def _exerted(model: Model, length: np.ndarray, dynamic: np.ndarray) -> np.ndarray:
+    """(n,) forces [N] that joints may exert along their coordinates, each of them counted for one of its bodies.
+
+    Args:
+        length: (n,) lever arms [m]; dynamic: (n,) bool, bodies that have one.
+    """
+    arms, out = np.append(np.where(dynamic, length, np.inf), np.inf), np.zeros(len(length))
+    for part in JointList.of(model.joints).parts:
+        joint = part if isinstance(part, Joint) else part.first
+        if not joint.coordinates:
+            continue
+        rotary = {measure.name: measure.rotary for measure in TYPES[joint.type].coordinates(joint)}
+        pushes, turns = (sum(efforts(c) for c in joint.coordinates if rotary[c.name] == kind) for kind in (False, True))
+        ends = np.atleast_2d(np.stack([part.child, part.parent], axis=-1))
+        arm = arms[ends]
+        some = np.isfinite(arm).any(axis=1)
+        owner = np.where(np.isfinite(arm[:, 0]), ends[:, 0], ends[:, 1])
+        np.add.at(out, owner[some], pushes + turns / arm[some].min(axis=1))
+    return out
+
+
+def efforts(settings: CoordinateSettings) -> float:
+    """Largest effort [N or N m] that is known to act along a coordinate: of its drive the limit, or what the drive begins
+    with if it has none; of a spring what it begins with; of friction and a constant force all."""
+    drive, limit = settings.drive, settings.effort_limit
+    total = abs(settings.force or 0.0) + settings.friction
+    total += settings.stiffness * abs(settings.rest - settings.initial)
+    if drive is None:
+        return total
+    limit = min(limit, drive.effort)
+    if np.isfinite(limit):
+        return total + limit
+    speed = settings.initial_rate or 0.0
+    if drive.mode == "force":
+        return total + abs(drive.target(0.0))
+    if drive.mode == "pd":
+        wanted = drive.rate(0.0) if drive.rate else 0.0
+        return (
+            total + drive.stiffness * abs(drive.target(0.0) - settings.initial) + drive.damping * abs(wanted - speed)
+        )
+    if drive.mode == "velocity":
+        return total + drive.damping * abs(drive.target(0.0) - speed)
+    return total
+
+
+def _at_joints(model: Model) -> np.ndarray:
+    """(n,) bool, bodies that joints hold."""
+    held = np.zeros(len(model.bodies) + 1, dtype=bool)
+    held[JointList.of(model.joints).bodies] = True  # the last one: the world
+    return held[:-1]
+
+
+def _typical_length(model: Model) -> float:
+    """Median full length [m] of the dynamic bodies, 0 without any."""
+    bodies = model.bodies
+    half = half_length(bodies.mass, bodies.moment)[bodies.kind == Kind.DYNAMIC]
+    return 2.0 * float(np.median(half[half > 0.0])) if (half > 0.0).any() else 0.0
+
+
+def _spin(model: Model, half: np.ndarray) -> np.ndarray:
+    """(n,) initial speeds of the bodies' ends beside those of their centers [m/s]."""
+    return half * np.linalg.norm(model.bodies.qd[:, 3:], axis=1) / np.sqrt(2.0)
+
+
+def _speeds(model: Model, half: np.ndarray) -> np.ndarray:
+    """(n,) initial speeds of the bodies' ends [m/s]."""
+    return np.linalg.norm(model.bodies.qd[:, :3], axis=1) + _spin(model, half)
+
+
+def _initial_speed(model: Model) -> float:
+    """Largest initial speed of the dynamic bodies, or that which their forces give them over their length [m/s]."""
+    bodies = model.bodies
+    dynamic = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
+    half = half_length(bodies.mass, bodies.moment)
+    work = np.linalg.norm(bodies.force, axis=1) * half + np.linalg.norm(bodies.torque, axis=1)
+    driven = np.sqrt(work / np.where(bodies.mass > 0.0, bodies.mass, np.inf))
+    return float(np.maximum(_speeds(model, half), driven)[dynamic].max(initial=0.0))
+
+
+def _extents(p: np.ndarray, half: np.ndarray, label: np.ndarray, dynamic: np.ndarray) -> np.ndarray:
+    """(n,) extents [m] of the groups of bodies at places p (n, 3), by their labels (n,)."""
+    n = len(p)
+    low, high, longest = np.full((n, 3), np.inf), np.full((n, 3), -np.inf), np.zeros(n)
+    np.minimum.at(low, label[dynamic], p[dynamic])
+    np.maximum.at(high, label[dynamic], p[dynamic])
+    np.maximum.at(longest, label[dynamic], half[dynamic])
+    some = np.isfinite(low).all(axis=1)
+    out = 2.0 * longest
+    out[some] += np.linalg.norm(high[some] - low[some], axis=1)
+    return out

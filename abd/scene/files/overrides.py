@@ -1,0 +1,105 @@
+"""Single values of a scene, set from the command line: ``solver.dt=0.005``, ``body.crank.density=500``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import ValidationError
+
+from abd.errors import Problem, SceneError
+from abd.scene.checks.checks import DEFAULT_MATERIAL, check_scene
+from abd.scene.schema.findings import NAMED_LISTS, Finding, as_problem, schema_findings
+from abd.scene.schema.schema import SceneSpec
+from abd.scene.schema.suggestions import did_you_mean
+
+EXCLUDES = {
+    "solver.tolerance": ("tolerance_relative",),
+    "solver.tolerance_relative": ("tolerance",),
+    "output.frames": ("duration",),
+    "output.duration": ("frames",),
+}
+"""Keys that take the place of others."""
+
+
+def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
+    """A new scene with some values replaced; `spec` stays as it is.
+
+    Args:
+        spec: the scene.
+        overrides: texts ``key=value``: the key names tables as in the file, items of lists by their name; the value is
+            TOML, and a text needs no quotes.
+
+    Raises:
+        SceneError: unknown keys, names and values that the scene cannot take, all at once.
+    """
+    data = spec.model_dump(exclude_defaults=True)
+    problems = []
+    for override in overrides:
+        try:
+            _set(data, override)
+        except SceneError as error:
+            problems += error.problems
+    if not problems:
+        try:
+            changed = SceneSpec.model_validate(data)
+        except ValidationError as error:
+            findings = schema_findings(error, SceneSpec, data)
+        else:
+            # An imported scene may say things that a native one may not: only what is new counts.
+            known = {(tuple(finding.path), finding.message) for finding in check_scene(spec)}
+            findings = [one for one in check_scene(changed) if (tuple(one.path), one.message) not in known]
+            if not findings:
+                return changed
+        problems = [as_problem(finding, data, "-o") for finding in findings]
+    raise SceneError(problems)
+
+
+def _set(data: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    key = key.strip()
+    if not equals or not all(key.split(".")):
+        message = f"cannot be read: '{override}'"
+        raise SceneError(
+            [Problem(message, value=override, file="-o", remedy="write key=value, such as solver.dt=0.005")]
+        )
+    *tables, last = _path(data, key)
+    table: Any = data
+    for part in tables:
+        table = table[part] if isinstance(part, int) else table.setdefault(part, {})
+        if not isinstance(table, dict) and part not in NAMED_LISTS:
+            message = f"'{key}' leads through {part}, which is no table"
+            raise SceneError([Problem(message, key=key, value=override, file="-o", remedy="see `abd schema`")])
+    table[last] = _value(text.strip())
+    for other in EXCLUDES.get(key, ()):
+        table.pop(other, None)
+
+
+def _path(data: dict[str, Any], key: str) -> list[str | int]:
+    """The key's path in the data: names of list items turned into positions; names may contain dots."""
+    head, *rest = key.split(".")
+    if head not in NAMED_LISTS:
+        return [head, *rest]
+    if head == "material" and rest[:1] == [DEFAULT_MATERIAL]:
+        materials = data.setdefault("material", [])
+        if all(item["name"] != DEFAULT_MATERIAL for item in materials):
+            materials.append({"name": DEFAULT_MATERIAL})
+    names = [item["name"] for item in data.get(head, [])]
+    for length in range(len(rest) - 1, 0, -1):
+        name = ".".join(rest[:length])
+        if name in names:
+            return [head, names.index(name), *rest[length:]]
+    wanted = rest[0] if rest else ""
+    finding = Finding((head,), f"there is no {head} '{wanted}'", wanted, did_you_mean(wanted, names))
+    if not rest or wanted in names:
+        finding = Finding((head,), f"'{key}' names no value", key, f"write {head}.NAME.KEY=value")
+    raise SceneError([as_problem(finding, data, "-o")])
+
+
+def _value(text: str) -> Any:
+    """A TOML value, or the text itself where it is none."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,231 @@
+"""Native scene files, TOML or JSON of the same shape, to a `SceneSpec`; or all their problems at once, with lines.
+
+Reading has two passes. The schema judges every value; what it rejects is left out, and the rest is checked for what
+must hold between keys, so that one misspelt key does not hide ten other problems.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from abd.errors import Problem, SceneError
+from abd.scene.checks.checks import check_scene
+from abd.scene.files.joint_code import define_types
+from abd.scene.files.key_lines import JsonLines, Lines, TomlLines, line_of
+from abd.scene.schema.findings import Finding, as_problem, schema_findings
+from abd.scene.schema.schema import BodySpec, SceneSpec
+
+LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
+NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
+"""Keys of list items on which other checks depend: an item where one of them is wrong is not checked further."""
+
+
+def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
+    """The scene in a TOML or JSON file. Paths of meshes and pose files come back absolute, a missing name as the stem.
+
+    Args:
+        allow_code: whether Python files that the scene names may run.
+
+    Raises:
+        SceneError: everything that is wrong with the scene, with file and line.
+    """
+    found, problems = examine(Path(path), allow_code)
+    if problems:
+        raise SceneError(problems)
+    return found.spec
+
+
+@dataclass
+class Examined:
+    """What is sound in the data of a scene.
+
+    Attributes:
+        spec: the scene without values, and without items of lists, that the schema rejects; names are all there.
+        findings: everything that is wrong, by places in the data.
+        origin: place in the data of every item of the scene's lists, by list.
+        unreadable: names of the items that are not in `spec`, by list.
+    """
+
+    spec: SceneSpec
+    findings: list[Finding]
+    origin: dict[str, list[int]]
+    unreadable: dict[str, list[str]]
+
+
+def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Problem]]:
+    """What is sound in a TOML or JSON file, and all that is wrong with it, in the order of its lines.
+
+    Raises:
+        SceneError: it cannot be read, or its syntax is wrong.
+    """
+    text = read_text(path)
+    data = parse(text, path)
+    types = define_types(data, path.parent, allow_code)
+    found = validated(data, path.parent)
+    if types:  # joints may be of types that are not there
+        found.findings = [*types, *(one for one in found.findings if one.path[0] != "joint")]
+    repeated = JsonLines(text).repeated if is_json(path) else []
+    problems: list[Problem] = []
+    if found.findings or repeated:
+        lines = key_lines(text, path)
+        problems = [as_problem(one, data, str(path), line_of(lines, one.path)) for one in found.findings]
+        for key, line in repeated:
+            problems.append(as_problem(Finding(key, "is given twice", remedy="keep one"), data, str(path), line))
+    if not found.spec.name:
+        found.spec.name = path.stem
+    return found, sorted(problems, key=lambda problem: problem.line or 0)
+
+
+def read_text(path: Path) -> str:
+    """The text of a scene file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        problem = Problem("is not a text in UTF-8", file=str(path), line=line, remedy="save it as UTF-8")
+        raise SceneError([problem]) from error
+    except OSError as error:
+        raise SceneError([Problem(f"cannot be read: {error.strerror or error}", file=str(path))]) from error
+
+
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """The tables of a TOML or JSON text, chosen by the suffix of its path."""
+    try:
+        data = json.loads(text, parse_constant=_not_a_number) if is_json(path) else tomllib.loads(text)
+    except json.JSONDecodeError as error:
+        raise SceneError([Problem(f"JSON: {error.msg}", file=str(path), line=error.lineno)]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SceneError([_toml_problem(error, text, path)]) from error
+    except RecursionError as error:
+        raise SceneError([Problem("is nested too deeply", file=str(path))]) from error
+    if not isinstance(data, dict):
+        raise SceneError([Problem("should be a table { } at the top", file=str(path), line=1)])
+    return data
+
+
+def is_json(path: Path) -> bool:
+    """Whether a scene file is JSON; all others are TOML."""
+    return path.suffix.lower() == ".json"
+
+
+def key_lines(text: str, path: Path) -> Lines:
+    """Line of every key of a text that parses."""
+    return JsonLines(text).lines if is_json(path) else TomlLines(text).lines
+
+
+def validated(data: dict[str, Any], directory: Path) -> Examined:
+    """The scene that the data describe, as far as they are sound, and everything that is wrong with them.
+
+    Args:
+        data: parsed tables; not modified.
+        directory: where relative paths begin.
+    """
+    findings: list[Finding] = []
+    sound: dict[str, Any] = data
+    origin = {key: list(range(len(data[key]))) for key in LISTS if isinstance(data.get(key), list)}
+    unreadable: dict[str, list[str]] = {}
+    while True:
+        try:
+            spec = SceneSpec.model_validate(sound)
+            break
+        except ValidationError as error:
+            new = schema_findings(error, SceneSpec, sound)
+            sound, new_origin = _without(sound, [finding.path for finding in new], origin, unreadable)
+            findings += [_at_origin(finding, origin) for finding in new]
+            origin = new_origin
+    make_paths_absolute(spec, directory)
+    touched = {tuple(finding.path[:depth]) for finding in findings for depth in (0, 1, 2)}
+    for finding in check_scene(spec, unreadable):
+        finding = _at_origin(finding, origin)
+        if not (finding.is_absence and tuple(finding.path[:2]) in touched):
+            findings.append(finding)
+    return Examined(spec, findings, origin, unreadable)
+
+
+def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
+    """Resolve the paths of meshes, pose files and code, which begin at the scene's directory; `spec` is modified."""
+    for body in spec.body:
+        make_body_paths_absolute(body, directory)
+    for kind in spec.joint_type:
+        kind.file = os.path.abspath(directory / kind.file)
+
+
+def with_absolute_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
+    """The scene with the same paths resolved; what needs no change is shared with `spec`, which stays as it is."""
+    bodies = list(spec.body)
+    for k, body in enumerate(bodies):
+        if body.mesh is not None or (body.motion is not None and body.motion.file is not None):
+            bodies[k] = body.model_copy(deep=True)
+            make_body_paths_absolute(bodies[k], directory)
+    return spec.model_copy(update={"body": bodies})
+
+
+def make_body_paths_absolute(body: BodySpec, directory: Path) -> None:
+    """The same for one body."""
+    if body.mesh is not None:
+        body.mesh = os.path.abspath(directory / body.mesh)
+    if body.motion is not None and body.motion.file is not None:
+        body.motion.file = os.path.abspath(directory / body.motion.file)
+
+
+def _without(
+    data: dict[str, Any], paths: list[tuple], origin: dict[str, list[int]], unreadable: dict[str, list[str]]
+) -> tuple[dict[str, Any], dict[str, list[int]]]:
+    """A copy of the data without the fields at these paths, and the places of the list items that are left.
+
+    A field is taken out as a whole; where it is missing altogether, or was needed, the item of the list goes, and its
+    name is added to `unreadable`.
+    """
+    copy = {key: list(value) if key in origin else value for key, value in data.items()}
+    left = {key: list(places) for key, places in origin.items()}
+    dropped: set[tuple[str, int]] = set()
+    for path in paths:
+        key = path[0]
+        if key in origin and len(path) > 1:
+            index = path[1]
+            item = data[key][index]
+            if len(path) > 2 and isinstance(item, dict) and path[2] in item and path[2] not in NEEDED:
+                copy[key][index] = {name: value for name, value in copy[key][index].items() if name != path[2]}
+            else:
+                dropped.add((key, index))
+        elif len(path) > 1 and isinstance(copy.get(key), dict):
+            copy[key] = {name: value for name, value in copy[key].items() if name != path[1]}
+        else:
+            copy.pop(key, None)
+            left.pop(key, None)
+    for key, index in sorted(dropped, reverse=True):
+        item = data[key][index]
+        if isinstance(item, dict) and isinstance(item.get("name"), str):
+            unreadable.setdefault(key, []).append(item["name"])
+        if key in left:
+            del copy[key][index]
+            del left[key][index]
+    return copy, left
+
+
+def _at_origin(finding: Finding, origin: dict[str, list[int]]) -> Finding:
+    """The finding with the list position that its item has in the file."""
+    key, *rest = finding.path
+    if key in origin and rest:
+        finding.path = (key, origin[key][rest[0]], *rest[1:])
+    return finding
+
+
+def _not_a_number(word: str) -> float:
+    return float(word.replace("Infinity", "inf"))  # the schema then rejects it, with its line
+
+
+def _toml_problem(error: tomllib.TOMLDecodeError, text: str, path: Path) -> Problem:
+    message = str(error)
+    place = re.search(r" \(at line (\d+), column \d+\)$", message)
+    line = int(place[1]) if place else text.count("\n") + 1
+    message = re.sub(r" \(at .*\)$", "", message)
+    return Problem(f"TOML: {message[:1].lower()}{message[1:]}", file=str(path), line=line)

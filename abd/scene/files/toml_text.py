@@ -1,0 +1,113 @@
+"""A scene as TOML text: deterministic, and read back to an equal `SceneSpec`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from abd.scene.schema.fields import Spec
+from abd.scene.schema.schema import SceneSpec
+
+OWN_TABLES = ("motion", "surface", "coordinate")
+"""Tables of a body or a joint that get a header of their own; all others are written {inline}."""
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+LONGEST_LINE = 120
+
+
+def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: bool = False) -> str:
+    """The text of a scene file.
+
+    Args:
+        spec: the scene.
+        directory: folder that the file will stand in: paths are written relative to it. None leaves them as they are.
+        explicit: write values that equal their defaults too.
+    """
+    spec = spec if directory is None else _with_relative_paths(spec, Path(directory).absolute())
+    lines = [
+        f"{key} = {_value(value, explicit)}" for key, value in _fields(spec, explicit) if key in ("name", "gravity")
+    ]
+    for key in ("solver", "output", "camera"):
+        fields = _fields(getattr(spec, key), explicit)
+        if fields:
+            lines += ["", f"[{key}]", *_lines(fields, explicit)]
+    for key in ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor"):
+        for item in getattr(spec, key):
+            lines += ["", f"[[{key}]]", *_item_lines(key, item, explicit)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _item_lines(key: str, item: Spec, explicit: bool) -> Iterator[str]:
+    fields = _fields(item, explicit)
+    tables = [(name, value) for name, value in fields if name in OWN_TABLES and isinstance(value, (Spec, dict))]
+    yield from _lines([field for field in fields if field not in tables], explicit)
+    for name, value in tables:
+        named = {f".{_key(inner)}": one for inner, one in value.items()} if isinstance(value, dict) else {"": value}
+        for inner, table in named.items():
+            yield f"[{key}.{name}{inner}]"
+            yield from _lines(_fields(table, explicit), explicit)
+
+
+def _key(name: str) -> str:
+    """A key of TOML: bare where it may be."""
+    return name if BARE_KEY.fullmatch(name) else _value(name, False)
+
+
+def _fields(table: Spec, explicit: bool) -> list[tuple[str, Any]]:
+    """Keys and values that need to be written: those given and, if `explicit`, the defaults."""
+    fields = []
+    for key, info in type(table).fields_in_order().items():
+        value = getattr(table, key)
+        if value is None or value == {} or (key == "proxy" and not value):
+            continue
+        if not explicit and not info.is_required() and value == info.default:
+            continue
+        if key == "tolerance" and table.tolerance_relative is not None:
+            continue
+        fields.append((key, value))
+    return fields
+
+
+def _lines(fields: list[tuple[str, Any]], explicit: bool) -> Iterator[str]:
+    for key, value in fields:
+        line = f"{key} = {_value(value, explicit)}"
+        if len(line) > LONGEST_LINE and isinstance(value, list):
+            line = "\n".join([f"{key} = [", *(f"  {_value(item, explicit)}," for item in value), "]"])
+        yield line
+
+
+def _value(value: Any, explicit: bool) -> str:
+    if isinstance(value, Spec):
+        inner = ", ".join(f"{key} = {_value(item, explicit)}" for key, item in _fields(value, explicit))
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(key)} = {_value(item, explicit)}' for key, item in value.items())} }}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_value(item, explicit) for item in value)}]"
+    return repr(value)
+
+
+def _with_relative_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
+    bodies = []
+    for body in spec.body:
+        if body.mesh is not None:
+            body = body.model_copy(update={"mesh": _relative(body.mesh, directory)})
+        if body.motion is not None and body.motion.file is not None:
+            motion = body.motion.model_copy(update={"file": _relative(body.motion.file, directory)})
+            body = body.model_copy(update={"motion": motion})
+        bodies.append(body)
+    types = [one.model_copy(update={"file": _relative(one.file, directory)}) for one in spec.joint_type]
+    return spec.model_copy(update={"body": bodies, "joint_type": types})
+
+
+def _relative(path: str, directory: Path) -> str:
+    return Path(os.path.relpath(path, directory)).as_posix()

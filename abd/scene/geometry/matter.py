@@ -1,0 +1,135 @@
+"""Mass properties of bodies from their specs: what their surface is made of, or what the user states."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abd.scene.geometry import mass
+from abd.scene.geometry.frames import principal_frame
+from abd.scene.geometry.mass import MassProperties
+from abd.scene.geometry.meshes import Surface
+from abd.scene.geometry.surfaces import Piece
+from abd.scene.schema.schema import BodySpec
+
+
+@dataclass(frozen=True)
+class Matter:
+    """Mass properties of one body in mesh axes, with its principal frame.
+
+    Attributes:
+        mass: [kg]; volume: [m^3]; center: (3,) centre of mass [m].
+        axes: (3, 3), columns are the principal axes; bitwise equal for equal shapes of any density.
+        moments: (3,) diagonal of S in these axes, and mesh_moments: (3,) in the mesh axes [kg m^2].
+        notes: how the mass was had, where it is not that of a solid.
+    """
+
+    mass: float
+    volume: float
+    center: np.ndarray
+    axes: np.ndarray
+    moments: np.ndarray
+    mesh_moments: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, body: MassProperties) -> Matter:
+        """With the frame that `principal_frame` chooses."""
+        axes, moments = principal_frame(body.second_moment)
+        diagonal = np.diag(body.second_moment).copy()
+        return cls(body.mass, body.volume, body.center, axes, moments, diagonal, body.notes)
+
+    def times(self, factor: float) -> Matter:
+        """The same body with `factor` times the density."""
+        changed = {"mass": factor * self.mass, "moments": factor * self.moments}
+        return replace(self, **changed, mesh_moments=factor * self.mesh_moments)
+
+
+class MatterSource:
+    """Mass properties of the bodies of one scene; those of equal surfaces are computed once, at unit density."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Matter] = {}
+
+    def matter(self, spec: BodySpec, piece: Piece | None, needed: bool) -> Matter | None:
+        """Mass properties of a body; None for one without matter that does not need any.
+
+        A stated mass without inertia is spread evenly over the surface. The volume is that of the closed surface, of
+        the shell or the rods, else mass / density.
+
+        Raises:
+            SceneError: what is stated is impossible, or not enough.
+        """
+        if spec.inertia is not None:
+            return self._stated(spec, piece)
+        if piece is None:
+            return None
+        if not needed and not _has_matter(spec, piece.surface):
+            return None
+        matter = self._unit(spec, piece)
+        matter = matter.times(spec.density if spec.mass is None else spec.mass / matter.mass)
+        if matter.volume == 0.0:
+            matter = replace(matter, volume=matter.mass / spec.density)
+        return matter if spec.center_of_mass is None else replace(matter, center=np.array(spec.center_of_mass))
+
+    def _stated(self, spec: BodySpec, piece: Piece | None) -> Matter:
+        """Mass and inertia as given; centre and volume those of the surface where nothing else is said."""
+        center, volume = spec.center_of_mass, spec.mass / spec.density
+        if center is None:
+            center = np.zeros(3) if piece is None else self._unit(spec, piece).center
+        if piece is not None and (piece.surface.closed or piece.surface.radius > 0.0):
+            volume = self._unit(spec, piece).volume
+        return Matter.of(mass.explicit(spec.mass, np.array(center), np.array(spec.inertia), volume))
+
+    def _unit(self, spec: BodySpec, piece: Piece) -> Matter:
+        """Of the surface at unit density: per area or length where a stated mass spreads over one without thickness."""
+        spread = spec.mass is not None
+        key = (piece.key, spec.thickness, spec.radius, spread)
+        if key not in self._known:
+            parts = list(_parts(piece.surface, spec.thickness, spec.radius, spread))
+            self._known[key] = Matter.of(mass.united(parts))
+        return self._known[key]
+
+
+def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
+    """Mass properties of the triangles, lines and points of a surface at unit density, with notes."""
+    vertices, triangles, lines, points = surface.vertices, surface.triangles, surface.codim_edges, surface.points
+    if surface.radius > 0.0:
+        if len(lines):
+            yield mass.capsules(vertices, lines, 1.0, surface.radius)
+        if len(points):
+            yield mass.balls(vertices, points, 1.0, surface.radius)
+        return
+    # Only parts of one dimension can share a mass without knowing how thick they are.
+    spread = spread and sum(len(part) > 0 for part in (triangles, lines, points)) == 1
+    if len(triangles) and surface.closed:
+        solid = mass.solid(vertices, triangles, 1.0)
+        yield replace(solid, notes=tuple(f"surface '{surface.name}': {note}" for note in solid.notes))
+    elif len(triangles) and spread and thickness == 0.0:
+        yield mass.sheet(vertices, triangles, 1.0)
+    elif len(triangles):
+        note = f"surface '{surface.name}' is open: it has the mass of a shell {thickness:g} m thick"
+        yield replace(mass.shell(vertices, triangles, 1.0, thickness), notes=(note,))
+    if len(lines) and spread and radius == 0.0:
+        yield mass.lines(vertices, lines, 1.0)
+    elif len(lines):
+        note = f"the lines of surface '{surface.name}' have the mass of rods of radius {radius:g} m"
+        yield replace(mass.rods(vertices, lines, 1.0, radius), notes=(note,))
+    if len(points) and spread and radius == 0.0:
+        yield mass.dots(vertices, points)
+    elif len(points):
+        note = f"the points of surface '{surface.name}' have the mass of balls of radius {radius:g} m"
+        yield replace(mass.balls(vertices, points, 1.0, radius), notes=(note,))
+
+
+def _has_matter(spec: BodySpec, surface: Surface) -> bool:
+    """Whether every part of a surface has what its mass needs."""
+    if surface.radius > 0.0:
+        return True
+    if surface.closed:
+        thick = mass.enclosed_volume(surface.vertices, surface.triangles) != 0.0
+    else:
+        thick = spec.thickness > 0.0 or not len(surface.triangles)
+    return thick and (spec.radius > 0.0 or not (len(surface.codim_edges) or len(surface.points)))

@@ -1,0 +1,171 @@
+"""Mesh files as arrays: vertices, triangles, and where the format has them polylines and points.
+
+OBJ and STL are read here: OBJ because general-purpose readers drop its `l` and `p` elements and split vertices at
+texture seams, STL because it is simple. PLY, OFF and GLB are read by trimesh. STL and GLB repeat the vertices of
+neighbouring triangles; equal ones are welded, since without it these surfaces would have no shared edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from abd.errors import Problem, SceneError
+from abd.scene.schema.suggestions import did_you_mean
+
+
+@dataclass
+class RawMesh:
+    """What a file says: vertices (v, 3), triangles (f, 3), polyline segments (e, 2), points (p,), notes."""
+
+    vertices: np.ndarray
+    triangles: np.ndarray
+    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    points: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    notes: list[str] = field(default_factory=list)
+
+
+def read_mesh_file(path: Path) -> RawMesh:
+    """Read an .obj, .stl, .ply, .off or .glb file, chosen by its suffix.
+
+    Raises:
+        SceneError: the file is missing, of another kind, or cannot be understood; with its name and line.
+    """
+    if not path.is_file():
+        present = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise SceneError(
+            [
+                Problem(
+                    f"mesh file '{path.name}' not found in {path.parent}",
+                    value=str(path),
+                    remedy=did_you_mean(path.name, sorted(present)) or "mend the path or add the file",
+                )
+            ]
+        )
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise _unreadable(path, f"mesh format '{path.suffix}' is not known", remedy=f"use one of {', '.join(READERS)}")
+    return reader(path)
+
+
+def weld_equal_vertices(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct vertices (w, 3), in the order of their first occurrence, and the new index (v,) of every old one."""
+    # Adding zero turns -0.0 into 0.0, which should count as equal to it.
+    _, first, inverse = np.unique(vertices + 0.0, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return vertices[first[order]], rank[inverse.reshape(-1)]
+
+
+def _read_obj(path: Path) -> RawMesh:
+    """Wavefront OBJ: `v`, `f` (polygons as fans), `l` (polylines), `p` (points); everything else is ignored."""
+    vertices: list[list[str]] = []
+    polygons: list[list[int]] = []
+    edges: list[tuple[int, int]] = []
+    points: list[int] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        words = line.split()
+        if not words or words[0] not in ("v", "f", "l", "p"):
+            continue
+        keyword, items = words[0], words[1:]
+        if keyword == "v":
+            if len(items) < 3:
+                raise _unreadable(path, f"a vertex needs three numbers, found '{line.strip()}'", line=number)
+            vertices.append(items[:3])
+            continue
+        try:
+            indices = [int(item.split("/", 1)[0]) for item in items]
+        except ValueError:
+            raise _unreadable(path, f"cannot read the indices of '{line.strip()}'", line=number) from None
+        # Negative indices count backwards from the vertices read so far.
+        indices = [index - 1 if index > 0 else len(vertices) + index for index in indices]
+        least = {"f": 3, "l": 2, "p": 1}[keyword]
+        if len(indices) < least or 0 in [int(item.split("/", 1)[0]) for item in items]:
+            raise _unreadable(path, f"'{line.strip()}' needs at least {least} indices, counted from 1", line=number)
+        if keyword == "f":
+            polygons.append(indices)
+        elif keyword == "l":
+            edges.extend(pairwise(indices))
+        else:
+            points.extend(indices)
+    try:
+        coordinates = np.array(vertices, dtype=float).reshape(-1, 3)
+    except ValueError as error:
+        raise _unreadable(path, f"a vertex is not made of numbers: {error}") from None
+    triangles, notes = _fans(coordinates, polygons)
+    return RawMesh(coordinates, triangles, _indices(edges, 2), np.array(points, dtype=np.int64), notes)
+
+
+def _fans(vertices: np.ndarray, polygons: list[list[int]]) -> tuple[np.ndarray, list[str]]:
+    """Triangles (f, 3) of convex polygons, each a fan about its first corner; a note where one is not convex."""
+    triangles = [(p[0], p[k], p[k + 1]) for p in polygons for k in range(1, len(p) - 1)]
+    hollow = 0
+    for polygon in polygons:
+        if len(polygon) > 3 and min(polygon) >= 0 and max(polygon) < len(vertices):
+            corner = vertices[polygon]
+            normals = np.cross(corner[1:-1] - corner[0], corner[2:] - corner[0])
+            hollow += bool((normals @ normals.sum(axis=0) < 0.0).any())
+    notes = [f"{hollow} polygons are not convex; they were cut into fans and may overlap themselves"] if hollow else []
+    return _indices(triangles, 3), notes
+
+
+def _read_stl(path: Path) -> RawMesh:
+    """STL, binary or ASCII; equal vertices are welded."""
+    data = path.read_bytes()
+    count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
+    if len(data) == 84 + 50 * count:
+        facet = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+        corners = np.frombuffer(data, dtype=facet, offset=84, count=count)["corners"].astype(float).reshape(-1, 3)
+    elif data.lstrip()[:5].lower() == b"solid":
+        lines = [line.split() for line in data.decode("utf-8", errors="replace").splitlines()]
+        words = [line[1:4] for line in lines if line and line[0].lower() == "vertex"]
+        try:
+            corners = np.array(words, dtype=float).reshape(-1, 3)
+        except ValueError as error:
+            raise _unreadable(path, f"a vertex is not made of three numbers: {error}") from None
+        if len(corners) % 3:
+            raise _unreadable(path, "the number of vertices is not a multiple of three")
+    else:
+        raise _unreadable(path, "neither an ASCII STL nor a complete binary one")
+    vertices, index = weld_equal_vertices(corners)
+    return RawMesh(vertices, index.reshape(-1, 3))
+
+
+def _read_by_trimesh(path: Path) -> RawMesh:
+    """PLY, OFF and GLB; all objects of a GLB scene are placed and joined. A PLY without faces is a set of points."""
+    import trimesh
+
+    try:
+        loaded = trimesh.load(path, process=False)
+        if isinstance(loaded, trimesh.Scene):
+            loaded = loaded.to_mesh()
+    except Exception as error:  # trimesh raises whatever its parsers meet
+        raise _unreadable(path, f"{type(error).__name__}: {error}") from error
+    vertices = np.array(loaded.vertices, dtype=float)
+    triangles = np.array(getattr(loaded, "faces", np.zeros((0, 3))), dtype=np.int64).reshape(-1, 3)
+    if path.suffix.lower() == ".glb":
+        vertices, index = weld_equal_vertices(vertices)
+        triangles = index[triangles]
+    return RawMesh(vertices, triangles)
+
+
+READERS = {
+    ".obj": _read_obj,
+    ".stl": _read_stl,
+    ".ply": _read_by_trimesh,
+    ".off": _read_by_trimesh,
+    ".glb": _read_by_trimesh,
+}
+"""Reader of every mesh format, by suffix."""
+
+
+def _indices(rows: list, width: int) -> np.ndarray:
+    return np.array(rows, dtype=np.int64).reshape(-1, width)
+
+
+def _unreadable(path: Path, message: str, line: int | None = None, remedy: str = "") -> SceneError:
+    return SceneError([Problem(message, file=str(path), line=line, value=str(path), remedy=remedy)])

@@ -1,0 +1,273 @@
+"""Surfaces: checked and tidied meshes of triangles, polylines and points, before mass and pose are known.
+
+Tidying drops what can neither collide nor carry mass (triangles without area, repeated triangles, unused vertices),
+turns triangles that face against their neighbours, and says so in a note. Vertices are never moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from abd.errors import Problem, SceneError
+from abd.scene.geometry.mass import enclosed_volume
+from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
+
+_SLIVER = 1e-12
+"""Height of a triangle, relative to its longest edge, below which it counts as having no area."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A surface in mesh coordinates.
+
+    Attributes:
+        name: where it came from.
+        vertices: (v, 3) [m]; each belongs to a triangle, an edge or `points`.
+        triangles: (f, 3) int32.
+        codim_edges: (c, 2) int32, edges that belong to no triangle.
+        points: (p,) int32, vertices that belong to no edge and no triangle.
+        closed: the triangles bound a volume with one orientation, after welding equal vertices.
+        radius: [m] of balls about its points and of capsules about its lines, where these are what it stands for.
+        notes: what was changed while reading.
+    """
+
+    name: str
+    vertices: np.ndarray
+    triangles: np.ndarray
+    codim_edges: np.ndarray
+    points: np.ndarray
+    closed: bool
+    radius: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    def scaled(self, scale: float | tuple[float, float, float]) -> Surface:
+        """The surface with its vertices multiplied by one factor, or by one per axis; mirrored, it keeps its outer side.
+
+        Raises:
+            SceneError: it has a radius, and the factors differ: balls stay round.
+        """
+        factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
+        if self.radius > 0.0 and np.ptp(np.abs(factors)) != 0.0:
+            remedy = "give one factor, or subdivisions (segments) for a mesh that can be stretched"
+            message = f"an exact {self.name} cannot be scaled by different factors"
+            raise SceneError([Problem(message, key="scale", value=factors.tolist(), remedy=remedy)])
+        triangles = self.triangles[:, ::-1].copy() if np.prod(np.sign(factors)) < 0.0 else self.triangles
+        radius = self.radius * abs(float(factors[0]))
+        return replace(self, vertices=self.vertices * factors, triangles=triangles, radius=radius)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(e, 2) int32: all edges of the triangles, then the codimensional ones, each once, smaller index first."""
+        return np.concatenate([_triangle_edges(self.triangles), self.codim_edges]).astype(np.int32)
+
+
+class SurfaceLibrary:
+    """Surfaces of the mesh files of one scene; every file is read once."""
+
+    def __init__(self) -> None:
+        self._surfaces: dict[Path, Surface] = {}
+
+    def load(self, path: Path) -> Surface:
+        """The surface in the file at `path`.
+
+        Raises:
+            SceneError: the file cannot be read or holds no usable surface.
+        """
+        path = path.resolve()
+        if path not in self._surfaces:
+            raw = read_mesh_file(path)
+            self._surfaces[path] = make_surface(path.stem, raw, file=str(path))
+        return self._surfaces[path]
+
+
+def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
+    """Check and tidy a mesh.
+
+    A mesh without any triangle, edge or point is taken for a set of points.
+
+    Raises:
+        SceneError: no vertices, vertices that are not finite, or indices out of range.
+    """
+    _check(name, raw, file)
+    vertices, notes = raw.vertices, list(raw.notes)
+    triangles, closed, more = _tidy_triangles(vertices, raw.triangles)
+    notes += more
+
+    edges = np.unique(np.sort(raw.edges, axis=1), axis=0).reshape(-1, 2)
+    length = np.linalg.norm(vertices[edges[:, 1]] - vertices[edges[:, 0]], axis=1)
+    edges = edges[length > 0.0]
+    of_triangles = _triangle_edges(triangles)
+    count = len(vertices)
+    codim_edges = edges[~np.isin(edges @ [count, 1], of_triangles @ [count, 1])]
+
+    bare = not (len(raw.triangles) or len(raw.edges) or len(raw.points))
+    points = np.arange(count) if bare else np.unique(raw.points)
+    points = np.setdiff1d(points, np.concatenate([triangles.reshape(-1), codim_edges.reshape(-1)]))
+
+    used = np.unique(np.concatenate([triangles.reshape(-1), codim_edges.reshape(-1), points]))
+    if len(used) == 0:
+        raise SceneError([Problem(f"mesh '{name}' has no triangle with an area, no edge and no point", file=file)])
+    if len(used) < count:
+        notes.append(f"{count - len(used)} vertices that no element uses were left out")
+    number = np.full(count, -1, dtype=np.int32)
+    number[used] = np.arange(len(used), dtype=np.int32)
+    return Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed, notes=tuple(notes))
+
+
+def split_components(surface: Surface) -> list[Surface]:
+    """The connected components of a surface, ordered by their first vertex; equal vertices count as connected."""
+    label = component_of_vertices(surface)
+    components = []
+    for k in range(label.max() + 1):
+        vertices = np.flatnonzero(label == k)
+        number = np.full(len(label), -1, dtype=np.int32)
+        number[vertices] = np.arange(len(vertices), dtype=np.int32)
+        triangles = surface.triangles[label[surface.triangles[:, 0]] == k]
+        codim_edges = surface.codim_edges[label[surface.codim_edges[:, 0]] == k]
+        part = replace(
+            surface,
+            name=f"{surface.name}_{k}",
+            vertices=surface.vertices[vertices],
+            triangles=number[triangles],
+            codim_edges=number[codim_edges],
+            points=number[surface.points[label[surface.points] == k]],
+        )
+        components.append(replace(part, closed=is_closed(part.vertices, part.triangles)))
+    return components
+
+
+def component_of_vertices(surface) -> np.ndarray:
+    """(v,) number of the connected component of every vertex, from 0 in order of first vertices.
+
+    Args:
+        surface: anything with vertices, triangles and codim_edges (`Surface`, `abd.model.Mesh`).
+    """
+    count = len(surface.vertices)
+    welded, same = weld_equal_vertices(surface.vertices)
+    pairs = np.concatenate([surface.triangles[:, :2], surface.triangles[:, 1:], surface.codim_edges])
+    pairs = same[pairs]
+    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(welded), len(welded)))
+    _, label = connected_components(graph, directed=False)
+    label = label[same]
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse.reshape(count)]
+
+
+def is_closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
+    """Whether the triangles, after welding equal vertices, bound a volume with one orientation.
+
+    Every directed edge must occur as often as its reverse; edges shared by four or more triangles are allowed.
+    """
+    if len(triangles) < 4:
+        return False
+    _, edge, forward = _sides(vertices, triangles)
+    return not np.bincount(edge, weights=np.where(forward, 1.0, -1.0)).any()
+
+
+def _check(name: str, raw: RawMesh, file: str) -> None:
+    """Raise SceneError with all that makes a mesh unusable."""
+    count = len(raw.vertices)
+    if count == 0:
+        raise SceneError([Problem(f"mesh '{name}' is empty: it has no vertices", file=file)])
+    problems = []
+    bad = np.flatnonzero(~np.isfinite(raw.vertices).all(axis=1))
+    if len(bad):
+        message = f"vertex {bad[0]} of mesh '{name}' is not finite ({len(bad)} such vertices)"
+        problems.append(Problem(message, value=raw.vertices[bad[0]].tolist(), file=file))
+    for kind, indices in (("triangle", raw.triangles), ("edge", raw.edges), ("point", raw.points)):
+        outside = (indices < 0) | (indices >= count)
+        if outside.any():
+            row = int(np.argwhere(outside)[0][0])
+            message = f"{kind} {row} of mesh '{name}' names vertex {indices[outside][0]}, but there are {count}"
+            problems.append(Problem(message, file=file, value=int(indices[outside][0])))
+    if problems:
+        raise SceneError(problems)
+
+
+def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, bool, list[str]]:
+    """Triangles without repetitions, in one orientation where possible, without slivers; whether closed; notes."""
+    notes = []
+    if len(triangles) == 0:
+        return triangles, False, notes
+    distinct = (triangles != np.roll(triangles, -1, axis=1)).all(axis=1)
+    _, first = np.unique(_rotated_to_smallest(triangles), axis=0, return_index=True)
+    keep = np.zeros(len(triangles), dtype=bool)
+    keep[first] = True
+    if (distinct & ~keep).any():
+        notes.append(f"{(distinct & ~keep).sum()} repeated triangles were left out")
+    kept = triangles[distinct & keep]
+
+    closed = is_closed(vertices, kept) and enclosed_volume(vertices, kept) != 0.0
+    if not closed:
+        # A sheet written from both sides is one sheet; within a volume such pairs cancel and may stay.
+        _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
+        if len(first) < len(kept):
+            notes.append(f"{len(kept) - len(first)} triangles that repeat others with the opposite side were left out")
+            kept = kept[np.sort(first)]
+        closed = is_closed(vertices, kept)
+    if not closed:
+        turned = _face_alike(vertices, kept)
+        straight = np.where(turned[:, None], kept[:, ::-1], kept)
+        if turned.any() and is_closed(vertices, straight):
+            notes.append(f"{turned.sum()} triangles were turned around so that all face the same way")
+            kept, closed = straight, True
+
+    a, b, c = np.moveaxis(vertices[kept], 1, 0)
+    longest = np.max([np.einsum("ij,ij->i", s, s) for s in (b - a, c - b, a - c)], axis=0)
+    sliver = np.linalg.norm(np.cross(b - a, c - a), axis=1) <= _SLIVER * longest
+    dropped = int(sliver.sum() + (~distinct).sum())
+    if dropped:
+        notes.append(f"{dropped} triangles without area were left out")
+    return kept[~sliver], closed, notes
+
+
+def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(f,) bool: the triangles to turn around so that neighbours across every edge of exactly two agree.
+
+    Each connected part keeps the orientation of its first triangle.
+    """
+    _, edge, forward = _sides(vertices, triangles)
+    count = len(triangles)
+    face = np.tile(np.arange(count), 3)
+    order = np.argsort(edge, kind="stable")
+    shared_by_two = np.flatnonzero(np.bincount(edge) == 2)
+    start = np.searchsorted(edge[order], shared_by_two)
+    left, right = order[start], order[start + 1]
+    # Two triangles agree when they run along their common edge in opposite directions.
+    disagree = forward[left] == forward[right]
+    pairs = (face[left], face[right])
+    graph = coo_matrix((np.where(disagree, 2, 1), pairs), shape=(count, count)).tocsr()
+    graph = graph.maximum(graph.T).tocsr()
+    parts, part = connected_components(graph, directed=False)
+    turned = np.zeros(count, dtype=bool)
+    for k in range(parts):
+        root = int(np.argmax(part == k))
+        visited, parent = breadth_first_order(graph, root, directed=False)
+        for triangle in visited[1:]:
+            turned[triangle] = turned[parent[triangle]] ^ (graph[triangle, parent[triangle]] == 2)
+    return turned
+
+
+def _sides(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Undirected edges after welding, and per side of every triangle (3f, side-major) its edge and direction."""
+    corners = weld_equal_vertices(vertices)[1][triangles].astype(np.int64)
+    start, end = corners.T.reshape(-1), np.roll(corners, -1, axis=1).T.reshape(-1)
+    key, edge = np.unique(np.minimum(start, end) * len(vertices) + np.maximum(start, end), return_inverse=True)
+    return key, edge.reshape(-1), start < end
+
+
+def _triangle_edges(triangles: np.ndarray) -> np.ndarray:
+    """(e, 2) edges of the triangles, each once, sorted."""
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    return np.unique(np.sort(sides, axis=1), axis=0).reshape(-1, 2)
+
+
+def _rotated_to_smallest(triangles: np.ndarray) -> np.ndarray:
+    """Triangles (f, 3) with their smallest index first, orientation kept."""
+    shift = np.argmin(triangles, axis=1)[:, None]
+    return np.take_along_axis(triangles, (np.arange(3) + shift) % 3, axis=1)

@@ -1,0 +1,114 @@
+"""Generated surfaces of the elementary bodies.
+
+Meshes are closed, their triangles counter-clockwise seen from outside. Curved ones are inscribed polyhedra: their vertices
+lie on the ideal surface, and mass properties are those of the polyhedron that collides, not of the ideal shape. Exact
+spheres and capsules are a point and a segment, which collide at a distance of their radius.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.scene.geometry.mesh_files import RawMesh
+
+NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
+
+
+def box(extents: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Box about the origin: vertices (8, 3) [m] and triangles (12, 3).
+
+    Args:
+        extents: full edge lengths [m].
+    """
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    quads = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
+    return corners * np.asarray(extents, dtype=float), _split_quads(quads)
+
+
+def sphere(radius: float, subdivisions: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Icosahedron with every triangle split in four `subdivisions` times and its vertices moved onto the sphere."""
+    golden = (1.0 + np.sqrt(5.0)) / 2.0
+    vertices = np.array(
+        [[0.0, a, b * golden] for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+        + [[a, b * golden, 0.0] for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+        + [[b * golden, 0.0, a] for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+    )
+    triangles = _hull_of_icosahedron(vertices)
+    for _ in range(subdivisions):
+        vertices, triangles = _split_in_four(vertices, triangles)
+        vertices /= np.linalg.norm(vertices, axis=1, keepdims=True)
+    return radius * vertices / np.linalg.norm(vertices, axis=1, keepdims=True), triangles
+
+
+def round_point() -> RawMesh:
+    """The middle of an exact sphere."""
+    return RawMesh(np.zeros((1, 3)), NO_TRIANGLES, NO_EDGES, np.array([0]))
+
+
+def round_segment(length: float) -> RawMesh:
+    """The axis of an exact capsule: `length` [m] along z, about the origin."""
+    ends = np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]])
+    return RawMesh(ends, NO_TRIANGLES, np.array([[0, 1]]), np.zeros(0, dtype=np.int64))
+
+
+def cylinder(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:
+    """Cylinder along z about the origin, both ends closed; `length` [m] is the full length."""
+    half = length / 2.0
+    return revolved([(-half, radius), (half, radius)], -half, half, segments)
+
+
+def capsule(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:
+    """Cylinder of `length` [m] along z with two half-spheres as ends, about the origin."""
+    rings = max(segments // 4, 2)
+    latitude = np.linspace(0.0, np.pi / 2.0, rings, endpoint=False)
+    upper = [(length / 2.0 + radius * np.sin(angle), radius * np.cos(angle)) for angle in latitude]
+    lower = [(-height, around) for height, around in reversed(upper)]
+    end = length / 2.0 + radius
+    return revolved(lower + upper, -end, end, segments)
+
+
+def revolved(rings: list[tuple[float, float]], bottom: float, top: float, segments: int):
+    """Surface of revolution about z through rings (height, radius) from below to above, closed by two poles."""
+    angle = 2.0 * np.pi * np.arange(segments) / segments
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    layers = [np.column_stack([around * circle, np.full(segments, height)]) for height, around in rings]
+    vertices = np.concatenate([*layers, [[0.0, 0.0, bottom], [0.0, 0.0, top]]])
+
+    here = np.arange(segments)
+    beside = (here + 1) % segments
+    triangles = [np.stack([beside, here, np.full(segments, len(vertices) - 2)], axis=1)]
+    for k in range(len(rings) - 1):
+        low, high = k * segments, (k + 1) * segments
+        triangles.append(_split_quads(np.stack([low + here, low + beside, high + beside, high + here], axis=1)))
+    last = (len(rings) - 1) * segments
+    triangles.append(np.stack([last + here, last + beside, np.full(segments, len(vertices) - 1)], axis=1))
+    return vertices, np.concatenate(triangles)
+
+
+def _split_quads(quads: np.ndarray) -> np.ndarray:
+    """(2k, 3) triangles of (k, 4) quadrilaterals."""
+    return np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+
+
+def _hull_of_icosahedron(vertices: np.ndarray) -> np.ndarray:
+    """(20, 3): the triples of mutual neighbours (distance 2), turned outwards."""
+    near = np.isclose(np.linalg.norm(vertices[:, None] - vertices[None], axis=2), 2.0)
+    triples = [
+        (i, j, k) for i in range(12) for j in range(i) for k in range(j) if near[i, j] and near[j, k] and near[i, k]
+    ]
+    triangles = np.array(triples)
+    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
+    inwards = np.einsum("ij,ij->i", a, np.cross(b, c)) < 0.0
+    triangles[inwards] = triangles[inwards][:, ::-1]
+    return triangles
+
+
+def _split_in_four(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every triangle split at the middles of its edges; the middles are shared."""
+    sides = np.sort(np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
+    edges, number = np.unique(sides, axis=0, return_inverse=True)
+    middle = len(vertices) + number.reshape(-1, 3)
+    a, b, c = triangles.T
+    ab, bc, ca = middle.T
+    split = [np.stack(corners, axis=1) for corners in ((a, ab, ca), (b, bc, ab), (c, ca, bc), (ab, bc, ca))]
+    return np.concatenate([vertices, vertices[edges].mean(axis=1)]), np.concatenate(split)

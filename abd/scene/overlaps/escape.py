@@ -1,0 +1,174 @@
+"""The shortest displacement found that frees one placed surface from another.
+
+For convex bodies the least penetration lies along a face normal of either or along the cross product of two edges
+(Gottschalk, Lin and Manocha 1996). Otherwise these directions, with the extents of the whole bodies, give an upper
+bound; shorter ways, out of a single face or by what reaches inside alone, are tried from the shortest on and taken
+where the surfaces, so displaced, are found free by the exact test.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from abd.scene.overlaps.overlap import Placed, overlap
+
+MOST_DIRECTIONS = 4096
+STRETCHES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0)
+"""Multiples of what is missing between thick surfaces that are tried along the line of their nearest points."""
+MOST_TRIALS = 48
+"""Displacements shorter than the upper bound that are tried."""
+MOST_SUMS = 160
+"""Sums of up to three directions that are tried to part bodies that touch in corners."""
+MOST_TOUCHING = 14
+"""Directions that such sums are made of."""
+BEYOND = 1.0 + 1e-9
+
+
+def escape(a: Placed, b: Placed, separation: float, convex: bool) -> np.ndarray:
+    """(3,) displacement of `a` [m] that frees it from `b`.
+
+    Args:
+        separation: distance that has to be left [m]; convex: whether both are.
+    """
+    directions = _directions(a, b)
+    heights_a, heights_b = a.vertices @ directions.T, b.vertices @ directions.T
+    whole = heights_b.max(axis=0) - heights_a.min(axis=0) + separation
+    best = int(np.argmin(whole))
+    out = whole[best] * BEYOND * directions[best]
+    if convex:
+        return out
+    for length, direction in _shorter(a, b, separation, directions, whole[best]):
+        step = length * BEYOND * direction
+        if overlap(a.shifted(step), b, separation) is None:
+            return step
+    return out
+
+
+def least_penetration(a: Placed, b: Placed) -> tuple[float, np.ndarray] | None:
+    """Largest gap [m] of two convex surfaces over their face normals and the cross products of their edges, and its
+    direction (3,) from `b` to `a`: minus the least penetration where it is negative. None where there are too many."""
+    edges = [_unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
+    if len(edges[0]) * len(edges[1]) > MOST_DIRECTIONS:
+        return None
+    directions = _directions(a, b)
+    gaps = (a.vertices @ directions.T).min(axis=0) - (b.vertices @ directions.T).max(axis=0)
+    best = int(np.argmax(gaps))
+    return float(gaps[best]), directions[best]
+
+
+def part(a: Placed, b: Placed, separation: float, amount: float) -> list[np.ndarray] | None:
+    """Directions (3,), at most three, along all of which `a` has to be moved by `amount` [m] to be free of `b`.
+
+    For bodies that touch, or overlap by less than the amount; None where no few directions part them.
+    """
+    found = _touching_directions(a, b, 4.0 * amount + separation)
+    sums = []
+    for count in (1, 2, 3):
+        for chosen in combinations(range(len(found)), count):
+            n = found[list(chosen)]
+            if count > 1 and np.linalg.cond(n @ n.T) > 1e3:
+                continue
+            step = np.linalg.lstsq(n, np.full(count, amount), rcond=None)[0]
+            sums.append((float(np.linalg.norm(step)), chosen, step))
+    sums.sort(key=lambda one: one[:2])
+    for _, chosen, step in sums[:MOST_SUMS]:
+        if overlap(a.shifted(step), b, separation) is None:
+            return list(found[list(chosen)])
+    return None
+
+
+def _directions(a: Placed, b: Placed) -> np.ndarray:
+    """(k, 3) unit directions, both ways, along which the least penetration is looked for."""
+    middle = (a.low + a.high - b.low - b.high) / 2.0
+    parts = [np.eye(3), middle[None], _normals(a), _normals(b)]
+    edges = [_unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
+    if len(edges[0]) * len(edges[1]) <= MOST_DIRECTIONS:
+        parts.append(np.cross(edges[0][:, None], edges[1][None]).reshape(-1, 3))
+    found = _unique(_unit(np.concatenate(parts)))
+    found = found[:: 1 + len(found) // MOST_DIRECTIONS]
+    return np.concatenate([found, -found])
+
+
+def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bound: float):
+    """Lengths and unit directions of displacements worth a trial, the shortest first, most of them below `bound`.
+
+    Out through a face of `b` along its normal, or with a face of `a` behind what of `b` it has passed: by the extents of
+    the other body, and by those of its part within the box of both.
+    """
+    ways = []
+    low, high = np.maximum(a.low, b.low) - separation, np.minimum(a.high, b.high) + separation
+    for sign, moving, still in ((1.0, a, b), (-1.0, b, a)):
+        n = _normals(still)
+        corners = still.corners[:, 0]
+        inner = moving.vertices[((moving.vertices >= low) & (moving.vertices <= high)).all(axis=1)]
+        for face in n if still.mesh.closed else np.concatenate([n, -n]):
+            planes = np.unique(np.round(corners[np.abs(_unit_normals(still) @ face - 1.0) < 1e-6] @ face, 12))
+            for points in (moving.vertices, inner):
+                if len(points) and len(planes):
+                    ways += [(float(t), tuple(sign * face)) for t in planes - (points @ face).min() + separation]
+    if separation > 0.0:
+        arms = a.vertices[:, None] - b.vertices[None, : max(1, 1_000_000 // len(a.vertices))]
+        lengths = np.linalg.norm(arms, axis=2)
+        arm, nearest = arms.reshape(-1, 3)[lengths.argmin()], float(lengths.min())
+        if 0.0 < nearest < separation:
+            yield from ((stretch * (separation - nearest), arm / nearest) for stretch in STRETCHES)
+    for points in (a.vertices, b.vertices):
+        inner = points[((points >= low) & (points <= high)).all(axis=1)]
+        if len(inner):
+            spread = np.ptp(inner @ directions.T, axis=0)
+            ways += [(float(t + separation), tuple(u)) for t, u in zip(spread, directions, strict=True)]
+    ways = sorted({way for way in ways if 0.0 < way[0] < bound})
+    kept = ways[:: 1 + len(ways) // MOST_TRIALS]
+    yield from ((length, np.array(direction)) for length, direction in kept)
+
+
+def _touching_directions(a: Placed, b: Placed, reach: float) -> np.ndarray:
+    """(k, 3) unit directions in which `a` may leave `b`: normals of faces, and of crossing edges, near the other body."""
+    ways = []
+    for sign, still, other in ((1.0, b, a), (-1.0, a, b)):
+        if len(still.corners):
+            low, high = still.triangle_boxes
+            close = ((low <= other.high + reach) & (high >= other.low - reach)).all(axis=1)
+            n = _unit_normals(still)[close]
+            ways += [sign * n] if still.mesh.closed else [n, -n]
+    near = []
+    for still, other in ((a, b), (b, a)):
+        low, high = still.edge_boxes if len(still.ends) else np.zeros((2, 0, 3))
+        ends = still.ends[((low <= other.high + reach) & (high >= other.low - reach)).all(axis=1)]
+        near.append(_unique(_unit(ends[:, 1] - ends[:, 0])))
+    if len(near[0]) * len(near[1]) <= MOST_TOUCHING:
+        crossed = np.cross(near[0][:, None], near[1][None]).reshape(-1, 3)
+        ways += [crossed, -crossed]
+    ways.append(((a.low + a.high) - (b.low + b.high))[None])
+    return _unique(_unit(np.concatenate(ways)), both=False)[:MOST_TOUCHING]
+
+
+def _unit_normals(x: Placed) -> np.ndarray:
+    """(f, 3) unit normals of the triangles."""
+    n = np.cross(x.corners[:, 1] - x.corners[:, 0], x.corners[:, 2] - x.corners[:, 0])
+    length = np.linalg.norm(n, axis=1, keepdims=True)
+    return n / np.where(length > 0.0, length, 1.0)
+
+
+def _normals(x: Placed) -> np.ndarray:
+    """(k, 3) outward normals of the faces, each direction once."""
+    return _unique(_unit(_unit_normals(x)), both=False) if len(x.mesh.triangles) else np.zeros((0, 3))
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    """Unit vectors of those rows of v (k, 3) that have a length."""
+    length = np.linalg.norm(v, axis=1)
+    long = length > 1e-12 * length.max(initial=0.0)
+    return v[long] / length[long, None]
+
+
+def _unique(v: np.ndarray, both: bool = True) -> np.ndarray:
+    """Unit vectors (k, 3), those that agree once; `both`: opposite ones count as one."""
+    if len(v) == 0:
+        return v
+    key = np.round(v, 6) + 0.0
+    if both:
+        key = key * np.sign(key[np.arange(len(v)), (key != 0.0).argmax(axis=1)])[:, None] + 0.0
+    return v[np.sort(np.unique(key, axis=0, return_index=True)[1])]

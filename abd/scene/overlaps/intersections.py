@@ -1,0 +1,279 @@
+"""Pairs of bodies that intersect, contain one another, touch, or lie below a half-space, all of a scene at once.
+
+A barrier needs a start without intersections. Boxes around the bodies cull, then directions that separate their hulls
+(`abd.scene.overlaps.hull_gaps`); what remains is decided exactly (`abd.scene.overlaps.overlap`). Surfaces with a thickness must be
+further apart than the sum of their radii and the scene's minimum separation.
+
+Bodies that touch, or overlap by no more than `ROUNDING` of the smaller one, are *touching*: they can be set apart
+(`abd.scene.overlaps.set_apart`). Those that overlap by more are *deep*; their depth is the length of the shortest displacement
+found that frees the pair (`abd.scene.overlaps.escape`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from abd.contact.pair_law import widest_activation
+from abd.errors import Problem
+from abd.joint_list import apart
+from abd.model import Kind, Model
+from abd.scene.overlaps.box_pairs import overlapping_boxes
+from abd.scene.overlaps.escape import escape, least_penetration, part
+from abd.scene.overlaps.hull_gaps import Hulls
+from abd.scene.overlaps.overlap import Placed, overlap
+
+ROUNDING = 1e-6
+"""Overlap over the size of the smaller body that counts as touching."""
+DIGITS = 64.0 * np.finfo(float).eps
+"""Gap over the largest coordinate that is rounding."""
+TOUCH = 1e-2
+"""Gap over the overlap that counts as touching, up to which bodies touch as well."""
+LISTED = 10
+"""Deep pairs that are told one by one."""
+MOST_DEEP = 300
+"""Deep pairs after which no more are looked for."""
+_PRINTED = 1.0 + 1e-5
+"""Factor on a displacement, so that it frees the pair with the digits that are printed."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A direction (3,) in which `first` leaves `second`, and the gap between them along it [m], negative where they
+    overlap."""
+
+    first: int
+    second: int
+    direction: np.ndarray
+    gap: float
+
+
+@dataclass
+class Survey:
+    """What is found at a state.
+
+    Attributes:
+        touching: ways that part the pairs that touch; near: of the other pairs whose hulls are near.
+        deep: (first, second, depth roughly [m]) of pairs that overlap by more.
+    """
+
+    touching: list[Way] = field(default_factory=list)
+    near: list[Way] = field(default_factory=list)
+    deep: list[tuple[int, int, float]] = field(default_factory=list)
+
+
+def find_initial_intersections(model: Model) -> list[Problem]:
+    """The deep pairs of bodies that may collide at t = 0, see `Surveyor.problems`."""
+    surveyor = Surveyor(model)
+    return surveyor.problems(surveyor.survey(model.bodies.q), model.bodies.q, "at t = 0")
+
+
+def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(k,) bool: whether contact between bodies `first` (k,) and `second` (k,) is possible at all.
+
+    Not so for pairs of static and kinematic bodies, of one group >= 0, of different worlds, of materials that do not
+    meet, of one contact filter, and joined bodies whose joint keeps them from colliding.
+    """
+    bodies = model.bodies
+    moves = bodies.kind == Kind.DYNAMIC
+    allowed = (first != second) & (moves[first] | moves[second]) & (bodies.world[first] == bodies.world[second])
+    allowed &= (bodies.group[first] != bodies.group[second]) | (bodies.group[first] < 0)
+    allowed &= model.materials.enabled[bodies.material[first], bodies.material[second]]
+    joined = apart(model)
+    if len(joined):
+        count = len(bodies)
+        keys = np.sort(joined, axis=1) @ [count, 1]
+        pairs = np.minimum(first, second) * count + np.maximum(first, second)
+        allowed &= ~np.isin(pairs, keys)
+    return allowed
+
+
+class Surveyor:
+    """Looks for pairs of bodies that are not apart.
+
+    Attributes:
+        size: (n,) diagonal of every body's surface, its thickness included [m]; inf for half-spaces.
+    """
+
+    def __init__(self, model: Model):
+        self.model, self.hulls = model, Hulls(model)
+        self._components: dict[int, list[np.ndarray]] = {}
+        bodies = model.bodies
+        self.meshed = np.flatnonzero(bodies.mesh >= 0)
+        self.planes = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
+        diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
+        self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
+        self.size = np.where(self.size > 0.0, self.size, widest_activation(model))
+
+    def rounding(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(m,) overlap that counts as touching [m]."""
+        return ROUNDING * np.minimum(self.size[first], self.size[second])
+
+    def separation(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(m,) distance that pairs must have [m]."""
+        radius = self.model.bodies.radius
+        return radius[first] + radius[second] + self.model.settings.minimum_separation
+
+    def survey(self, q: np.ndarray, margin: float = 0.0, moved: np.ndarray | None = None) -> Survey:
+        """All pairs that are not apart at q (n, 12).
+
+        Args:
+            margin: gap below which the hulls of other pairs count as near [m].
+            moved: (n,) bool, bodies of which one at least must be in a pair; None for all pairs.
+        """
+        low, high = self._boxes(q)
+        digits = DIGITS * float(np.nanmax(np.abs([low, high]), initial=0.0))
+        first, second = self._candidates(low, high, margin, moved)
+        gap, along = self.hulls.gaps(self.model.bodies.mesh, q, (low + high) / 2.0, first, second)
+        gap -= self.separation(first, second)
+        rounding = self.rounding(first, second)
+        out = Survey()
+        touch = np.maximum(digits, TOUCH * rounding)
+        close = np.flatnonzero(gap < np.maximum(margin, touch))
+        self._planes(out, q, low, high, margin, moved, digits)
+        for k in close[np.argsort(gap[close], kind="stable")].tolist():
+            told = gap[k] if gap[k] > touch[k] else min(gap[k], 0.0)
+            self._sort_in(out, q, int(first[k]), int(second[k]), along[k], float(told), float(rounding[k]))
+            if len(out.deep) >= MOST_DEEP:
+                break
+        return out
+
+    def _boxes(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Corners (n, 3) of the boxes around the bodies with a surface [m]; nan for others."""
+        mesh = self.model.bodies.mesh
+        low, high = np.full((2, len(q), 3), np.nan)
+        order = self.meshed[np.argsort(mesh[self.meshed], kind="stable")]
+        for kind in np.unique(mesh[order]).tolist():
+            members, vertices = order[mesh[order] == kind], self.model.meshes[kind].vertices
+            most = max(1, (1 << 21) // len(vertices))
+            for start in range(0, len(members), most):
+                some = members[start : start + most]
+                for axis in range(3):
+                    places = q[some, 3 + 3 * axis : 6 + 3 * axis] @ vertices.T
+                    low[some, axis] = places.min(axis=1) + q[some, axis]
+                    high[some, axis] = places.max(axis=1) + q[some, axis]
+        return low, high
+
+    def _candidates(self, low, high, margin: float, moved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs first < second of bodies that may collide and whose boxes, grown by what they must keep, overlap."""
+        index = self.meshed
+        if len(index) == 0:
+            return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        grown = (self.model.bodies.radius[index] + (self.model.settings.minimum_separation + margin) / 2.0)[:, None]
+        # sums and differences of rounded corners must not lose a pair that just touches
+        grown = grown + 4.0 * np.finfo(float).eps * np.maximum(np.abs(low[index]), np.abs(high[index]))
+        low, high = low[index] - grown, high[index] + grown
+        if moved is None:
+            i, j = overlapping_boxes(low, high, low, high)
+        else:
+            mine = np.flatnonzero(moved[index])
+            i, j = overlapping_boxes(low[mine], high[mine], low, high)
+            i = mine[i]
+        pairs = np.unique(np.sort(np.stack([i, j], axis=1)[i != j], axis=1), axis=0)
+        first, second = index[pairs[:, 0]], index[pairs[:, 1]]
+        wanted = may_collide(self.model, first, second)
+        return first[wanted], second[wanted]
+
+    def _sort_in(self, out: Survey, q, i: int, j: int, along: np.ndarray, gap: float, rounding: float) -> None:
+        """Judge one pair whose hulls are near: by its hulls where they tell, else exactly."""
+        if gap > 0.0:
+            out.near.append(Way(i, j, along, gap))
+            return
+        a, b, separation = self.placed(q, i), self.placed(q, j), float(self.separation(i, j))
+        tells = separation == 0.0 and self._convex(i, j)
+        if tells and gap < -rounding:
+            found = least_penetration(a, b)
+            tells = found is not None
+            if tells:
+                gap, along = found
+        if tells:
+            if gap < -rounding:
+                out.deep.append((i, j, -gap))
+            else:
+                (out.touching if gap <= 0.0 else out.near).append(Way(i, j, along, gap))
+            return
+        found = overlap(a, b, separation)
+        if found is None:
+            return
+        if gap >= -rounding:
+            out.touching.append(Way(i, j, along, gap))
+            return
+        ways = part(a, b, separation, 2.0 * rounding) if found[1] <= rounding else None
+        if ways is None:
+            out.deep.append((i, j, max(found[1], -gap)))
+        else:
+            out.touching += [Way(i, j, direction, -rounding) for direction in ways]
+
+    def _convex(self, i: int, j: int) -> bool:
+        """Whether two bodies with surfaces are both convex."""
+        mesh = self.model.bodies.mesh
+        return self.hulls.convex(int(mesh[i])) and self.hulls.convex(int(mesh[j]))
+
+    def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None, digits: float) -> None:
+        """Judge all bodies against all half-spaces; gaps up to `digits` [m] are rounding."""
+        bodies = self.model.bodies
+        for plane in self.planes.tolist():
+            normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
+            others = self.meshed if moved is None else self.meshed[moved[self.meshed]]
+            corner = np.where(normal > 0.0, low[others], high[others]) @ normal
+            reach = self.separation(others, np.full(len(others), plane)) + margin
+            slack = (
+                4.0 * np.finfo(float).eps * np.maximum(np.abs(low[others]), np.abs(high[others])).max(axis=1, initial=0)
+            )
+            others = others[corner - offset <= reach + slack]
+            others = others[may_collide(self.model, np.full(len(others), plane), others)]
+            for k in others.tolist():
+                vertices = self.model.meshes[bodies.mesh[k]].vertices
+                heights = vertices @ (normal @ q[k, 3:].reshape(3, 3)) + normal @ q[k, :3] - offset
+                gap = float(heights.min() - self.separation(k, plane))
+                touch = max(digits, TOUCH * float(self.rounding(k, plane)))
+                if gap >= max(margin, touch):
+                    continue
+                if gap > touch:
+                    out.near.append(Way(k, plane, normal, gap))
+                elif gap >= -self.rounding(k, plane):
+                    out.touching.append(Way(k, plane, normal, min(gap, 0.0)))
+                else:
+                    out.deep.append((k, plane, -gap))
+
+    def placed(self, q: np.ndarray, body: int) -> Placed:
+        """World coordinates of a body's surface."""
+        return Placed(self.model.meshes[self.model.bodies.mesh[body]], q[body], self._components)
+
+    def problems(self, found: Survey, q: np.ndarray, when: str) -> list[Problem]:
+        """The deep pairs as problems, the deepest first, at most `LISTED` of them and how many more there are.
+
+        The value of a problem is the depth [m], that of the last one, where there are more, their number.
+        """
+        deep = sorted(found.deep, key=lambda one: (-one[2], one[:2]))
+        told = [self._problem(q, when, *one[:2]) for one in deep[:LISTED]]
+        told.sort(key=lambda problem: -problem.value)
+        more = len(deep) - len(told)
+        if more > 0:
+            least = "at least " if len(deep) >= MOST_DEEP else ""
+            pairs = "pairs intersect" if more > 1 else "pair intersects"
+            told.append(Problem(f"{least}{more} more {pairs} {when}", value=more, remedy="mend the deepest first"))
+        return told
+
+    def _problem(self, q: np.ndarray, when: str, i: int, j: int) -> Problem:
+        bodies = self.model.bodies
+        a = self.placed(q, i)
+        if bodies.mesh[j] < 0:
+            what, normal = "lies partly below", bodies.plane[j, :3]
+            step = (self.separation(i, j) + bodies.plane[j, 3] - (a.vertices @ normal).min()) * normal
+        else:
+            b, separation = self.placed(q, j), float(self.separation(i, j))
+            step = escape(a, b, separation, self._convex(i, j))
+            found = overlap(a, b, separation)
+            what = found[0] if found is not None and found[0] != "touches" else "intersects"
+        mover, sign = (i, 1.0) if bodies.kind[i] == Kind.DYNAMIC else (j, -1.0)
+        depth = float(np.linalg.norm(step))
+        vector = ", ".join(f"{x:.6g}" for x in (sign * _PRINTED * step + 0.0).tolist())
+        return Problem(
+            f"'{bodies.names[i]}' {what} '{bodies.names[j]}' {when}, depth {depth:.3g} m",
+            key=f"body.{bodies.names[mover]}",
+            value=depth,
+            remedy=f"moving '{bodies.names[mover]}' by ({vector}) m frees them; or keep them from colliding "
+            "(contact filter, group, material pair, joint)",
+        )

@@ -1,0 +1,222 @@
+"""Whether two placed surfaces intersect, touch or contain one another, and how deep at least.
+
+Boxes of edges and triangles cull; what remains is decided exactly (`abd.scene.overlaps.crossings`), containment of closed
+surfaces by winding numbers. Surfaces with a thickness must be further apart than their separation.
+
+The depth is a distance that one of the bodies has to be moved at least, as far as it can be told from where they are:
+
+- where a point of one body lies inside the other's closed surface: the largest distance of such a point (vertices,
+  and middles of the parts of edges inside) from that surface;
+- between open surfaces: how far the edges of one reach through the triangles of the other, at the deepest; the
+  smaller of both ways;
+- for thick surfaces: the part of the separation that is missing.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from abd.model import Mesh
+from abd.scene.geometry.meshes import component_of_vertices
+from abd.scene.overlaps.box_pairs import overlapping_boxes
+from abd.scene.overlaps.crossings import segments_meet_triangles
+from abd.scene.overlaps.distances import point_segment, point_triangle, segment_segment, winding_numbers
+
+_DEPTH_EFFORT = 30_000
+"""Number of pairs of a point and a triangle looked at for the depth of one body within another."""
+
+
+class Placed:
+    """World coordinates of one body's surface; what else is asked for is made then.
+
+    Args:
+        mesh: the surface in the body's frame; state: (12,) where it is.
+        components: vertex indices of the connected components of meshes seen so far by their identity, shared by all.
+    """
+
+    def __init__(self, mesh: Mesh, state: np.ndarray, components: dict[int, list[np.ndarray]]):
+        self.mesh, self._components = mesh, components
+        self.vertices = mesh.vertices @ state[3:].reshape(3, 3).T + state[:3]
+        self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+
+    def shifted(self, by: np.ndarray) -> Placed:
+        """The surface moved by a vector (3,) [m]."""
+        out = Placed.__new__(Placed)
+        out.mesh, out._components = self.mesh, self._components
+        out.vertices = self.vertices + by
+        out.low, out.high = out.vertices.min(axis=0), out.vertices.max(axis=0)
+        return out
+
+    @cached_property
+    def corners(self) -> np.ndarray:
+        """(f, 3, 3) corners of the triangles."""
+        return self.vertices[self.mesh.triangles]
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """(e, 2, 3) ends of the edges."""
+        return self.vertices[self.mesh.edges]
+
+    @cached_property
+    def triangle_boxes(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.corners.min(axis=1), self.corners.max(axis=1)
+
+    @cached_property
+    def edge_boxes(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.ends.min(axis=1), self.ends.max(axis=1)
+
+    @property
+    def components(self) -> list[np.ndarray]:
+        """Vertex indices of every connected component."""
+        key = id(self.mesh)
+        if key not in self._components:
+            label = component_of_vertices(self.mesh)
+            self._components[key] = [np.flatnonzero(label == k) for k in range(label.max() + 1)]
+        return self._components[key]
+
+    def contains(self, points: np.ndarray) -> np.ndarray:
+        """(k,) bool: inside the closed surface; never for open ones."""
+        inside = np.zeros(len(points), dtype=bool)
+        if self.mesh.closed:
+            near = ((points >= self.low) & (points <= self.high)).all(axis=1)
+            inside[near] = np.abs(winding_numbers(points[near], self.corners)) > 0.5
+        return inside
+
+
+def overlap(a: Placed, b: Placed, separation: float) -> tuple[str, float] | None:
+    """What is wrong between two bodies, and its depth [m]; None where they are apart."""
+    crossings = [_crossings(a, b), _crossings(b, a)]
+    if any(len(edges) for edges, _ in crossings):
+        depth = _crossing_depth(a, b, crossings)
+        return ("intersects" if depth > 0.0 else "touches"), depth
+    for outer, inner, what in ((b, a, "lies inside"), (a, b, "contains")):
+        depth = _containment_depth(outer, inner)
+        if depth is not None:
+            return what, depth
+    distance = _thick_distance(a, b, separation)
+    if distance <= separation:
+        return ("is too close to" if separation > 0.0 else "touches"), separation - distance
+    return None
+
+
+def _crossings(a: Placed, b: Placed) -> tuple[np.ndarray, np.ndarray]:
+    """Edges of `a` (k,) and the triangles of `b` (k,) that they meet."""
+    edges, triangles = overlapping_boxes(*a.edge_boxes, *b.triangle_boxes)
+    if len(edges) == 0:
+        return edges, triangles
+    ends, corners = a.ends[edges], b.corners[triangles]
+    meets = segments_meet_triangles(ends[:, 0], ends[:, 1], corners[:, 0], corners[:, 1], corners[:, 2])
+    return edges[meets], triangles[meets]
+
+
+def _crossing_depth(a: Placed, b: Placed, crossings: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Depth of two surfaces that cross, as the head of this file says."""
+    inside, through = [0.0], []
+    for inner, outer, (edges, triangles) in ((a, b, crossings[0]), (b, a, crossings[1])):
+        if outer.mesh.closed:
+            inside.append(
+                _inside_depth(outer, np.concatenate([_near(inner, outer), _chords(inner, outer, edges, triangles)]))
+            )
+        if len(edges):
+            p, q = np.abs(_heights(inner, outer, edges, triangles))
+            through.append(np.minimum(p, q).max())
+    return float(max(inside) if max(inside) > 0.0 else min(through))
+
+
+def _near(inner: Placed, outer: Placed) -> np.ndarray:
+    """Vertices (k, 3) of one surface within the other's box."""
+    within = ((inner.vertices >= outer.low) & (inner.vertices <= outer.high)).all(axis=1)
+    return inner.vertices[within]
+
+
+def _heights(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(2, k) signed heights [m] of both ends of edges above the planes of the triangles they meet."""
+    corners = outer.corners[triangles]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    return np.einsum("kei,ki->ek", inner.ends[edges] - corners[:, :1], normal)
+
+
+def _chords(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Middles (k, 3) of the pieces into which crossings cut the edges."""
+    p, q = _heights(inner, outer, edges, triangles)
+    proper = p != q
+    where = p[proper] / (p - q)[proper]
+    cut = np.unique(edges[proper])
+    edge = np.concatenate([edges[proper], cut, cut])
+    place = np.concatenate([np.clip(where, 0.0, 1.0), np.zeros(len(cut)), np.ones(len(cut))])
+    order = np.lexsort((place, edge))
+    edge, place = edge[order], place[order]
+    same = edge[1:] == edge[:-1]
+    middle = ((place[1:] + place[:-1]) / 2.0)[same, None]
+    ends = inner.ends[edge[1:][same]]
+    return (1.0 - middle) * ends[:, 0] + middle * ends[:, 1]
+
+
+def _inside_depth(outer: Placed, points: np.ndarray) -> float:
+    """Largest distance [m] of those points that lie inside from the surface; of a sample where there are many."""
+    points = points[:: 1 + len(points) * len(outer.corners) // _DEPTH_EFFORT]
+    points = points[outer.contains(points)]
+    if len(points) == 0:
+        return 0.0
+    # No triangle is nearer than its box, and the nearest one is no further than the nearest vertex.
+    low, high = outer.triangle_boxes
+    to_box = np.zeros((len(points), len(low)))
+    to_vertex = np.zeros((len(points), len(outer.vertices)))
+    for axis in range(3):
+        place = points[:, axis, None]
+        to_box += np.maximum(np.maximum(low[:, axis] - place, place - high[:, axis]), 0.0) ** 2
+        to_vertex += (place - outer.vertices[:, axis]) ** 2
+    point, triangle = np.nonzero(to_box <= (1.0 + 1e-9) * to_vertex.min(axis=1)[:, None])
+    corners = outer.corners[triangle]
+    distance = point_triangle(points[point], corners[:, 0], corners[:, 1], corners[:, 2])
+    return float(np.minimum.reduceat(distance, np.searchsorted(point, np.arange(len(points)))).max())
+
+
+def _containment_depth(outer: Placed, inner: Placed) -> float | None:
+    """Depth [m] of a component that lies entirely inside the other body's closed surface; None where none does.
+
+    The surfaces do not cross, so one vertex per component decides.
+    """
+    if not outer.mesh.closed or (inner.low > outer.high).any() or (inner.high < outer.low).any():
+        return None
+    within = ((inner.vertices >= outer.low) & (inner.vertices <= outer.high)).all(axis=1)
+    inside = [members for members in inner.components if within[members].all()]
+    inside = [members for members in inside if outer.contains(inner.vertices[members[:1]])[0]]
+    if not inside:
+        return None
+    return _inside_depth(outer, inner.vertices[np.concatenate(inside)])
+
+
+def _thick_distance(a: Placed, b: Placed, separation: float) -> float:
+    """Smallest distance [m] between two surfaces that do not cross, as far as it is at most `separation`.
+
+    Without a separation only rods and points can still touch: what has triangles has been compared already.
+    """
+    thick = separation > 0.0
+    rods = [x.ends if thick else x.vertices[x.mesh.codim_edges] for x in (a, b)]
+    points = [(x.vertices if thick else x.vertices[x.mesh.points])[:, None] for x in (a, b)]
+    nearest = _nearest(*rods, segment_segment, separation)
+    nearest = min(nearest, _nearest(*points, _point_point, separation))
+    for point, rod, other in ((points[0], rods[1], b), (points[1], rods[0], a)):
+        nearest = min(nearest, _nearest(point, other.corners, point_triangle, separation))
+        nearest = min(nearest, _nearest(point, rod, point_segment, separation))
+    return nearest
+
+
+def _point_point(point: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(point - other, axis=-1)
+
+
+def _nearest(first: np.ndarray, second: np.ndarray, distance, separation: float) -> float:
+    """Smallest distance among the simplices (n, ., 3) and (m, ., 3) whose boxes are within `separation`."""
+    if len(first) == 0 or len(second) == 0:
+        return np.inf
+    i, j = overlapping_boxes(
+        first.min(axis=1) - separation, first.max(axis=1) + separation, second.min(axis=1), second.max(axis=1)
+    )
+    if len(i) == 0:
+        return np.inf
+    return float(distance(*np.moveaxis(first[i], 1, 0), *np.moveaxis(second[j], 1, 0)).min())

@@ -1,0 +1,178 @@
+"""Bodies that touch at the start, set apart by as little as it takes.
+
+Groups of bodies that are joined move as one, by translations; what is static, kinematic or joined to such stays. The
+translations x of all groups of a cluster solve one linear program,
+
+    minimize sum |x|  -  (large) s,   0 <= s <= 1
+    u . (x_a - x_b) >= s gap_k - g    for pairs that touch, of gap g <= 0 along the direction u
+    u . (x_a - x_b) >= min(s gap_k, s g) - g   for pairs near one another, which may not come to touch by it
+
+where gap_k is `ROUNDING` of the smaller body: all get the whole of their gap where there is room, and else the same
+share of it. The result is looked at again, until no pair touches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.joints.closure.link_graph import connected_labels, joined_components, members
+from abd.model import WORLD, Kind, Model
+from abd.scene.overlaps.intersections import DIGITS, Survey, Surveyor, Way
+
+ROUNDS = 12
+LEAST_SHARE = 1e-2
+"""Share of the gap below which there counts as no room."""
+PREFERENCE = 1e3
+"""Worth of the whole share s over the displacement of one group by one gap."""
+
+
+def set_apart(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Way]]:
+    """States at which no pair touches any more.
+
+    Args:
+        q: (n, 12) states; found: what was found there, nothing of it deep.
+
+    Returns:
+        (n, 12) states, equal to `q` where bodies did not have to move, and ways of pairs that could not be set apart.
+    """
+    groups = _Groups(surveyor.model, q)
+    touching = {_key(way, k): way for k, way in enumerate(found.touching)}
+    x = np.zeros((groups.count, 3))
+    for _ in range(ROUNDS):
+        stuck = [way for way in touching.values() if groups.fixed_together(way)]
+        if stuck:
+            return q, stuck
+        x, near_margin = np.zeros_like(x), 0.0
+        near: list[Way] = []
+        while True:
+            x, stuck = _solve(surveyor, groups, list(touching.values()), near, np.abs(q[:, :3]).max(initial=0.0))
+            if stuck:
+                return q, stuck
+            travel = 2.0 * float(np.linalg.norm(x, axis=1).max(initial=0.0))
+            if travel <= near_margin:
+                break
+            near_margin = 4.0 * travel
+            moved = groups.moved(np.ones(groups.count, dtype=bool))
+            near = surveyor.survey(q, near_margin, moved).near
+        apart = q.copy()
+        apart[:, :3] += groups.of_bodies(x)
+        again = surveyor.survey(apart, 0.0, groups.moved(x.any(axis=1)))
+        if again.deep:
+            return q, list(touching.values())
+        if not again.touching:
+            return apart, []
+        for way in again.touching:
+            shift = way.direction @ (groups.of_body(x, way.first) - groups.of_body(x, way.second))
+            here = Way(way.first, way.second, way.direction, way.gap - float(shift))
+            touching[_key(here, len(touching))] = here
+    return q, list(touching.values())
+
+
+def _key(way: Way, number: int) -> tuple[int, int, int]:
+    return way.first, way.second, number
+
+
+class _Groups:
+    """Bodies that move as one.
+
+    Attributes:
+        label: (n,) group of every body that may move, -1 for others; count: number of groups.
+        free: (count, 3) bool, world axes along which a group may move.
+    """
+
+    def __init__(self, model: Model, q: np.ndarray):
+        bodies = model.bodies
+        parts = joined_components(model)
+        free = np.ones((int(parts.max(initial=-1)) + 1, 3), dtype=bool)
+        ends = JointList.of(model.joints).bodies
+        held = np.zeros(len(q), dtype=bool)
+        for mine, other in ((0, 1), (1, 0)):
+            supported = ends[:, mine] != WORLD
+            still = (ends[:, other] == WORLD) | (bodies.kind[ends[:, other]] != Kind.DYNAMIC)
+            held[ends[supported & still, mine]] = True
+        held |= bodies.kind != Kind.DYNAMIC
+        np.logical_and.at(free, parts, bodies.free_translation & ~held[:, None])
+        mobile = free.any(axis=1)
+        number = np.cumsum(mobile) - 1
+        self.label = np.where(mobile[parts], number[parts], -1)
+        self.free, self.count = free[mobile], int(mobile.sum())
+
+    def of_bodies(self, x: np.ndarray) -> np.ndarray:
+        """(n, 3) translations of all bodies from those of the groups (count, 3)."""
+        return np.concatenate([x, np.zeros((1, 3))])[self.label]
+
+    def of_body(self, x: np.ndarray, body: int) -> np.ndarray:
+        """(3,) translation of one body."""
+        return x[self.label[body]] if self.label[body] >= 0 else np.zeros(3)
+
+    def moved(self, chosen: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of the chosen groups (count,)."""
+        return np.append(chosen, False)[self.label]
+
+    def fixed_together(self, way: Way) -> bool:
+        """Whether no translation changes the distance of a pair along its way."""
+        a, b = self.label[way.first], self.label[way.second]
+        able = any(k >= 0 and (self.free[k] & (np.abs(way.direction) > 1e-9)).any() for k in (a, b))
+        return a == b or not able
+
+
+def _solve(
+    surveyor: Surveyor, groups: _Groups, touching: list[Way], near: list[Way], extent: float
+) -> tuple[np.ndarray, list[Way]]:
+    """Translations (count, 3) of the groups, cluster by cluster, and the pairs for which there is no room."""
+    ways = touching + near
+    first, second = (np.array([getattr(way, name) for way in ways], dtype=int) for name in ("first", "second"))
+    u, gap = np.array([way.direction for way in ways]), np.array([way.gap for way in ways])
+    u[np.abs(u) < 1e-9] = 0.0
+    wanted = np.maximum(surveyor.rounding(first, second), DIGITS * extent)
+    matrix = _matrix(u, groups.label[first], groups.label[second], groups.free)
+    # unknowns that no row ties together, such as the axes of a lattice, are found by themselves
+    rows, columns = matrix.nonzero()
+    leading = np.full(len(ways), -1)
+    leading[rows[::-1]] = columns[::-1]
+    cluster = connected_labels(matrix.shape[1], np.stack([leading[rows], columns], axis=1))
+    of_way = np.where(leading >= 0, cluster[leading], -1)
+    x, stuck = np.zeros(matrix.shape[1]), []
+    for some in members(of_way):
+        if some[0] >= len(touching) or of_way[some[0]] < 0:
+            continue  # nothing touches here
+        mine = np.flatnonzero(cluster == of_way[some[0]])
+        x[mine], share = _program(matrix[some][:, mine], gap[some], wanted[some])
+        if share < LEAST_SHARE:
+            stuck += [ways[k] for k in some if k < len(touching)]
+    return x.reshape(-1, 3), stuck
+
+
+def _matrix(u: np.ndarray, a: np.ndarray, b: np.ndarray, free: np.ndarray):
+    """Sparse (m, 3 count) rows ``u . (x_a - x_b)`` of pairs of groups a, b (m,), -1 for none, along u (m, 3)."""
+    from scipy.sparse import coo_matrix
+
+    rows, columns, values = [], [], []
+    for group, sign in ((a, 1.0), (b, -1.0)):
+        for axis in range(3):
+            there = np.flatnonzero((group >= 0) & (u[:, axis] != 0.0) & np.append(free[:, axis], False)[group])
+            rows.append(there)
+            columns.append(3 * group[there] + axis)
+            values.append(sign * u[there, axis])
+    rows, columns, values = (np.concatenate(part) for part in (rows, columns, values))
+    return coo_matrix((values, (rows, columns)), shape=(len(u), 3 * len(free))).tocsr()
+
+
+def _program(matrix, gap: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, float]:
+    """Translations (v,) and the share s of the linear program; no share where there is no room."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_matrix, hstack
+
+    scale, size = float(wanted.max()), matrix.shape[1]
+    gap, wanted = gap / scale, wanted / scale
+    kept = np.where(gap <= 0.0, wanted, np.minimum(wanted, gap))
+    # x = x+ - x-; the last unknown is s
+    bounds = np.stack([np.zeros(2 * size + 1), np.append(np.full(2 * size, np.inf), 1.0)], axis=1)
+    cost = np.append(np.ones(2 * size), -PREFERENCE * size)
+    answer = linprog(
+        cost, A_ub=hstack([-matrix, matrix, csr_matrix(kept[:, None])]).tocsr(), b_ub=gap, bounds=bounds, method="highs"
+    )
+    if answer.x is None:
+        return np.zeros(size), 0.0
+    return scale * (answer.x[:size] - answer.x[size : 2 * size]), float(answer.x[-1])

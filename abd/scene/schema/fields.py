@@ -1,0 +1,88 @@
+"""What the tables of a scene file are made of: types of values, fields with their meaning, and rotations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from abd.errors import SceneError
+from abd.scene.schema.findings import as_problem, schema_findings, unknown_key
+from abd.scene.schema.values import (
+    color_value,
+    counts_value,
+    inertia_value,
+    matrix_value,
+    number_value,
+    scale_value,
+    vector_value,
+)
+
+Number = Annotated[float, BeforeValidator(number_value)]
+PositiveNumber = Annotated[float, Field(gt=0), BeforeValidator(number_value)]
+Count = Annotated[int, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value(3))]
+Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(vector_value(4))]
+Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(matrix_value)]
+Inertia = Annotated[Vector | tuple[Vector, Vector, Vector], BeforeValidator(inertia_value)]
+Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
+Pair = Annotated[tuple[int, int], BeforeValidator(counts_value(2))]
+Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
+Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
+AxisName = Literal["x", "y", "z", "rx", "ry", "rz"]
+
+LARGEST = 2**31 - 1
+
+
+def entry(default: Any, description: str, *, unit: str = "", **constraints: Any) -> Any:
+    """A field of the schema: default (``...`` where it must be given), meaning, unit and pydantic constraints."""
+    return Field(default, description=description, json_schema_extra={"unit": unit} if unit else None, **constraints)
+
+
+class Spec(BaseModel):
+    """Base of all tables: unknown keys are errors, and assigned values are checked like given ones."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    @classmethod
+    def fields_in_order(cls) -> dict[str, FieldInfo]:
+        """Fields by key in the order of writing: inherited ones last, so that a body begins with its name."""
+        own = [key for key in cls.model_fields if key in cls.__annotations__]
+        return {key: cls.model_fields[key] for key in dict.fromkeys([*own, *cls.model_fields])}
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        """Set a field; `SceneError` where the schema does not allow it."""
+        if key not in type(self).model_fields:
+            raise SceneError([as_problem(unknown_key((key,), type(self), value), {})])
+        try:
+            super().__setattr__(key, value)
+        except ValidationError as error:
+            findings = schema_findings(error, type(self), {key: value})
+            raise SceneError([as_problem(finding, {}) for finding in findings]) from error
+
+
+class AxisAngle(Spec):
+    """Rotation by an angle about an axis."""
+
+    axis: Vector = entry(..., "axis; its length does not matter")
+    degrees: Number = entry(..., "angle, counter-clockwise about the axis", unit="deg")
+
+
+class Euler(Spec):
+    """Rotation by three successive angles, in the notation of scipy."""
+
+    order: Annotated[str, Field(pattern=r"^([xyz]{1,3}|[XYZ]{1,3})$")] = entry(
+        "xyz", "axes in the order of turning: lower case about the fixed world axes, upper case about the moving axes"
+    )
+    degrees: tuple[Number, ...] = entry(..., "one angle per letter of order", unit="deg")
+
+
+class Orientation(Spec):
+    """A rotation in one of four notations; none of them means no rotation."""
+
+    quaternion: Quaternion | None = entry(None, "(w, x, y, z); normalised when read")
+    matrix: Matrix | None = entry(None, "rotation matrix, three rows")
+    axis_angle: AxisAngle | None = entry(None, "axis and angle in degrees")
+    euler: Euler | None = entry(None, "Euler angles in degrees")

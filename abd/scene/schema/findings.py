@@ -1,0 +1,212 @@
+"""What is wrong with a scene, by key path; and what pydantic found, in words a user can act on."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from abd.errors import Problem
+from abd.scene.files.key_lines import Path
+from abd.scene.schema.suggestions import did_you_mean, enumerated
+
+LONGEST_VALUE = 60
+NAMED_LISTS = ("body", "joint", "coupling", "material", "sensor")
+MOST_HINTS = 3
+
+
+@dataclass
+class Finding:
+    """One thing wrong, at a key path.
+
+    `is_absence` marks a finding that something is not given: where the same table has misspelt or ill-formed keys,
+    it is not worth telling.
+    """
+
+    path: Path
+    message: str
+    value: Any = None
+    remedy: str = ""
+    is_absence: bool = False
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: short, strings in quotes, booleans as in TOML."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        value = list(value)
+    text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 4]} ..."
+
+
+def key_name(path: Path, data: Any) -> str:
+    """A path as users write it in overrides: items of named lists by name, others by position: body.crank.density."""
+    parts = ""
+    for depth, part in enumerate(path):
+        data = _child(data, part)
+        if isinstance(part, int):
+            name = _child(data, "name")
+            named = depth == 1 and path[0] in NAMED_LISTS and isinstance(name, str) and name
+            parts += f".{name}" if named else f"[{part}]"
+        else:
+            parts += f".{part}" if parts else str(part)
+    return parts
+
+
+def as_problem(finding: Finding, data: Any, file: str = "", line: int | None = None) -> Problem:
+    """A finding as a problem of a file; `data` gives the names of bodies and joints."""
+    key = key_name(finding.path, data)
+    return Problem(finding.message, key=key, value=finding.value, file=file, line=line, remedy=finding.remedy)
+
+
+def schema_findings(error: ValidationError, model: type[BaseModel], data: Any) -> list[Finding]:
+    """Pydantic's errors about `data` as findings; the errors of the members of a union are joined by "or"."""
+    by_path: dict[Path, list[Any]] = {}
+    for detail in error.errors(include_url=False):
+        path = _path_in(data, detail["loc"])
+        if detail["type"] == "missing":
+            path += (str(detail["loc"][-1]),)
+        by_path.setdefault(path, []).append(detail)
+    return [_finding(path, details, model) for path, details in by_path.items()]
+
+
+def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
+    """The finding of one path: a single error, or one for each member of a union."""
+    first = details[0]
+    value = first["input"]
+    if first["type"] == "missing":
+        table, key = _model_at(model, path[:-1]), path[-1]
+        meaning = table.model_fields[key].description if table and key in table.model_fields else "a value"
+        return Finding(path, "is missing", remedy=f"give {key}: {meaning}", is_absence=True)
+    if first["type"] == "extra_forbidden":
+        return unknown_key(path, model, value)
+    wanted = dict.fromkeys(_wanted(detail["type"], detail["msg"], detail.get("ctx", {})) for detail in details)
+    remedy = next((text for text in map(_remedy, details) if text), "")
+    return Finding(path, f"should be {' or '.join(wanted)}, not {shown(value)}", value, remedy)
+
+
+def _wanted(kind: str, message: str, context: dict[str, Any]) -> str:
+    """What a value should be, as the end of "should be ..."."""
+    if message.startswith("should be "):
+        return message[len("should be ") :]
+    bounds = {
+        "greater_than": ("gt", "greater than {}"),
+        "greater_than_equal": ("ge", "at least {}"),
+        "less_than": ("lt", "less than {}"),
+        "less_than_equal": ("le", "at most {}"),
+    }
+    if kind in bounds:
+        name, text = bounds[kind]
+        return text.format(shown(context[name]))
+    named = {
+        "int_type": "an integer",
+        "bool_type": "true or false",
+        "string_type": "a text in quotes",
+        "list_type": "a list",
+        "tuple_type": "a list",
+        "model_type": "a table",
+        "model_attributes_type": "a table",
+        "string_too_short": "a text that is not empty",
+        "string_pattern_mismatch": "one to three of the letters x, y, z, or of X, Y, Z",
+    }
+    if kind in named:
+        return named[kind]
+    if kind == "literal_error":
+        return enumerated(_choices(context))
+    if kind == "too_short":
+        return f"a list of at least {context['min_length']} entries"
+    return message.removeprefix("Input should be ").removeprefix("Value should be ")
+
+
+def _remedy(detail: Any) -> str:
+    if detail["type"] in ("literal_error", "joint_type") and isinstance(detail["input"], str):
+        return did_you_mean(detail["input"], _choices(detail["ctx"]))
+    return ""
+
+
+def _choices(context: dict[str, Any]) -> list[str]:
+    return context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+
+
+def unknown_key(path: Path, root: type[BaseModel], value: Any = None) -> Finding:
+    """The finding that a path of tables of `root` ends in an unknown key, with what it may mean."""
+    return Finding(path, "unknown key", value, _remedy_for_unknown(path, root))
+
+
+def _remedy_for_unknown(path: Path, root: type[BaseModel]) -> str:
+    """The key that may be meant, or the table where this one belongs."""
+    key = str(path[-1])
+    table = _model_at(root, path[:-1])
+    known = list(table.model_fields) if table else []
+    near = did_you_mean(key, known)
+    if near:
+        return near
+    homes = _homes(key, root, "the top of the file")
+    if homes:
+        return f"it belongs to {' or '.join(homes[:MOST_HINTS])}"
+    return f"known keys here: {', '.join(known)}" if 0 < len(known) <= 12 else "see `abd schema`"
+
+
+def _homes(key: str, table: type[BaseModel], name: str, depth: int = 0) -> list[str]:
+    """Names of the tables, from this one on, that know a key."""
+    homes = [name] if key in table.model_fields else []
+    for inner, info in table.model_fields.items():
+        model = _inner_model(info.annotation)
+        if model is not None and depth < 2:
+            heading = f"[[{inner}]]" if get_origin(info.annotation) is list else f"[{inner}]"
+            homes += _homes(key, model, heading if depth == 0 else f"{inner} of a {name}", depth + 1)
+    return homes
+
+
+def _path_in(data: Any, location: Iterable[str | int]) -> Path:
+    """The part of pydantic's location that exists in the data: it appends the members of unions."""
+    path: Path = ()
+    for part in location:
+        if _child(data, part) is _ABSENT:
+            break
+        data = _child(data, part)
+        path += (part,)
+    return path
+
+
+_ABSENT = object()
+
+
+def _child(data: Any, part: str | int) -> Any:
+    if isinstance(data, dict):
+        return data.get(part, _ABSENT)
+    if isinstance(data, BaseModel):
+        return getattr(data, str(part), _ABSENT)
+    if isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return _ABSENT
+
+
+def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
+    """The model of the table at a path."""
+    current: Any = model
+    is_name = False
+    for part in path:
+        if isinstance(part, int) or is_name:
+            is_name = False
+            continue
+        if not (isinstance(current, type) and issubclass(current, BaseModel)) or part not in current.model_fields:
+            return None
+        annotation = current.model_fields[part].annotation
+        is_name = get_origin(annotation) is dict  # the next part names one of its tables
+        current = _inner_model(annotation)
+    return None if is_name else current
+
+
+def _inner_model(annotation: Any) -> type[BaseModel] | None:
+    """The model inside ``Model | None``, ``list[Model]`` or ``dict[str, Model]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (list, dict, Union, types.UnionType):
+        found = [_inner_model(argument) for argument in get_args(annotation)]
+        return next((model for model in found if model), None)
+    return None

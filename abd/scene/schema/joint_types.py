@@ -1,0 +1,109 @@
+"""What the scene layer knows about joint types beyond their names, which are those of `abd.joints`.
+
+A type that is not in `TRAITS` needs an anchor, may have an axis, and takes no parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import PydanticCustomError
+
+from abd.joints.types import ALIASES, TYPES
+from abd.scene.schema.suggestions import enumerated
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Demands of a joint type on its scene.
+
+    Attributes:
+        axis: "needed", "optional", or "none": its orientation means nothing.
+        points: "together", so that one world anchor may stand for both, or "apart": each body has its own.
+        needs: parameters without which it is not defined; instead: those that do for them; takes: others that it may have.
+    """
+
+    axis: str = "optional"
+    points: str = "together"
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """All parameters of the type, without their twins in degrees."""
+        return (*self.needs, *self.takes, *self.instead)
+
+
+ALONG = Traits(axis="needed")
+LAWS = ("force_formula", "force_function")
+"""How a force is given as a function: of `VALUES` of a coordinate, or, for springs, of `LENGTHS`."""
+VALUES = ("q", "t", "rate")
+"""What a force along a coordinate may depend on."""
+LENGTHS = ("length", "gap", "t", "speed")
+"""What the force of a spring may depend on."""
+TRAITS = {
+    "hinge": ALONG,
+    "slider": ALONG,
+    "prismatic": ALONG,
+    "cylindrical": ALONG,
+    "slotted_hinge": ALONG,
+    "planar": Traits(axis="needed"),
+    "planar_translation": Traits(axis="needed"),
+    "legacy_revolute": ALONG,
+    "screw": Traits(axis="needed", needs=("lead",)),
+    "universal": Traits(takes=("axes", "skew")),
+    "skewed_universal": Traits(needs=("skew",), takes=("axes",)),
+    "gimbal": Traits(takes=("axes",)),
+    "spherical": Traits(takes=("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame")),
+    "ellipsoid": Traits(needs=("radii",), takes=("alpha", "open_sim")),
+    "ellipsoid3": Traits(needs=("radii",), takes=("open_sim",)),
+    "planar_connector": Traits(axis="needed", takes=("unilateral",)),
+    "segmented_planar_connector": Traits(axis="needed", needs=("segments",), takes=("unilateral",)),
+    "distance": Traits(axis="none", points="apart", needs=("distance",)),
+    "rope": Traits(axis="none", points="apart", needs=("distance",)),
+    "spring": Traits(axis="none", points="apart", needs=("stiffness",), instead=LAWS, takes=("damping", "rest_length")),
+    "general": Traits(needs=("constrained",), takes=("frame",)),
+    "bushing": Traits(needs=("stiffness",), takes=("damping", "rest")),
+    "fixed": Traits(axis="none"),
+    "pin": Traits(axis="none"),
+    "damper": Traits(takes=("linear_damping", "rotary_damping")),
+}
+
+
+EXAMPLES = {
+    "skew": 0.3,
+    "radii": (1.0, 2.0, 3.0),
+    "segments": ((-1.0, 0.0), (1.0, 0.0)),
+    "distance": 2.5,
+    "lead": 0.01,
+    "constrained": (),
+    "stiffness": 10.0,
+}
+"""Needed parameters with values for which the documentation lists rows and coordinates."""
+
+
+def type_of(name: str) -> str:
+    """The type's own name, from it or from an alias."""
+    return ALIASES.get(name, name)
+
+
+def traits(name: str) -> Traits:
+    """Demands of a type, by name or alias; an alias may have demands of its own."""
+    return TRAITS.get(name, TRAITS.get(type_of(name), Traits()))
+
+
+def types_with(parameter: str) -> list[str]:
+    """Names of the types that take a parameter, in the order of `abd.joints.TYPES`."""
+    return [name for name in TYPES if parameter in traits(name).parameters]
+
+
+def type_value(value: Any) -> Any:
+    """Validator of a type's name: one of `abd.joints.TYPES`, or of their `ALIASES`."""
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "should be a text in quotes")
+    if value not in TYPES and value not in ALIASES:
+        expected = {"expected": enumerated([*TYPES, *ALIASES])}
+        raise PydanticCustomError("joint_type", "should be {expected}", expected)
+    return value

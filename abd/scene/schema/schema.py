@@ -1,0 +1,413 @@
+"""What a scene file may say: the one declarative source of the parser, of `abd schema` and of its documentation.
+
+Field names are the keys of the TOML (or JSON) file; `[[body]]` is the list ``SceneSpec.body``. Every field carries its
+meaning, unit, default and range. SI units; quaternions are (w, x, y, z); a field with ``_deg`` in its name is in
+degrees. These models check values one by one; what concerns several keys at once is in `abd.scene.checks.checks`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from abd.scene.schema.fields import (
+    LARGEST,
+    AxisName,
+    Color,
+    Count,
+    Flag,
+    Inertia,
+    Number,
+    Orientation,
+    Pair,
+    PositiveNumber,
+    Scale,
+    Spec,
+    Triple,
+    Vector,
+    entry,
+)
+from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
+from abd.scene.schema.sensor_schema import SensorSpec
+from abd.scene.schema.values import grid_value, names_value
+
+GROUND_AXIS = (0.0, 0.0, 1.0)
+
+
+class Sphere(Spec):
+    """Sphere about the origin: exact, or as a mesh, a subdivided icosahedron with its vertices on the sphere."""
+
+    radius: Number = entry(..., "radius", unit="m", gt=0)
+    subdivisions: Count | None = entry(
+        None, "asks for a mesh: each multiplies the 20 triangles of the icosahedron by 4", ge=0, le=7
+    )
+
+
+class Capsule(Spec):
+    """Cylinder along z with two half-spheres as ends, centred at the origin: exact, or as a mesh."""
+
+    radius: Number = entry(..., "radius", unit="m", gt=0)
+    length: Number = entry(..., "length of the cylindrical part, without the ends", unit="m", gt=0)
+    segments: Count | None = entry(None, "asks for a mesh: number of facets around the axis", ge=3, le=1024)
+
+
+class Cylinder(Spec):
+    """Cylinder along z, centred at the origin."""
+
+    radius: Number = entry(..., "radius", unit="m", gt=0)
+    length: Number = entry(..., "full length", unit="m", gt=0)
+    segments: Count = entry(32, "number of facets around the axis", ge=3, le=1024)
+
+
+class HalfSpace(Spec):
+    """Everything below a plane is solid: bodies stay where ``normal . x >= offset``. The pose does not apply to it."""
+
+    normal: Vector = entry(GROUND_AXIS, "outward normal, world axes; its length does not matter")
+    offset: Number = entry(0.0, "distance of the plane from the world's origin along the unit normal", unit="m")
+
+
+class Surface(Spec):
+    """A surface written out in the scene file, in the body's mesh frame."""
+
+    vertices: list[Vector] = entry(..., "corner points", unit="m", min_length=1)
+    triangles: list[Triple] = entry([], "vertex numbers from 0, counter-clockwise from outside")
+    edges: list[Pair] = entry([], "segments beyond those of the triangles (rods)")
+    points: list[Count] = entry([], "single points: vertices that belong to no triangle and no edge")
+
+
+class Keyframe(Orientation):
+    """Pose at one instant."""
+
+    time: Number = entry(..., "instant", unit="s")
+    position: Vector | None = entry(None, "position of the moved frame; default: where it starts", unit="m")
+
+
+class Formulas(Spec):
+    """Displacement from the initial pose by formulas of t [s]: ``+ - * / ** ( )``, numbers, t, pi and the functions
+    sin cos tan exp log sqrt abs min max step(t - a) smoothstep(a, b, t)."""
+
+    x: str = entry("0", "displacement along world x", unit="m")
+    y: str = entry("0", "displacement along world y", unit="m")
+    z: str = entry("0", "displacement along world z", unit="m")
+    rx: str = entry("0", "rotation vector, world x", unit="rad")
+    ry: str = entry("0", "rotation vector, world y", unit="rad")
+    rz: str = entry("0", "rotation vector, world z", unit="rad")
+
+
+class MotionSpec(Spec):
+    """Prescribed motion of a kinematic body: velocities, or keyframes, or a file, or formulas."""
+
+    velocity: Vector | None = entry(None, "constant velocity of the moved frame's origin, world axes", unit="m/s")
+    angular_velocity: Vector | None = entry(None, "constant, world axes, about the moved frame's origin", unit="rad/s")
+    angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
+    keyframes: list[Keyframe] | None = entry(
+        None, "poses with growing times; positions interpolate linearly, rotations along the shortest arc", min_length=1
+    )
+    file: str | None = entry(
+        None,
+        "CSV or NPZ of poses with the columns (arrays) time,x,y,z,qw,qx,qy,qz [s, m]; interpolated like keyframes; "
+        "relative to the scene file",
+    )
+    formulas: Formulas | None = entry(None, "displacement from the initial pose as formulas of t")
+    frame: Literal["mesh", "center_of_mass"] = entry(
+        "mesh", "which frame is moved: the mesh frame, or the one with the same axes at the centre of mass"
+    )
+    after: Literal["hold", "continue"] = entry(
+        "hold",
+        "after the last keyframe or line of the file: stay or go on with the velocities given here, else the last ones",
+    )
+    until: Number | None = entry(None, "time after which the body stays where it is", unit="s", ge=0)
+
+
+class RepeatSpec(Spec):
+    """Copies of a body on a grid, named name_0_0_0, name_0_0_1 and so on."""
+
+    count: Annotated[Triple, BeforeValidator(grid_value)] = entry(
+        ..., "number of copies along x, y, z; each at least 1"
+    )
+    step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")
+
+
+class BodySpec(Orientation):
+    """One body: a surface, mass properties, a pose, and how it moves.
+
+    Exactly one of box, sphere, capsule, cylinder, half_space, mesh, surface and proxy says what it is made of.
+    """
+
+    name: str = entry(..., "unique name", min_length=1)
+    kind: Literal["dynamic", "kinematic", "static"] = entry(
+        "dynamic", "moved by forces, by its `motion`, or not at all; a half-space is static by default"
+    )
+    enabled: Flag = entry(True, "false leaves the body out of the scene")
+
+    box: Vector | None = entry(None, "full extents of a box centred at the origin", unit="m")
+    sphere: Sphere | None = entry(None, "sphere")
+    capsule: Capsule | None = entry(None, "capsule along z")
+    cylinder: Cylinder | None = entry(None, "cylinder along z")
+    half_space: HalfSpace | None = entry(None, "the ground, a wall")
+    mesh: str | None = entry(None, "file .obj .stl .ply .off or .glb, relative to the scene file")
+    surface: Surface | None = entry(None, "surface written out in the scene")
+    proxy: Flag = entry(False, "a body without surface; needs mass and inertia")
+
+    scale: Scale = entry(1.0, "factor, or one per axis, applied to the surface before the pose; negative ones mirror it")
+    split_components: Flag = entry(False, "one body per connected component, named name_0, name_1 and so on")
+    thickness: Number = entry(
+        0.0, "thickness of an open surface (shell); half of it is its contact radius", unit="m", ge=0
+    )
+    radius: Number = entry(0.0, "radius of rods and points, for their mass and for contact", unit="m", ge=0)
+
+    rounding: Number = entry(
+        0.0,
+        "contact at this distance outside the surface: its Minkowski sum with a ball; mass and inertia stay those of the "
+        "surface without it",
+        unit="m",
+        ge=0,
+    )
+
+    density: Number = entry(
+        1000.0,
+        "density; beside an explicit mass it only gives the volume of bodies that enclose none",
+        unit="kg/m^3",
+        gt=0,
+    )
+    mass: Number | None = entry(None, "total mass instead of the one that follows from the density", unit="kg", gt=0)
+    center_of_mass: Vector | None = entry(None, "in the mesh frame, scale included", unit="m")
+    inertia: Inertia | None = entry(
+        None, "[Ixx, Iyy, Izz] or 3x3 about the centre of mass, mesh axes; needs mass", unit="kg m^2"
+    )
+
+    position: Vector = entry((0.0, 0.0, 0.0), "position of the mesh origin", unit="m")
+    velocity: Vector = entry((0.0, 0.0, 0.0), "initial velocity of the centre of mass", unit="m/s")
+    angular_velocity: Vector = entry((0.0, 0.0, 0.0), "initial, world axes", unit="rad/s")
+    angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
+    force: Vector = entry((0.0, 0.0, 0.0), "constant force at the centre of mass, world axes", unit="N")
+    torque: Vector = entry((0.0, 0.0, 0.0), "constant torque, world axes", unit="N m")
+    linear_damping: Number = entry(0.0, "force against the velocity of the centre of mass", unit="N s/m", ge=0)
+    rotary_damping: Number = entry(0.0, "torque against the angular velocity", unit="N m s", ge=0)
+    inertial_damping: Number = entry(
+        0.0, "share of the momenta that is lost per second: force and torque of it times mass and inertia", unit="1/s", ge=0
+    )
+    fix: list[AxisName] = entry(
+        [],
+        "fixed degrees of freedom: translations of the centre of mass along world axes, rotations about world axes "
+        "through it; none, two (a hinge about the third) or all three rotations",
+    )
+    motion: MotionSpec | None = entry(None, "prescribed motion of a kinematic body")
+
+    kappa: Literal["auto"] | PositiveNumber = entry(
+        "auto",
+        "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
+        "to them, so that they strain by 1e-5 at most; of others 1e9, more if their own forces or spin ask for it",
+        unit="Pa",
+    )
+    elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
+    material: str = entry("default", "name of a [[material]], for friction")
+    color: Color | None = entry(
+        None,
+        "for pictures: [red, green, blue] or with opacity, from 0 to 1, or a name or '#rrggbb'; default: its material's",
+    )
+    group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
+    world: Count = entry(0, "bodies of different worlds never meet", ge=0, le=LARGEST)
+    repeat: RepeatSpec | None = entry(None, "copies on a grid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _half_space_is_static(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("half_space") is not None and "kind" not in data:
+            return {**data, "kind": "static"}
+        return data
+
+
+class MaterialSpec(Spec):
+    """A material; pairs combine by geometric means, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
+
+    name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
+    mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
+    rolling: Number = entry(
+        0.0, "of rolling resistance against itself: largest torque about the tangent plane over the normal force", unit="m", ge=0
+    )
+    spinning: Number = entry(
+        0.0, "of spinning resistance against itself: largest torque about the normal over the normal force", unit="m", ge=0
+    )
+    restitution: Number = entry(
+        0.0, "speed after an impact on itself over the speed before; pairs combine as those of mu do", ge=0, le=1
+    )
+    color: Color | None = entry(None, "of bodies that give none, as theirs")
+
+
+class MaterialPairSpec(Spec):
+    """Contact between two materials."""
+
+    between: Annotated[tuple[str, str], BeforeValidator(names_value)] = entry(
+        ..., "names of two materials, the same one twice for itself"
+    )
+    mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
+    rolling: Number | None = entry(None, "coefficient of rolling resistance; default as that of mu", unit="m", ge=0)
+    spinning: Number | None = entry(None, "coefficient of spinning resistance; default as that of mu", unit="m", ge=0)
+    restitution: Number | None = entry(
+        None,
+        "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
+        "sqrt(e_a e_b)",
+        ge=0,
+        le=1,
+    )
+    stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
+    enabled: Flag = entry(True, "false: these materials pass through each other")
+
+
+class ContactFilterSpec(Spec):
+    """Bodies that pass through one another."""
+
+    bodies: list[str] = entry(..., "names of bodies; none of them collides with another one of them", min_length=2)
+
+
+class SolverSpec(Spec):
+    """How a step is computed."""
+
+    dt: Number = entry(0.01, "time step", unit="s", gt=0)
+    integrator: Literal["generalized_alpha", "bdf1", "bdf2"] = entry(
+        "generalized_alpha",
+        "second order, and implicit Euler where contacts, limits or ropes act; implicit Euler everywhere (bdf1); or the "
+        "second-order formula on chords, which brakes rotation (bdf2)",
+    )
+    spectral_radius: Number = entry(
+        0.8, "share of the fastest oscillations that a step of generalized_alpha keeps; 1 keeps them all", ge=0, le=1
+    )
+    d_hat: Number | None = entry(
+        None,
+        "distance at which contact of every pair begins to act; default by pair: 0.4 % of the thinnest extent of the two "
+        "bodies (closed meshes: smallest side of the box about them; others: thickness or diameter), less for pairs that "
+        "start closer, until they have separated",
+        unit="m",
+        gt=0,
+    )
+    minimum_separation: Number = entry(0.0, "distance that every pair keeps at least", unit="m", ge=0)
+    barrier: Literal["log", "log_sq", "cubic"] = entry("log", "family of the contact barrier")
+    contact_set: Literal["minima", "ipc"] = entry(
+        "minima",
+        "what contact counts: every local minimum of distance once, however surfaces are cut into triangles, or all pairs "
+        "of primitives, as rigid-ipc does",
+    )
+    contact_stiffness: Literal["auto"] | PositiveNumber = entry(
+        "auto",
+        "stiffness of the barrier of every pair, J/m^2 for cubic; auto: by pair, from masses, gravity and loads of the two "
+        "bodies",
+        unit="J/m^4",
+    )
+    eps_v: Number = entry(1e-3, "speed below which friction counts as static", unit="m/s", gt=0)
+    stick: Literal["elastic", "viscous"] = entry(
+        "elastic",
+        "how contacts hold that do not slide: by a spring, stretched by at most eps_v dt, from where sticking began, so that "
+        "what rests stays; or by a viscous force, under which it creeps, by at most eps_v",
+    )
+    friction_iterations: Count = entry(
+        1, "friction updates per step; 0: no friction; -1: until the forces balance", ge=-1
+    )
+    tolerance: Number | None = entry(
+        None,
+        "largest speed of a vertex in the last Newton step; default: 1e-3, but 3.2e-4 to 9.6e-4 of sqrt(g L), L the median "
+        "length of the bodies, and at most 1e-4 L per step: 1e-3 for bodies of 0.1 m to 1 m",
+        unit="m/s",
+        gt=0,
+    )
+    tolerance_relative: Number | None = entry(
+        None, "tolerance as a multiple of the scene's bounding-box diagonal, instead of `tolerance`", unit="1/s", gt=0
+    )
+    friction_tolerance: Number | None = entry(
+        None,
+        "the same while friction acts; default: at most 0.05 eps_v, or the scene's own where it is relative",
+        unit="m/s",
+        gt=0,
+    )
+    max_newton: Count = entry(100, "Newton iterations per step", ge=1)
+    retries: Count = entry(8, "how often a failed step is halved before the run stops", ge=0, le=20)
+    linear_solver: Literal["auto", "direct", "pcg"] = entry(
+        "auto", "factorisation (direct), conjugate gradients (pcg), or by size and structure"
+    )
+    linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)
+    joint_tolerance: Number | None = entry(
+        None,
+        "residual that the nonlinear rows of exact joints may keep after a step; default 1e-8 rad, and 1e-8 of the length "
+        "of the smaller body; linear ones hold to 1e-9 of half of it",
+        unit="m or rad",
+        gt=0,
+    )
+    limit_distance: Number | None = entry(
+        None,
+        "distance from the end of a coordinate's range at which its barrier begins to act, for all lengths that do not say "
+        "other; default: d_hat, or 1e-3 of the scene's diagonal or a share of its bodies; at most 0.05 of the range",
+        unit="m",
+        gt=0,
+    )
+    limit_angle: Number = entry(
+        0.01, "the same for angles, and for the tilt and the rotation of balls", unit="rad", gt=0
+    )
+    kinematic_block: Literal["fail", "lag"] = entry(
+        "fail", "when contact keeps a kinematic body from its target: stop the run, or let it lag behind"
+    )
+    sleep_speed: Number = entry(
+        0.0,
+        "bodies that hang together and are all slower for `sleep_time` rest until something comes near; 0: never",
+        unit="m/s",
+        ge=0,
+    )
+    sleep_time: Number = entry(0.5, "how long they have to be slower", unit="s", ge=0)
+
+
+class OutputSpec(Spec):
+    """How long to run and what to write; at most one of frames and duration."""
+
+    frames: Count | None = entry(None, "number of steps; default 100", ge=1)
+    duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
+    every: Count = entry(1, "write every so many steps", ge=1)
+    contacts: bool = entry(False, "write points of contact and their forces, at /contacts of the trajectory")
+
+
+class CameraSpec(Spec):
+    """Where pictures, films and views of this scene are taken from; what is not given is found, so that everything shows.
+
+    The camera stands at `position`, or as far from the target as it takes, in the direction of the two angles.
+    """
+
+    position: Vector | None = entry(None, "where it stands", unit="m")
+    target: Vector | None = entry(None, "point in the middle of the picture", unit="m")
+    azimuth_deg: Number = entry(-60.0, "direction from the target to the camera about z; 0 is +x", unit="deg")
+    elevation_deg: Number = entry(16.0, "the same above the x-y plane", unit="deg", ge=-90, le=90)
+    zoom: Number = entry(1.0, "1: everything fits into the picture", gt=0)
+    fov_deg: Number = entry(38.0, "field of view from the lower to the upper edge", unit="deg", gt=1, lt=150)
+    follow: str | None = entry(None, "name of a body that stays in the middle")
+    orbit_deg: Number = entry(0.0, "how far a film turns about the target from its start to its end", unit="deg")
+
+    @model_validator(mode="after")
+    def _not_into_itself(self) -> CameraSpec:
+        if self.position is not None and self.position == self.target:
+            raise PydanticCustomError("camera", "position and target are the same point")
+        return self
+
+
+class JointTypeSpec(Spec):
+    """A joint type that Python code defines, which is run only with ``--allow-code``."""
+
+    name: str = entry(..., "name of the type, for joints of this scene", min_length=1)
+    file: str = entry(..., "path of the Python file, relative to the scene's", min_length=1)
+    function: str = entry(..., "function of the file; called with the name, it calls abd.joint_type(name, ...)", min_length=1)
+
+
+class SceneSpec(Spec):
+    """A scene."""
+
+    name: str = entry("", "name of the scene; default: that of the file")
+    gravity: Vector = entry((0.0, 0.0, -9.81), "gravity", unit="m/s^2")
+    solver: SolverSpec = entry(SolverSpec(), "solver settings")
+    output: OutputSpec = entry(OutputSpec(), "length of the run")
+    camera: CameraSpec = entry(CameraSpec(), "where pictures are taken from")
+    material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
+    material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
+    body: list[BodySpec] = entry([], "bodies")
+    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, beside groups and materials")
+    joint_type: list[JointTypeSpec] = entry([], "joint types of your own")
+    joint: list[JointSpec] = entry([], "joints")
+    coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
+    sensor: list[SensorSpec] = entry([], "quantities that are recorded from the start")

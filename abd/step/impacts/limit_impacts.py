@@ -1,0 +1,55 @@
+"""Ends of ranges that are struck, as pairs of bodies that strike (`abd.step.impacts.restitution`).
+
+An end of a coordinate x pushes with f [N or N m] along it: on the joint's two bodies that is the impulse ``P = f h dx/dX``,
+X their twists, so that ``P . v`` is the rate of x times f h, as the normal velocity of a contact times its impulse. Angles
+are measured at the joint's length, so that they weigh as the speeds of contacts do. There is no friction in it.
+
+Ends that give something back are taken so in every integrator. Those that give nothing are needed by bdf2 alone: it goes on
+from two states, and a body that stood still from one to the next, but moved before, would turn round at a third of its speed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joint_list import JointList
+from abd.joints.rows import laws
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.rigid_rows import derivatives_by_twists
+from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.table import linearize
+from abd.model import Kind, Model
+from abd.step.impacts.restitution import Strikes
+
+GRANTED = 1e-3
+"""Share of what contacts may push as they open: a barrier is left in many short steps, whose pushes would add up."""
+
+
+def limit_strikes(
+    model: Model, system: JointSystem, rows: np.ndarray, memory: JointMemory, applied: Applied, q: np.ndarray, h: float
+) -> Strikes:
+    """Those of the ends of ranges `rows` (b,) that pushed in the last step, of h [s], which led to q (n, 12)."""
+    a = system.acting
+    measure = system.rows.term_measure[system.rows.starts[rows]]
+    x = memory.reference[measure]
+    _, slope, _ = laws.evaluate(applied.law[rows], applied.p[rows], x)
+    impulse = -slope / applied.ch2[rows] * h
+    parent, child = system.table.parent[measure], system.table.child[measure]
+    # the world stands for nothing: a pair with it is one of the child with itself, without impulse there
+    parent = np.where(parent < 0, child, parent)
+    moves = (model.bodies.kind[np.stack([parent, child])] == Kind.DYNAMIC).any(axis=0)
+    pushes = (a.sign[rows] * impulse > 0.0) & moves
+    rows, measure, impulse, parent, child = (one[pushes] for one in (rows, measure, impulse, parent, child))
+    _, by_child, by_parent = (one[measure] for one in linearize(system.table, q, memory.reference))
+    maps = q[:, 3:].reshape(-1, 3, 3)
+    twists = [derivatives_by_twists(g, maps[body]) for g, body in ((by_child, child), (by_parent, parent))]
+    length = np.where(a.rotary[rows], JointList.of(model.joints).column("length")[a.joint[rows]], 1.0)
+    return Strikes(
+        pairs=np.stack([child, parent], axis=1),
+        impulses=impulse[:, None, None] * np.stack(twists, axis=1),
+        center=np.zeros((len(rows), 3)),
+        size=np.abs(impulse) / length,
+        restitution=a.restitution[rows],
+        mu=np.zeros(len(rows)),
+        grants=np.full(len(rows), GRANTED),
+    )

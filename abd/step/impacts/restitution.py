@@ -1,0 +1,361 @@
+"""Restitution: what impacts give back, added to the velocities once a step has converged.
+
+A step is inelastic: at its end, bodies that have struck each other move together. For every pair k of bodies in contact, and
+every end of a joint's range that gives back (`abd.step.impacts.limit_impacts`), let P_k be its impulse in the step as a pair of
+wrenches, ``P_k . v`` is then its normal velocity times the size of the impulse. A pair *strikes* if it closes faster than
+``max(2 |g| h, 2 tolerance)``: what is slower rests.
+
+Who strikes whom is found in rounds (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact"),
+from the velocities w = v before the step: all pairs that close at the time, and they alone, are reflected together,
+
+    w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
+
+e_k = 0 for what rests, until nothing closes; where all e_k are 0, all pairs are taken at once. W is the inverse of the mass
+matrix of the rigid motions that joints and fixed degrees of freedom allow (`abd.step.mobility`). So an impact runs through a
+row of balls in touch pair by pair, and the last one leaves; a plank that falls flat on two posts strikes both at once. A round
+adds no energy if the e_k are equal: it is the inelastic solution of the pairs, and the share e beyond.
+With u_k the ``P_k . w`` that the rounds end with, the velocities v' at the end of the step become
+
+    v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs that the rounds have struck, s_k >= -1,
+                                      P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
+                                      P_k . v+ >= 0                  for others, s_k >= 0,
+
+so that what else acts in the step stays. An impact ends in the step in which contact first acts, however little of the momentum
+it took: what is left of the gap is not closed. The second line takes back what a compressed contact pushes as it opens, the
+third keeps what a struck body rests on. The impulses are rigid ones, which excite no strain.
+
+Friction takes part in what is added, with ``mu s_k |P_k|`` at most at the centre of the pair's contacts, on the surface of
+the first body, against its slip.
+Gravity acts on v for the part of the step before the impact. Energy is never given: sums that would, scale what is added.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import scipy.sparse as sparse
+
+from abd.contact.forces import wrenches
+from abd.contact.path import axial
+from abd.energies import potential_energies
+from abd.joints.rows.rigid_build import follows_pose, rigid_rows
+from abd.joints.rows.rigid_rows import Part, RigidRows
+from abd.joints.rows.sizes import half_length
+from abd.joints.rows.system import JointSystem
+from abd.model import Joint, Kind, Model
+from abd.potentials import free_motion
+from abd.step.impacts.sweeps import swept
+from abd.step.mobility import Mobility
+
+_log = logging.getLogger(__name__)
+
+Sweep = Callable[..., np.ndarray]
+"""`abd.step.impacts.sweeps.swept`, or its twin."""
+
+ROUNDS = 300
+"""Rounds of reflections, at most; what closes after them meets without restitution."""
+PUSHES = 0.5
+"""Speed with which a contact opens that is taken back, over what gravity gives in a step: less is how weights settle."""
+CLOSES = 1e-7
+"""Normal velocity from which a pair closes, of the fastest one."""
+MOST_MET = 2e7
+"""Joint rows times pairs that meet joints, at most: how they answer each other is dense."""
+
+
+@dataclass(frozen=True)
+class Strikes:
+    """k pairs of bodies with the impulses of their contacts.
+
+    Attributes:
+        pairs: (k, 2) bodies i, j.
+        impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
+        center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
+        size: (k,) of the impulses [N s], by which powers are speeds [m/s].
+        restitution, mu: (k,) of the pairs.
+        grants: (k,) share of `PUSHES` by which it may open faster than before: weights settle on contacts.
+    """
+
+    pairs: np.ndarray
+    impulses: np.ndarray
+    center: np.ndarray
+    size: np.ndarray
+    restitution: np.ndarray
+    mu: np.ndarray
+    grants: np.ndarray
+
+    def among(self, chosen: np.ndarray) -> Strikes:
+        """Some of them."""
+        return Strikes(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def beside(self, others: Strikes) -> Strikes:
+        """These and others."""
+        columns = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
+        return Strikes(*(np.concatenate(pair) for pair in columns))
+
+    @classmethod
+    def of_contacts(
+        cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
+    ) -> Strikes:
+        """From affine impulses (k, 12) on the bodies i and j in the state q (n, 12); pairs without any are left out."""
+        some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
+        pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
+        i, j = pairs.T
+        f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
+        arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
+        impulses = np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1)
+        material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
+        materials = model.materials
+        of_materials = materials.restitution[material], materials.mu[material]
+        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, grants=np.ones(len(size)))
+
+
+class Restitution:
+    """Impacts of one scene."""
+
+    def __init__(self, model: Model):
+        self.model, self.settings = model, model.settings
+        self.dynamic = model.bodies.kind == Kind.DYNAMIC
+        self.kinematic = model.bodies.kind == Kind.KINEMATIC
+        self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
+        self._built_for, self._warned = None, False
+
+    def stirred(self, touching: np.ndarray, *velocities: np.ndarray) -> bool:
+        """Whether any of the bodies (n,) bool moves faster, by one of the velocities (n, 12), than what counts as resting."""
+        return any(
+            (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1))[touching].max(initial=0.0)
+            > self.settings.tolerance
+            for qd in velocities
+        )
+
+    def rebound(
+        self,
+        strikes: Strikes,
+        before: tuple[np.ndarray, np.ndarray],
+        after: tuple[np.ndarray, np.ndarray],
+        h: float,
+        system: JointSystem,
+        sweep: Sweep = swept,
+    ) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Velocities (n, 12) after the impacts of a step, the bodies that they change (b,), and the work of friction [J]; None
+        without impacts.
+
+        Args:
+            before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s].
+            system: rows of the joints at present.
+            sweep: as `abd.step.impacts.sweeps.swept`.
+        """
+        if not len(strikes.pairs):
+            return None
+        q, qd = after
+        then, now = self._twists(*before), self._twists(q, qd)
+        size = strikes.size
+        closing, left = _power(strikes, then), _power(strikes, now)
+        fall, resting = h * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
+        least = max(2.0 * fall, resting)
+        strikes_now = closing < -least * size
+        pushed = left - np.maximum(closing, 0.0) > strikes.grants * max(PUSHES * fall, resting) * size
+        if not strikes_now.any() and not pushed.any():
+            return None
+        mobility = self._mobility(system, q, np.flatnonzero(strikes_now | pushed), strikes)
+        mine = mobility.chosen
+        part = strikes.among(mine)
+        P = _rows(part, len(q))
+        if mobility.rows_met(P) > MOST_MET:
+            self._say_left_out(mobility, len(mine))
+            return None
+        A, closing, left, size = mobility.between(P), closing[mine], left[mine], size[mine]
+        met = self._met(part, closing, left, h, mobility.jointed)
+        target, struck = _reflected(sweep, A, met, part.restitution, least, size)
+        law = target, np.maximum(closing, 0.0), struck, size
+        s = _brought(sweep, A, left, *law)
+        added, friction = mobility.apply(P.T @ s), np.zeros(6 * len(q))
+        pull = self._friction(part, s, now.ravel() + added, mobility, q)
+        if pull is not None:
+            friction = mobility.apply(pull)
+            s_rubbed = _brought(sweep, A, left + P @ friction, *law)
+            rubbed = mobility.apply(P.T @ s_rubbed) + friction
+            if self._energy(q, now.ravel() + rubbed) <= self._energy(q, now.ravel() + added):
+                added, s = rubbed, s_rubbed
+            else:
+                pull = None
+        share = self._within_energy(before, after, then, now, added, part, s)
+        work = 0.0 if pull is None else float(pull @ (now.ravel() + share * (added - 0.5 * friction)))
+        twists = (share * added).reshape(-1, 6)
+        changed = np.flatnonzero((twists != 0.0).any(axis=1))
+        out = qd.copy()
+        out[changed, :3] += twists[changed, :3]
+        turned = free_motion.rates(q[changed, 3:].reshape(-1, 3, 3), twists[changed, 3:])
+        out[changed, 3:] += turned.reshape(-1, 9)
+        return out, changed, work
+
+    def _say_left_out(self, system: Mobility, pairs: int) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "impacts among %d joined bodies with %d pairs in contact keep what the step leaves: too many for restitution",
+                int(system.joined.sum()), pairs,
+            )  # fmt: skip
+
+    def _met(self, part: Strikes, closing, left, h: float, jointed: bool) -> np.ndarray:
+        """Normal powers (k,) where the pairs met: with the part of what gravity gives in a step that it gave until then."""
+        speed = np.zeros(len(closing))
+        if not jointed:
+            for body, impulse in zip(part.pairs.T, part.impulses.transpose(1, 0, 2), strict=True):
+                speed += np.where(self.dynamic[body], impulse[:, :3] @ self.settings.gravity * h, 0.0)
+        falls = closing + speed
+        waits = np.clip(left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
+        return closing + waits * speed
+
+    def _friction(
+        self, part: Strikes, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray
+    ) -> np.ndarray | None:
+        """(6 n,) impulses of friction for what is added, None without any: pair by pair, each against the slip that is left."""
+        mu = part.mu
+        rubs = np.flatnonzero((mu > 0.0) & (s > 0.0))
+        if self.settings.friction_iterations == 0 or not len(rubs):
+            return None
+        n, p, radius = len(q), q[:, :3], self.model.bodies.radius
+        out, moving = np.zeros((n, 6)), twists.reshape(n, 6).copy()
+        for k in rubs:
+            pair = part.pairs[k]
+            normal = part.impulses[k, 0, :3] / np.linalg.norm(part.impulses[k, 0, :3])
+            tangent = np.linalg.svd(normal[None])[2][1:]
+            arm = part.center[k] - radius[pair[0]] * normal - p[pair]
+            lever = np.array([1.0, -1.0])[:, None, None] * np.stack(
+                [np.concatenate([tangent, np.cross(one, tangent)], axis=1) for one in arm]
+            )
+            slip = np.einsum("bti,bi->t", lever, moving[pair])
+            if not np.linalg.norm(slip) > 0.0:
+                continue
+            if system.joined[pair].any():
+                force = np.zeros((2, n, 6))
+                force[:, pair] = lever.transpose(1, 0, 2)
+                moved = system.apply(force.reshape(2, -1).T)
+                yields = force.reshape(2, -1) @ moved
+            else:
+                own = np.einsum("bij,btj->bit", system.blocks[pair], lever)
+                yields = np.einsum("bti,biu->tu", lever, own)
+            stop = -np.linalg.lstsq(yields, slip, rcond=1e-12)[0]
+            most = mu[k] * s[k] * np.linalg.norm(part.impulses[k, 0, :3])
+            pull = stop * min(1.0, most / max(np.linalg.norm(stop), 1e-300))
+            out[pair] += np.einsum("bti,t->bi", lever, pull)
+            if system.joined[pair].any():
+                moving += (moved @ pull).reshape(n, 6)
+            else:
+                moving[pair] += own @ pull
+        return out.ravel()
+
+    def _within_energy(self, before, after, then, now, added, part: Strikes, s: np.ndarray) -> float:
+        """The share of what is added that gives no energy to what there was, but for the work of prescribed bodies."""
+        fallen = self.model.bodies.mass[:, None] * (after[0] - before[0])[:, :3]
+        work = float(np.sum(fallen[self.dynamic] @ self.settings.gravity))
+        for side in range(2):
+            body = part.pairs[:, side]
+            power = np.einsum("ki,ki->k", part.impulses[:, side], now[body])
+            work -= float(np.sum(np.where(self.kinematic[body], (1.0 + s) * power, 0.0)))
+        strained = [potential_energies(self.model, state[0])["elastic"] for state in (before, after)]
+        start, end = self._energy(before[0], then.ravel()), self._energy(after[0], now.ravel())
+        most = max(start + work + strained[0] - strained[1], end)
+        full = self._energy(after[0], now.ravel() + added)
+        if full <= most:
+            return 1.0
+        # T(now + x added) = end + x (b + x c)
+        c = self._energy(after[0], added)
+        b = full - end - c
+        return float(np.clip((-b + np.sqrt(max(b * b + 4.0 * c * (most - end), 0.0))) / (2.0 * c), 0.0, 1.0))
+
+    def _energy(self, q: np.ndarray, twists: np.ndarray) -> float:
+        """Kinetic energy of the rigid motion of the dynamic bodies [J]."""
+        twists = twists.reshape(-1, 6)
+        turning = np.einsum("ni,nij,nj->n", twists[:, 3:], self._inertia(q), twists[:, 3:])
+        moving = self.model.bodies.mass * np.sum(twists[:, :3] ** 2, axis=1)
+        return 0.5 * float(np.sum((moving + turning)[self.dynamic]))
+
+    def _inertia(self, q: np.ndarray) -> np.ndarray:
+        """(n, 3, 3) about the centres of mass, world axes [kg m^2]."""
+        return free_motion.inertia(q[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment)
+
+    def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """(n, 6) velocities and angular velocities, world axes: those with the momenta of qd; prescribed ones as they turn."""
+        A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
+        momentum = free_motion.torque(Ad * self.model.bodies.moment[:, None, :], A)
+        w = axial(Ad @ np.linalg.inv(A))
+        d = self.dynamic
+        w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
+        return np.concatenate([qd[:, :3], w], axis=1)
+
+    def _mobility(self, system: JointSystem, q: np.ndarray, seeds: np.ndarray, strikes: Strikes) -> Mobility:
+        """Of everything that hangs together with the pairs `seeds` by contacts and joints."""
+        if self._built_for is not system or follows_pose(self.model):
+            joints = list(self.model.joints)
+            self._rows = rows = rigid_rows(replace(self.model, joints=joints), q)
+            inertia, locked = _rotors_and_locks(joints, rows)
+            held = (rows.held & ~rows.yields & (rows.part != Part.GAP)) | locked | (inertia > 0.0)
+            self._held, self._built_for = np.flatnonzero(held), system
+            slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
+            self._slack = np.where(locked, 0.0, slack)[self._held]
+        rows, n = self._rows, len(q)
+        J = rows.jacobian(q)[self._held]
+        J = (J @ sparse.diags(np.tile([1.0 / rows.length] * 3 + [1.0] * 3, n))).tocsr()
+        return Mobility.of(self.model.bodies.mass, self._inertia(q), rows, J, self._slack, strikes.pairs, seeds)
+
+
+def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:
+    """(R,) inertias [kg or kg m^2] of rotors that turn with coordinate rows, and whether (R,) rows are locked coordinates."""
+    inertia, locked = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
+    for row in rows.coordinates():
+        joint = joints[rows.joint[row]]
+        for one in joint.coordinates if joint.active else ():
+            if one.name == rows.name[row]:
+                inertia[row], locked[row] = one.armature, one.locked
+    return inertia, locked
+
+
+def _reflected(sweep: Sweep, A, power, e, least, size) -> tuple[np.ndarray, np.ndarray]:
+    """Normal powers (k,) after rounds of reflections, until nothing closes, and which pairs (k,) they have struck.
+
+    Args:
+        A: (k, k) powers per factor on the impulses; power: (k,) before.
+        e: (k,) restitution of what closes faster than `least` [m/s]; size: (k,) of the impulses [N s].
+    """
+    struck, power = np.zeros(len(power), dtype=bool), power.copy()
+    fastest = max(float((np.abs(power) / size).max()), 1e-300)
+    for _ in range(ROUNDS if e.any() else 0):
+        rows = np.flatnonzero(power < -CLOSES * fastest * size)
+        bounces = power[rows] < -least * size[rows]
+        if not bounces.any():
+            break
+        goal = np.where(bounces, -e[rows] * power[rows], 0.0)
+        more = _opened(sweep, A[rows][:, rows], power[rows] - goal, size[rows])
+        struck[rows] |= more > 0.0
+        power += A[:, rows] @ more
+    more = _opened(sweep, A, power, size)
+    return power + A @ more, struck | (more > 0.0)
+
+
+def _opened(sweep: Sweep, A, power, size) -> np.ndarray:
+    """(k,) factors x >= 0 with ``A x + power >= 0``, one of both zero."""
+    fastest = max(float((np.abs(power) / size).max(initial=0.0)), 1e-300)
+    return sweep(A, power, np.zeros(len(power)), np.full(len(power), np.inf), size, fastest)
+
+
+def _brought(sweep: Sweep, A, power, target, high, struck, size) -> np.ndarray:
+    """(k,) factors s that bring the pairs to their normal powers."""
+    fastest = max(float((np.abs(power) / size).max()), float((np.abs(target) / size).max()), 1e-300)
+    return sweep(A, power, np.where(struck, target, 0.0), np.where(struck, target, high), size, fastest)
+
+
+def _power(strikes: Strikes, twists: np.ndarray) -> np.ndarray:
+    """(k,) ``P_k . v`` [J]."""
+    return np.einsum("kbi,kbi->k", strikes.impulses, twists[strikes.pairs])
+
+
+def _rows(strikes: Strikes, n: int) -> sparse.csr_matrix:
+    """(k, 6 n) rows P_k."""
+    k = len(strikes.pairs)
+    column = 6 * strikes.pairs[:, :, None] + np.arange(6)
+    row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)
+    return sparse.csr_matrix((strikes.impulses.ravel(), (row.ravel(), column.ravel())), shape=(k, 6 * n))

@@ -1,0 +1,168 @@
+"""Time integration as one incremental potential (formulation.md section 2), with a mode for every body:
+
+    E(q) = sum_b s_b/2 |q - q*|_M^2 + c h^2 V(q)
+
+q* is the free rigid motion of the step (`abd.potentials.free_motion`), displaced by h M^-1 of the impulse
+``k_f f + k_a a`` of what the body remembers: f, the net force and torque at the end of the last step (6,), in world axes,
+and a, their mean that generalized alpha carries on. With the share c_b of the body's mode, s_b = c / c_b, the converged state
+says what acted on it, joints, contacts and gravity together,
+
+    F = M (q - q*) / (c_b h^2),       a <- a_F F + a_f f + a_a a,       (p, L) <- (p, L) + m_F F + m_f f + m_a a
+
+`DISSIPATIVE` is implicit Euler, ``q* = free motion, c_b = 1, (p, L) += h F``: it loses energy and never gains any. Free
+rotation is exact in it too. `SMOOTH` is generalized alpha (Chung and Hulbert 1993; Arnold and Bruels 2007) of the spectral
+radius rho,
+
+    am = (2 rho - 1)/(rho + 1),  af = rho/(rho + 1),  gamma = 1/2 + af - am,  beta = (gamma + 1/2)^2 / 4,
+    q = q_n + h v_n + h^2 ((1/2 - beta) a_n + beta a),   p = p_n + h ((1 - gamma) a_n + gamma a),
+    (1 - am) a + am a_n = (1 - af) F + af f_n,           c_b = beta (1 - af)/(1 - am)
+
+of second order. a is the force at the time (am - af) h off the end of its step; where h has changed by the factor r it is
+moved to where the new step expects it, ``a_n <- f_n + r (a_n - f_n)``, which keeps the order. `FRESH` begins it where nothing
+is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first force is right.
+
+In `DISSIPATIVE` steps a keeps f, the force of the step before: a force that has not grown beyond `LASTING` times of it goes on,
+and Newton starts where it pushes a body that is in contact, `abd.step.start`.
+
+Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: beyond a turn
+``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on; for
+0.9 from 0.4 on, and bodies that spin freely about a thin axis in a mechanism gain speed in steps of 10 ms).
+Mechanisms with such a body take `DISSIPATIVE` steps.
+
+`bdf2` is the second-order formula on the chords of q (n, 12): it stretches what turns, and brakes it.
+
+Rows of joints measure their rates by differences, weights (w_4 .. w_8): x_h = w_4 x_n + w_5 x_{n-1},
+``rate = w_6 (x - x_h) = w_6 (x - x_n) + w_8 (x_{n-1} - x_n)``; w_7 = 1/h. Of one step for DISSIPATIVE and FRESH, and of two
+steps, of second order for any two, for SMOOTH. In bdf2 the target is w_0 q_n + w_1 q_{n-1} + w_2 qd_n + w_3 qd_{n-1}, and
+friction's reference x_h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+
+class Mode(IntEnum):
+    """How a body is taken through a step; the numbering of the kernels."""
+
+    DISSIPATIVE = 0
+    FRESH = 1
+    SMOOTH = 2
+
+
+LASTING = 2.0
+"""Growth of the force on a body within a step beyond which it was an impact's, or began there, and is not there any more."""
+
+COLUMNS = (
+    "step",
+    "scale",
+    "k_f",
+    "k_a",
+    "stiffness",
+    "a_F",
+    "a_f",
+    "a_a",
+    "m_F",
+    "m_f",
+    "m_a",
+    "lead_f",
+    "lead_a",
+    "lead_load",
+)
+"""Columns of `Scheme.motion`: h; s_b; impulse of q*; 1/(c_b h^2); what a and the momenta become; and where Newton starts:
+the displacement per mass ``lead_f f + lead_a a + lead_load (external force)`` beyond q*."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One step.
+
+    Attributes:
+        h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
+        weights: (2, 9) of rows that measure over one step and over two.
+        motion: (3, 14) by `Mode`.
+        pull: weight of the pull towards prescribed poses, in which one of implicit Euler has 1.
+        chord: targets are those of `weights[1]`, bodies have no modes.
+    """
+
+    h: float
+    c: float
+    beta: float
+    weights: np.ndarray
+    motion: np.ndarray
+    pull: float = 1.0
+    chord: bool = False
+
+    @property
+    def impulse(self) -> float:
+        """Change of momentum per gradient of a contact [1/s], whose bodies are `DISSIPATIVE` wherever there are modes."""
+        if self.chord:
+            return float(self.weights[1, 6])
+        return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / (self.c * self.h**2)
+
+
+def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) -> Scheme:
+    """The scheme of one step of length h [s] after one of length `previous_h` [s] (0: there is none); `radius` is the
+    spectral radius of generalized alpha.
+
+    bdf2 begins, and begins again after a change of h, with one step of implicit Euler on chords.
+    """
+    one = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
+    euler = _motion(h, scale=1.0, stiffness=1.0 / h**2, a_F=0.0, m_F=h, a=(1.0, 0.0), lead_load=h * h)
+    if name == "bdf2":
+        if previous_h != h:
+            return Scheme(h, 1.0, 1.0, np.stack([one, one]), np.stack([euler] * 3), chord=True)
+        two = np.array([4 / 3, -1 / 3, 8 * h / 9, -2 * h / 9, 4 / 3, -1 / 3, 1.5 / h, 1 / h, 0.5 / h])
+        return Scheme(h, 4.0 / 9.0, 2.0 / 3.0, np.stack([two, two]), np.stack([euler] * 3), chord=True)
+    if name == "bdf1":
+        return Scheme(h, 1.0, 1.0, np.stack([one, one]), np.stack([euler] * 3))
+    am, af = (2.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
+    gamma = 0.5 + af - am
+    beta = 0.25 * (gamma + 0.5) ** 2
+    c = beta * (1.0 - af) / (1.0 - am)
+    ratio = h / previous_h if previous_h > 0.0 else 1.0
+    remembered = {
+        "k": (h * beta * af / (1.0 - am), h * (0.5 - beta - beta * am / (1.0 - am))),
+        "a": (af / (1.0 - am), -am / (1.0 - am)),
+        "m": (h * gamma * af / (1.0 - am), h * (1.0 - gamma - gamma * am / (1.0 - am))),
+        "lead": (0.0, 0.5 * h * h),
+    }
+    # of f and of a, of which the latter is moved where h has changed
+    moved = {key: (f + (1.0 - ratio) * a, ratio * a) for key, (f, a) in remembered.items()}
+    smooth = _motion(
+        h,
+        scale=1.0,
+        stiffness=1.0 / (c * h * h),
+        k=moved["k"],
+        a_F=(1.0 - af) / (1.0 - am),
+        a=moved["a"],
+        m_F=h * gamma * (1.0 - af) / (1.0 - am),
+        m=moved["m"],
+        lead=tuple(total - h * kick for total, kick in zip(moved["lead"], moved["k"], strict=True)),
+    )
+    fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
+    euler[1] = c
+    two = _two_steps(h, previous_h) if previous_h > 0.0 else one
+    return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, smooth]), pull=c)
+
+
+def _motion(h, scale, stiffness, a_F, m_F, k=(0.0, 0.0), a=(0.0, 0.0), m=(0.0, 0.0), lead=(0.0, 0.0), lead_load=0.0):
+    """Row of `Scheme.motion`; pairs belong to f and a."""
+    return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load])
+
+
+def _two_steps(h: float, before: float) -> np.ndarray:
+    """(9,) weights of the three-point formula after steps of `before` and h [s]."""
+    both = h + before
+    new, old, oldest = (h + both) / (h * both), both / (h * before), h / (before * both)
+    return np.array([0.0, 0.0, 0.0, 0.0, old / new, -oldest / new, new, 1.0 / h, oldest])
+
+
+def row_weights(rule: Scheme, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
+    """(9, R) weights of rows between bodies parent (R,), -1 for the world, and child (R,): over two steps where both have
+    the mode `SMOOTH`, which stands for all bodies that are not dynamic too."""
+    smooth = np.append(mode == Mode.SMOOTH, True)  # the last one stands for the world
+    return rule.weights[(smooth[parent] & smooth[child]).astype(int)].T

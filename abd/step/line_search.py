@@ -1,0 +1,60 @@
+"""Backtracking on the arc until the energy decreases, each island by itself.
+
+Any decrease is accepted: an Armijo fraction cannot be met on steps capped by collisions. Where the change is so small
+that it may be rounding (below `DOUBTFUL` times the size of all terms), the gradient decides, which keeps its digits
+longer: the step is accepted if the slope along the direction falls in size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.step.progress import no_decrease
+
+ROUNDING = 1e-15
+DOUBTFUL = 1e-9
+HALVINGS = 40
+
+
+def search(
+    backend, alpha: np.ndarray, small: np.ndarray, slope: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int, bool]:
+    """Accept a step on the path.
+
+    Args:
+        alpha: (islands,) largest safe fractions; zero leaves an island where it is.
+        small: (islands,) whether the full step is within the tolerance.
+        slope: (islands,) g.d at the iterate.
+
+    Returns:
+        the accepted fractions, the changes of the energy, the number of energy evaluations, and whether the new iterate
+        is linearised already.
+
+    Raises:
+        StepFailure: an island found no decrease, although its step is larger than the tolerance.
+    """
+    alpha = alpha.copy()
+    for trial in range(1, HALVINGS + 1):
+        change, size = backend.try_step(alpha)
+        rising = ~(change <= ROUNDING * size) & (alpha > 0.0)
+        if not rising.any():
+            backend.accept()
+            return alpha, change, trial, False
+        if (np.abs(change[rising]) <= DOUBTFUL * size[rising]).all():
+            backend.accept()
+            backend.linearize()
+            steeper = rising & (np.abs(backend.descent()) > np.abs(slope))
+            if not steeper.any():
+                return alpha, change, trial, True
+            backend.accept()
+            rising = steeper
+            # within the tolerance already, and no better further on: halving would look for what rounding hides
+            alpha[rising & small] = 0.0
+        alpha[rising] *= 0.5
+    stuck = rising & ~small
+    if stuck.any():
+        raise no_decrease(backend, HALVINGS, stuck, slope)
+    alpha[rising] = 0.0
+    change, _ = backend.try_step(alpha)
+    backend.accept()
+    return alpha, change, HALVINGS + 1, False

@@ -1,0 +1,351 @@
+"""Retries: a (sub)step that fails is taken again, shorter, by those alone whom it concerns.
+
+A (sub)step fails where an island does not converge, or where the way to its end is not free (`abd.step.ways`). What hangs
+together with such a body, through joints or because it may touch, is a *part*; a failure concerns the parts of the bodies
+that failed. They are taken back to the beginning and through it in pieces, every part by itself, while nobody else is
+there; all others go through it whole, without them.
+
+    everybody       |------------------------------x---------|   two bodies would pass one another beyond x
+    the others      |----------------------------------------|   as if those two were not there
+    their part      |------------------------------|--|------|   as if there were nobody else
+
+When all are at the end the ways of those who went separately are put together, each arc over the time that it took, and
+have to be free of one another, with no contact at the ends of the pieces. Where they are not, these parts are one, and go
+through it again together. So no island notices that another one retries, and nothing passes.
+
+A frame of several pieces leaves what one of its length would: the state before it is the one at its beginning, and
+what generalized alpha remembers is moved to its length (`abd.step.integrators`), so that the next frame is of second
+order in every part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.backends.device.memory import memory_watched
+from abd.contact.path import axial, between
+from abd.energies import Figures
+from abd.errors import OutOfMemory, StepFailure
+from abd.joint_list import JointList
+from abd.joints.closure.link_graph import connected_labels
+from abd.joints.coordinates.readings import JointReader, Readings
+from abd.model import Kind
+from abd.state import State
+from abd.step.merge import merged
+from abd.step.progress import Progress
+from abd.step.ways import HALVINGS, NotFree, Pieces
+
+if TYPE_CHECKING:
+    from abd.step.account import Work
+    from abd.step.step import Frozen
+
+FINAL = ("blocked", "limits", "memory", "passed")
+"""Failures that no shorter (sub)step mends."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A (sub)step of the bodies `who` (n,) from `begin` to `end` [s]: from the state `before` to `after` (n, 12), turning by
+    `turned` (n, 3) [rad] as their velocities say; without states where nobody asks."""
+
+    begin: float
+    end: float
+    who: np.ndarray
+    before: np.ndarray | None = None
+    turned: np.ndarray | None = None
+    after: np.ndarray | None = None
+
+    def at(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States (k, 12) of its k bodies at two times [s] of it, and their turn (k, 3) between them [rad]."""
+        who, length = self.who, self.end - self.begin
+        nothing = np.zeros(np.count_nonzero(who))
+        path = between(self.before[who], self.after[who], self.turned[who], nothing)
+        first, last = (min(max((time - self.begin) / length, 0.0), 1.0) for time in (begin, end))
+        return path.state(first), path.state(last), (last - first) * path.w
+
+
+@dataclass(frozen=True)
+class Moment:
+    """All that a (sub)step starts from, and what it came to."""
+
+    state: State
+    work: Work
+    figures: Figures | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How bodies `who` (n,) go through a (sub)step, the others left out: whole, or in pieces after a `failure`; of a way
+    that is not free the first one goes up to the `share` that is."""
+
+    who: np.ndarray
+    failure: StepFailure | None = None
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of a plan: the ways of its substeps, what they came to, and what rubbed in the last of them."""
+
+    plan: Plan
+    ways: list[Way]
+    end: Moment
+    rubbing: tuple[Frozen, ...]
+
+
+class Retries:
+    """Takes a `Stepper` through frames."""
+
+    def __init__(self, stepper):
+        self.stepper, model = stepper, stepper.model
+        kind = model.bodies.kind
+        jointed = np.zeros(len(kind), dtype=bool)
+        ends = JointList.of(model.joints).bodies
+        jointed[ends[ends >= 0]] = True
+        may_lag = model.settings.kinematic_block == "lag"
+        # other prescribed bodies are where their motions say, whoever else is there
+        self.linked = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (jointed | may_lag))
+        self.separate = 0
+
+    def advance(self, h: float, retries: int, progress: Progress) -> int:
+        """Substeps that make a frame of h [s], the largest number that a body took; where they fail, the state is as
+        before.
+
+        Raises:
+            StepFailure: the shortest substep failed too.
+        """
+        self.begin: Moment | None = None
+        self.separate = 0
+        try:
+            ways = self._go(self.linked & ~self.stepper.off, h, retries, progress)
+            if len(ways) > 1:
+                self._make_even(self.begin.state, h)
+        except StepFailure:
+            if self.begin is not None:
+                self._return_to(self.begin)
+            raise
+        finally:
+            self.stepper.leave_out(self.stepper.off)
+        taken = np.sum([way.who for way in ways], axis=0)
+        return max(int(taken.max(initial=0)), 1)
+
+    def _go(self, who: np.ndarray, h: float, retries: int, progress: Progress, plan: Plan | None = None) -> list[Way]:
+        """Ways of the (sub)steps of some bodies that make h; of a plan, whose way is not free, the first one is a piece."""
+        pieces, ways = Pieces(h, self.stepper.settings.dt), []
+        if plan is not None and plan.failure is not None and not pieces.shorten(plan.share):
+            raise plan.failure
+        while pieces.left:
+            ways += self._take(who, pieces, retries, progress)
+        return ways
+
+    def _take(self, who: np.ndarray, pieces: Pieces, retries: int, progress: Progress) -> list[Way]:
+        """Ways of the next (sub)step, or of those that make it; none where it has to be shorter."""
+        stepper, h = self.stepper, pieces.length
+        stepper.leave_out((self.linked & ~who) | stepper.off)
+        kept = stepper.before_trying()
+        try:
+            ways = [self._try(who, h, progress)]
+        except StepFailure as failure:
+            touching = stepper.backend.touching_pairs()
+            stepper.take_back(*kept)
+            refused = isinstance(failure, NotFree)
+            progress.refused_ways += refused
+            if not refused and (retries == 0 or failure.reason in FINAL):
+                raise
+            start = self._moment()
+            if self.begin is None:
+                self.begin = start
+            parts = self._parts(touching, failure)
+            plans = self._plans(who, parts, h, failure)
+            if len(plans) > 1:
+                ways = self._apart(start, parts, plans, h, retries, progress)
+            elif not refused:
+                ways = self._halves(who, h, retries, progress)
+            elif pieces.shorten(plans[0].share):
+                return []
+            else:
+                raise
+        pieces.free()
+        return ways
+
+    def _try(self, who: np.ndarray, h: float, progress: Progress) -> Way:
+        """One (sub)step."""
+        stepper = self.stepper
+        begin = stepper.time
+        states = (stepper.q, stepper.qd) if self.separate else None
+        try:
+            with memory_watched(stepper.backend.device.name):
+                stepper.substep(h, progress)
+        except OutOfMemory as error:
+            raise StepFailure("memory", str(error)) from error
+        if states is None:
+            return Way(begin, begin + h, who)
+        q, qd = states
+        A, Ad = (one[:, 3:].reshape(-1, 3, 3) for one in (q, qd))
+        return Way(begin, begin + h, who, q, h * axial(Ad @ np.linalg.inv(A)), stepper.q)
+
+    def _halves(self, who: np.ndarray, h: float, retries: int, progress: Progress) -> list[Way]:
+        return [way for _ in range(2) for way in self._go(who, 0.5 * h, retries - 1, progress)]
+
+    # whom a failure concerns ----------------------------------------------------------------------------------------
+
+    def _parts(self, touching: np.ndarray, failure: StepFailure) -> np.ndarray:
+        """(n,) number of the part of every body: what hangs together by joints, or may touch, pairs (k, 2)."""
+        pairs = [self.stepper.backend.islands.ties, touching]
+        if isinstance(failure, NotFree):
+            pairs.append(failure.found.pairs)
+        edges = np.concatenate(pairs).astype(int)
+        return connected_labels(len(self.linked), edges[self.linked[edges].all(axis=1)])
+
+    def _plans(self, who: np.ndarray, parts: np.ndarray, h: float, failure: StepFailure) -> list[Plan]:
+        """How all that go together are to go on: those whom the failure does not concern whole, the parts that it concerns
+        in pieces, by themselves or with those whose first piece is as long."""
+        if not isinstance(failure, NotFree):
+            failed = who if failure.islands is None else failure.islands & who
+            chosen = who & np.isin(parts, parts[failed]) if failed.any() else who
+            plans = [Plan(chosen, failure)]
+        else:
+            shares, dt = np.ones(len(who)), self.stepper.settings.dt
+            ends = failure.found.pairs.astype(int)
+            inside = (self.linked & who)[ends]
+            if not inside.any():
+                return [Plan(who, failure, float(failure.found.share.min()))]
+            np.minimum.at(shares, parts[ends[inside]], np.repeat(failure.found.share[:, None], 2, axis=1)[inside])
+            share = np.where(who, shares[parts], 1.0)
+            chosen, plans = share < 1.0, []
+            length = np.array([_first(h, dt, one) for one in share])
+            for ticks in np.unique(length[chosen]):
+                mask = chosen & (length == ticks)
+                plans.append(Plan(mask, failure, float(share[mask].min())))
+        rest = who & ~chosen
+        return [Plan(rest), *plans] if rest.any() else plans
+
+    # apart ------------------------------------------------------------------------------------------------------------
+
+    def _apart(
+        self, start: Moment, parts: np.ndarray, plans: list[Plan], h: float, retries: int, progress: Progress
+    ) -> list[Way]:
+        """Take the bodies of every plan through a (sub)step of h [s] by themselves, and together those that meet."""
+        stepper = self.stepper
+        self.separate += 1
+        runs = [self._run(start, plan, h, retries, progress) for plan in plans]
+        while len(runs) > 1 and len(met := self._meetings(start, runs, h)):
+            bent = (met[:, 0] == met[:, 1]).any()  # nothing can be proven of it, but in one run
+            together = np.unique(parts if bent else parts[met])
+            runs, parts = self._united(start, runs, parts, together, h, retries, progress), parts.copy()
+            parts[np.isin(parts, together)] = together[0]
+        self.separate -= 1
+        self._return_to(start)
+        last = merged(stepper.model, stepper.joints, start.state, [(run.plan.who, run.end.state) for run in runs], h)
+        stepper.leave_out(stepper.off)
+        stepper.restore(last)
+        stepper.left_rubbing = tuple(one for run in runs for one in run.rubbing)
+        for run in runs:
+            stepper.work = stepper.work.plus(run.end.work, start.work)
+        stepper.figures = self._figures(runs)
+        return [way for run in runs for way in run.ways]
+
+    def _united(
+        self, start: Moment, runs: list[Run], parts: np.ndarray, together: np.ndarray, h: float, retries: int,
+        progress: Progress,
+    ) -> list[Run]:  # fmt: skip
+        """The runs once more of those that some parts leave, and the one of these parts."""
+        chosen, out, share, failure = np.isin(parts, together), [], 1.0, None
+        everybody = np.any([run.plan.who for run in runs], axis=0)
+        for run in runs:
+            rest = run.plan.who & ~chosen
+            if not (run.plan.who & chosen).any():
+                out.append(run)
+                continue
+            if run.plan.failure is not None:
+                share, failure = min(share, run.plan.share), failure or run.plan.failure
+            if rest.any():
+                out.append(self._run(start, replace(run.plan, who=rest), h, retries, progress))
+        return [*out, self._run(start, Plan(everybody & chosen, failure, share), h, retries, progress)]
+
+    def _run(self, start: Moment, plan: Plan, h: float, retries: int, progress: Progress) -> Run:
+        """Take some bodies through a (sub)step by themselves."""
+        self._return_to(start)
+        if plan.failure is None or isinstance(plan.failure, NotFree):
+            ways = self._go(plan.who, h, retries, progress, plan)
+        else:
+            ways = self._halves(plan.who, h, retries, progress)
+        rubbing = self.stepper.rubbing()
+        if len(ways) > 1:
+            self._make_even(start.state, h)
+        return Run(plan, ways, self._moment(), rubbing)
+
+    def _meetings(self, start: Moment, runs: list[Run], h: float) -> np.ndarray:
+        """(k, 2) pairs of bodies of different runs that come in one another's way, in the first piece where any do."""
+        backend, ways = self.stepper.backend, [way for run in runs for way in run.ways]
+        party = np.zeros(len(self.linked), dtype=int)
+        for number, run in enumerate(runs, 1):
+            party[run.plan.who] = number
+        least = 0.5**HALVINGS * self.stepper.settings.dt
+        times = [start.state.time]
+        for time in sorted(way.end for way in ways):
+            if time > times[-1] + 0.5 * least:
+                times.append(time)
+        for begin, end in pairwise(times):
+            middle, before = 0.5 * (begin + end), start.state.q.copy()
+            after, turn = before.copy(), np.zeros((len(party), 3))
+            for way in ways:
+                if way.begin <= middle <= way.end:
+                    before[way.who], after[way.who], turn[way.who] = way.at(begin, end)
+            met = backend.meetings(before, turn, after, party)
+            if len(met):
+                return met.pairs.astype(int)
+        return np.zeros((0, 2), dtype=int)
+
+    # the state --------------------------------------------------------------------------------------------------------
+
+    def _moment(self) -> Moment:
+        stepper = self.stepper
+        return Moment(stepper.state(), stepper.work, stepper.figures)
+
+    def _return_to(self, moment: Moment) -> None:
+        stepper = self.stepper
+        stepper.restore(moment.state)
+        stepper.work, stepper.figures = moment.work, moment.figures
+
+    def _make_even(self, start: State, h: float) -> None:
+        """After pieces that make h [s], go on as after one step of that length."""
+        stepper, last = self.stepper, self.stepper.previous_h
+        if last != h:
+            forces = stepper.backend.read_forces()
+            acted, mean = forces[:, :6], forces[:, 6:]
+            stepper.backend.set_forces(np.concatenate([acted, acted + h / last * (mean - acted)], axis=1))
+        stepper.set_previous(start.q, start.qd, h)
+        memory = stepper.memory.copy()
+        history = start.extra["joint_history"].reshape(4, -1)
+        memory.history[1], memory.history[3] = history[0], history[2]
+        stepper.memory = memory
+        stepper.time, stepper.previous_h = start.time + h, h
+
+    def _figures(self, runs: list[Run]) -> Figures:
+        """Of the merged state; works are in the account already."""
+        stepper = self.stepper
+        backend, model = stepper.backend, stepper.model
+        backend.list_standing(backend.step.ch2)
+        found = replace(backend.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
+        left = max(run.end.figures.residual_force for run in runs)
+        if not len(model.joints):
+            return replace(found, residual_force=left)
+        reader = JointReader(model)
+        near = reader.coordinates(stepper.q)
+        read = Readings(reader, stepper.joints, stepper.q, stepper.qd, near, stepper.memory, stepper.applied)
+        return replace(
+            found, residual_force=left, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist())
+        )
+
+
+def _first(h: float, dt: float, share: float) -> int:
+    """Ticks of the first piece of a (sub)step of h [s] of which a share is free."""
+    pieces = Pieces(h, dt)
+    pieces.shorten(share)
+    return pieces.next
+

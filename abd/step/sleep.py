@@ -1,0 +1,50 @@
+"""Sleep: islands that have been calm for a while are left where they are, until something moving comes near.
+
+A body is calm while no vertex of it is faster than `Settings.sleep_speed`. An island sleeps through a step if all its
+bodies have been calm for `Settings.sleep_time` and nothing that may move is in reach on the paths of the step: then no
+force on it changes, but for the automatic stiffness of contacts, which all islands share. Bodies that are prescribed, or
+moved by functions of time through their joints, never sleep.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.joints.rows.system import JointSystem
+from abd.model import WORLD, Kind, Model
+
+
+class Sleep:
+    """Keeps how long every body has been calm.
+
+    Attributes:
+        calm: (n,) [s], part of the state.
+    """
+
+    def __init__(self, model: Model):
+        self.speed, self.time = model.settings.sleep_speed, model.settings.sleep_time
+        self.enabled = self.speed > 0.0
+        self.dynamic = model.bodies.kind == Kind.DYNAMIC
+        self.joints = model.joints
+        self.calm = np.zeros(len(model.bodies))
+        self._nobody = np.zeros(len(model.bodies), dtype=bool)
+
+    def ripe(self, system: JointSystem) -> np.ndarray:
+        """(n,) bool, bodies that may sleep through the next step."""
+        if not self.enabled:
+            return self._nobody
+        out = self.dynamic & (self.calm >= self.time)
+        acting = system.acting
+        for row in {**acting.target_of, **acting.rate_of}:
+            joint = self.joints[int(acting.joint[row])]
+            out[[body for body in (joint.parent, joint.child) if body != WORLD]] = False
+        return out
+
+    def observe(self, backend, h: float) -> None:
+        """Count a step of length h [s] that has just ended."""
+        if self.enabled:
+            self.calm = np.where(backend.vertex_speeds() <= self.speed, self.calm + h, 0.0)
+
+    def disturb(self) -> None:
+        """Wake everything: something changed that no path shows."""
+        self.calm = np.zeros(len(self.calm))

@@ -1,0 +1,113 @@
+"""Which pairs of bodies have a contact law of their own (`abd.contact.pair_law`), and how it changes.
+
+The law of a pair follows from its bodies. It is the pair's own where it
+
+- started within its activation: it acts from closer by then, so that the start pushes nothing (`abd.step.starts`);
+- carries more than the logarithm of a gap can: where a tight gap fails to open, or a step was capped to zero, the forces of
+  the pairs that are tight grow: to what they would need at a gap that is not tight, but at least twofold and at most
+  `MOST`-fold at once. Once they have room again, the factor fades in time, not by steps.
+
+A pair that has separated beyond both activations takes the common law again. Nothing here depends on contacts elsewhere,
+and nothing on how long steps are, but for how soon a tight gap is noticed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from abd.contact.pair_law import OwnLaws
+
+TIGHT_GAP = 1e-2
+"""Gap, in activations, below which a contact that still closes gets stiffer: the logarithm grows too slowly there."""
+ROOMY = 0.8
+"""Gap, in activations, beyond which the factor of a pair fades."""
+FADING = 0.05
+"""Time in which it halves [s]."""
+BLOCKED = 1e-6
+"""Accepted step below which an island counts as blocked."""
+MOST = 64.0
+"""Largest growth of a force at once: how far a step was stopped from closing a gap says little of how much it pushed."""
+STIFFEST = 2.0**60
+"""Largest factor."""
+
+
+class ContactStiffness:
+    """Keeps the own laws of a backend's pairs.
+
+    Attributes:
+        adapts: whether forces may grow; not where the stiffness is given.
+    """
+
+    def __init__(self, model):
+        self.adapts = model.settings.contact_stiffness is None
+        self.gap = np.inf
+
+    def begin(self) -> None:
+        """A step begins."""
+        self.gap = np.inf
+
+    def after_iteration(self, backend, alpha: np.ndarray, moving: np.ndarray) -> bool:
+        """As `adapt`, with the accepted steps of all islands (islands,), of which some are still `moving`."""
+        if not self.adapts or not moving.any():
+            return False
+        return self.adapt(backend, float(backend.island_gaps()[moving].min()), float(alpha[moving].min()))
+
+    def adapt(self, backend, gap: float, least: float) -> bool:
+        """Raise the forces of tight pairs where one fails to open or a step was capped to zero; True if some changed.
+
+        Args:
+            gap: smallest one of the islands that still move, in activations; least: their smallest accepted step.
+        """
+        if not self.adapts:
+            return False
+        tight = gap < TIGHT_GAP and gap <= self.gap
+        blocked = least < BLOCKED and gap < 1.0
+        self.gap = gap
+        if not (tight or blocked):
+            return False
+        # deep in its activation the force goes as 1 over the gap; whole powers of two, which rounding of the gap hardly tips
+        growth = min(2.0 ** max(1.0, np.ceil(np.log2(TIGHT_GAP / max(gap, 1e-300)))), MOST)
+        return self._stiffen(backend, max(TIGHT_GAP, 2.0 * gap), growth)
+
+    def _stiffen(self, backend, within: float, growth: float) -> bool:
+        """Multiply the forces of the pairs with a gap below so many activations."""
+        pairs, gaps = backend.pair_gaps()
+        chosen = pairs[gaps < within]
+        law = backend.pair_law
+        key = np.sort(law.keys(*chosen.T))
+        at, known = law.own.places(key)
+        factor = law.own.factor.copy()
+        factor[at[known]] = np.minimum(growth * factor[at[known]], STIFFEST)
+        new = key[~known]
+        usual = law.regular(*law.bodies_of(new))
+        backend.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, np.full(len(new), growth))))
+        backend.evaluate()
+        return bool(len(key))
+
+    def end(self, backend, h: float) -> None:
+        """A step of length h [s] has ended: let go of pairs that have separated, and of factors that are not needed."""
+        law = backend.pair_law
+        own = law.own
+        if not len(own):
+            return
+        pairs, gaps = backend.pair_gaps(exact=True)
+        key = law.keys(*pairs.T)
+        order = np.argsort(key)
+        listed = OwnLaws(key[order], gaps[order], gaps[order])
+        at, known = listed.places(own.key)
+        gap = np.where(known, listed.activation[at], np.inf) if len(listed) else np.full(len(own), np.inf)
+        usual = law.regular(*law.bodies_of(own.key))
+        together = gap * own.activation < np.maximum(usual, own.activation)
+        factor = np.where(gap > ROOMY, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING)), own.factor)
+        kept = together & ((factor > 1.0) | (own.activation != usual))
+        if kept.all() and (factor == own.factor).all():
+            return
+        backend.set_own_laws(replace(own, factor=factor)[kept])
+
+
+def merged(a: OwnLaws, b: OwnLaws) -> OwnLaws:
+    """Both tables, which have no key in common."""
+    both = [np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("key", "activation", "factor")]
+    return OwnLaws(*both)[np.argsort(both[0])]

@@ -1,0 +1,99 @@
+"""The way of a (sub)step: not only the iterates are free of intersections, but every body's arc between the two states.
+
+The iterates of a minimisation never cross, but they may walk around one another: what a fast body is thrown at may end up
+behind it. So when a (sub)step has converged, the arcs from the old state to the new one (`abd.contact.path.between`) are
+proven free by conservative advancement. Where they are not, the (sub)step is taken again, shorter: up to the first
+collision found, and where that is at once a quarter of it. What was proven is kept, and the next attempt is longer again.
+Only the islands do so whose way is not free (`abd.step.retries`).
+
+    attempt 1   |--------------------------------------x--------|   not free beyond x
+    attempt 2   |--------------------------------------|            free, kept
+    attempt 3                                          |x-------|   a body walked around the other
+    attempt 4                                          |--|         the impact
+    attempt 5                                             |-----|   free, the rest of the step
+
+The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.step.impacts.fast_hits`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.errors import StepFailure
+
+HALVINGS = 20
+"""How often a frame may be halved so that all ways are free."""
+CLOSE = 8
+"""A collision within the first such part of a (sub)step, or nearer, is one in which it begins."""
+SHORTER = 4
+"""What a (sub)step that begins in a collision is divided by."""
+LONGER = 8
+"""How much longer than the last one that was free a (sub)step may be, where one of this frame was not."""
+STRAINED = 0.5
+"""Share of a way that bends too much to be proven (`cuda_kernels.bodies.ways`) after which the step is tried to end."""
+
+
+@dataclass(frozen=True)
+class NotProven:
+    """Pairs of bodies (k, 2) whose way is proven free up to a share (k,) of it only; a body whose own way bends too much to
+    be proven is a pair with itself."""
+
+    share: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def nobody(cls) -> NotProven:
+        """All is free."""
+        return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
+
+    def __len__(self) -> int:
+        return len(self.share)
+
+
+class NotFree(StepFailure):
+    """A (sub)step of h [s] whose way is not free for some pairs."""
+
+    def __init__(self, found: NotProven, names: list[str], h: float):
+        first = found.pairs[int(found.share.argmin())]
+        bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
+        who = " and ".join(f"'{name}'" for name in bodies)
+        who = who if len(bodies) > 1 else f"{who}, which is strained by more than half"
+        super().__init__(
+            "passed",
+            f"{who}: the way of a substep of {h:.3g} s is not proven free of collisions, which was halved {HALVINGS} "
+            "times; take a smaller solver.dt",
+            bodies=bodies,
+        )
+        self.found = found
+
+
+class Pieces:
+    """Lengths of the substeps that make a (sub)step of h [s], in ticks of a frame's `dt` [s] halved `HALVINGS` times.
+
+    Attributes:
+        left: ticks that remain; next: of them those of the next substep.
+    """
+
+    def __init__(self, h: float, dt: float):
+        self.left = self.next = max(1, round(h / dt * 2**HALVINGS))
+        self.tick = h / self.left
+
+    @property
+    def length(self) -> float:
+        """Of the next substep [s]."""
+        return self.next * self.tick
+
+    def free(self) -> None:
+        """The substep was taken."""
+        self.left -= self.next
+        self.next = min(self.left, LONGER * self.next)
+
+    def shorten(self, share: float) -> bool:
+        """The way of the substep is free up to a share of it only; False if it cannot be shorter."""
+        if self.next == 1:
+            return False
+        ahead = min(int(share * self.next), self.next - 1)
+        self.next = ahead if CLOSE * ahead >= self.next else max(1, self.next // SHORTER)
+        return True

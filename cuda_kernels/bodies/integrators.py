@@ -1,0 +1,388 @@
+"""Inertial targets and momenta of the integrators (`abd.step.integrators`), and moves between poses and q (n, 12)."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO, Pose, axial, identity3, rate_of, rotation, skew
+from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, HELD, BodyData
+from cuda_kernels.bodies.free_motion import (
+    Principal,
+    free_rotation,
+    moments_about,
+    nearest_turn,
+    principal,
+    spin,
+    torque_of,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+DISSIPATIVE = wp.constant(0)
+FRESH = wp.constant(1)
+SMOOTH = wp.constant(2)
+STEP = wp.constant(0)
+SCALE = wp.constant(1)
+KICK = wp.constant(2)
+STIFFNESS = wp.constant(4)
+MEAN = wp.constant(5)
+MOMENTUM = wp.constant(8)
+LEAD = wp.constant(11)
+LEAD_LOAD = wp.constant(13)
+LASTING = wp.constant(wp.float64(2.0))
+
+
+@wp.struct
+class Lead:
+    """Where Newton starts from the present state: displacements dp [m] and turns w [rad]; how much the external forces per
+    mass add to dp where nothing is in the way, `load` [s^2]; and what bodies in contact add to dp and w, `push` [m] and
+    `twist` [rad]."""
+
+    dp: wp.array(dtype=wp.vec3d)
+    w: wp.array(dtype=wp.vec3d)
+    load: wp.array(dtype=wp.float64)
+    push: wp.array(dtype=wp.vec3d)
+    twist: wp.array(dtype=wp.vec3d)
+
+
+@wp.func
+def triple(values: wp.array2d(dtype=wp.float64), b: wp.int32, k: wp.int32) -> wp.vec3d:
+    return wp.vec3d(values[b, k], values[b, k + 1], values[b, k + 2])
+
+
+@wp.func
+def lasting(force: wp.vec3d, before: wp.vec3d) -> wp.vec3d:
+    """A force that did not grow beyond `LASTING` times what it was in the step before; none, if it did."""
+    if wp.length(force) > LASTING * wp.length(before):
+        return wp.vec3d()
+    return force
+
+
+@wp.func
+def spin_of(body: BodyData, b: wp.int32, axes: Principal, inertia: wp.mat33d, L: wp.vec3d) -> wp.vec3d:
+    """Angular velocity that a body's freedom to turn leaves a momentum."""
+    if body.rotation[b] == FREE:
+        return spin(axes, L)
+    if body.rotation[b] == AXIS:
+        e = body.axis[b]
+        moment = wp.dot(e, inertia * e)
+        if moment > ZERO:
+            return wp.dot(e, L) / moment * e
+    return wp.vec3d()
+
+
+@wp.func
+def turning_of(body: BodyData, b: wp.int32, A: wp.mat33d, D: wp.mat33d) -> wp.vec3d:
+    """Angular velocity that a rate D of A contains, as far as the body may turn."""
+    if body.rotation[b] == HELD:
+        return wp.vec3d()
+    w = axial(D * wp.inverse(A))
+    if body.rotation[b] == AXIS:
+        e = body.axis[b]
+        w = wp.dot(w, e) * e
+    return w
+
+
+@wp.kernel
+def coast(
+    first: wp.int32,
+    body: BodyData,
+    mode: wp.array(dtype=wp.int32),
+    motion: wp.array2d(dtype=wp.float64),
+    now: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    memory: wp.array2d(dtype=wp.float64),
+    target: Pose,
+    scale: wp.array(dtype=wp.float64),
+    lead: Lead,
+    rest: Pose,
+):
+    """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and the start.
+
+    `abd.step.integrators` says what `motion` (3, 14) holds for every mode; rest is friction's reference.
+    """
+    b = wp.tid() + first
+    p = now.p[b]
+    A = now.A[b]
+    rest.p[b] = p
+    rest.A[b] = A
+    target.p[b] = p
+    target.A[b] = A
+    scale[b] = ONE
+    lead.dp[b] = wp.vec3d()
+    lead.w[b] = wp.vec3d()
+    lead.load[b] = ZERO
+    lead.push[b] = wp.vec3d()
+    lead.twist[b] = wp.vec3d()
+    if body.kind[b] != DYNAMIC:
+        return
+    i = mode[b]
+    h = motion[i, STEP]
+    scale[b] = motion[i, SCALE]
+    lead.load[b] = motion[i, LEAD_LOAD]
+    inverse_mass = ZERO
+    if body.mass[b] > ZERO:
+        inverse_mass = ONE / body.mass[b]
+    kick = motion[i, KICK] * triple(memory, b, 0) + motion[i, KICK + 1] * triple(memory, b, 6)
+    ahead = motion[i, LEAD] * triple(memory, b, 0) + motion[i, LEAD + 1] * triple(memory, b, 6)
+    dp = h * (triple(velocity, b, 0) + inverse_mass * kick)
+    target.p[b] = p + dp
+    lead.dp[b] = dp + inverse_mass * ahead
+    if i == DISSIPATIVE:
+        lead.push[b] = h * h * inverse_mass * lasting(triple(memory, b, 0), triple(memory, b, 6))
+    if body.rotation[b] == HELD:
+        return
+    w = turning_of(body, b, A, rate_of(velocity, b))
+    inertia = moments_about(A, body.moment[b])
+    kick = motion[i, KICK] * triple(memory, b, 3) + motion[i, KICK + 1] * triple(memory, b, 9)
+    ahead = motion[i, LEAD] * triple(memory, b, 3) + motion[i, LEAD + 1] * triple(memory, b, 9)
+    Q = identity3()
+    kicked = wp.vec3d()
+    extra = wp.vec3d()
+    twist = wp.vec3d()
+    if i == DISSIPATIVE:
+        twist = h * h * lasting(triple(memory, b, 3), triple(memory, b, 9))
+    if body.rotation[b] == FREE:
+        axes = principal(inertia)
+        Q = free_rotation(axes, inertia * w, h)
+        # what forces turn is the body as it will stand, like the implicit part of the step
+        kicked = h * (Q * spin(axes, wp.transpose(Q) * kick))
+        extra = Q * spin(axes, wp.transpose(Q) * ahead)
+        lead.twist[b] = Q * spin(axes, wp.transpose(Q) * twist)
+    else:
+        axes = Principal()
+        Q = rotation(h * w)
+        kicked = h * spin_of(body, b, axes, inertia, kick)
+        extra = spin_of(body, b, axes, inertia, ahead)
+        lead.twist[b] = spin_of(body, b, axes, inertia, twist)
+    Q = rotation(kicked) * Q
+    target.A[b] = Q * A
+    lead.w[b] = nearest_turn(rotation(extra) * Q, h * w)
+
+
+@wp.kernel
+def keep_momentum(
+    first: wp.int32,
+    body: BodyData,
+    mode: wp.array(dtype=wp.int32),
+    motion: wp.array2d(dtype=wp.float64),
+    weights: wp.array2d(dtype=wp.float64),
+    pose: Pose,
+    now: Pose,
+    before: Pose,
+    target: Pose,
+    earlier: wp.array2d(dtype=wp.float64),
+    memory: wp.array2d(dtype=wp.float64),
+    velocity: wp.array2d(dtype=wp.float64),
+):
+    """Momenta after a step that led from `now` to `pose`, as a rigid velocity (n, 12), and what is remembered of the forces;
+    `earlier` is the velocity before it. Bodies that are not dynamic get their difference quotient."""
+    b = wp.tid() + first
+    A = pose.A[b]
+    if body.kind[b] != DYNAMIC:
+        new = weights[1, 6]
+        old = weights[1, 8]
+        dp = new * (pose.p[b] - now.p[b]) + old * (before.p[b] - now.p[b])
+        dA = new * (A - now.A[b]) + old * (before.A[b] - now.A[b])
+        for r in range(3):
+            velocity[b, r] = dp[r]
+            for c in range(3):
+                velocity[b, 3 + 3 * r + c] = dA[r, c]
+        return
+    i = mode[b]
+    k = motion[i, STIFFNESS]
+    D = A - target.A[b]
+    s = body.moment[b]
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = k * s[c] * D[r, c]
+    force = k * body.mass[b] * (pose.p[b] - target.p[b])
+    torque = torque_of(D, A)
+    inverse_mass = ZERO
+    if body.mass[b] > ZERO:
+        inverse_mass = ONE / body.mass[b]
+    gain = motion[i, MOMENTUM] * force
+    gain = gain + motion[i, MOMENTUM + 1] * triple(memory, b, 0) + motion[i, MOMENTUM + 2] * triple(memory, b, 6)
+    whirl = motion[i, MOMENTUM] * torque
+    whirl = whirl + motion[i, MOMENTUM + 1] * triple(memory, b, 3) + motion[i, MOMENTUM + 2] * triple(memory, b, 9)
+    mean = motion[i, MEAN] * force
+    mean = mean + motion[i, MEAN + 1] * triple(memory, b, 0) + motion[i, MEAN + 2] * triple(memory, b, 6)
+    turned = motion[i, MEAN] * torque
+    turned = turned + motion[i, MEAN + 1] * triple(memory, b, 3) + motion[i, MEAN + 2] * triple(memory, b, 9)
+    v = triple(earlier, b, 0) + inverse_mass * gain
+    L = moments_about(now.A[b], s) * turning_of(body, b, now.A[b], rate_of(earlier, b)) + whirl
+    inertia = moments_about(A, s)
+    axes = Principal()
+    if body.rotation[b] == FREE:
+        axes = principal(inertia)
+    rate = skew(spin_of(body, b, axes, inertia, L)) * A
+    for r in range(3):
+        memory[b, r] = force[r]
+        memory[b, 3 + r] = torque[r]
+        memory[b, 6 + r] = mean[r]
+        memory[b, 9 + r] = turned[r]
+        velocity[b, r] = v[r]
+        for c in range(3):
+            velocity[b, 3 + 3 * r + c] = rate[r, c]
+
+
+@wp.kernel
+def predict(
+    first: wp.int32,
+    body: BodyData,
+    now: Pose,
+    before: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    earlier: wp.array2d(dtype=wp.float64),
+    weights: wp.array2d(dtype=wp.float64),
+    ch2: wp.float64,
+    target: Pose,
+    scale: wp.array(dtype=wp.float64),
+    lead: Lead,
+    rest: Pose,
+):
+    """On chords: target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before."""
+    b = wp.tid() + first
+    p = weights[1, 0] * now.p[b] + weights[1, 1] * before.p[b]
+    A = weights[1, 0] * now.A[b] + weights[1, 1] * before.A[b]
+    for r in range(3):
+        p[r] = p[r] + weights[1, 2] * velocity[b, r] + weights[1, 3] * earlier[b, r]
+        for c in range(3):
+            k = 3 + 3 * r + c
+            A[r, c] = A[r, c] + weights[1, 2] * velocity[b, k] + weights[1, 3] * earlier[b, k]
+    target.p[b] = p
+    target.A[b] = A
+    scale[b] = ONE
+    lead.dp[b] = p - now.p[b]
+    lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, 7]
+    lead.load[b] = ch2
+    rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b]
+    rest.A[b] = weights[1, 4] * now.A[b] + weights[1, 5] * before.A[b]
+
+
+@wp.kernel
+def differentiate(
+    first: wp.int32,
+    pose: Pose,
+    now: Pose,
+    before: Pose,
+    weights: wp.array2d(dtype=wp.float64),
+    velocity: wp.array2d(dtype=wp.float64),
+):
+    """On chords: velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
+    b = wp.tid() + first
+    w = weights[1, 6]
+    v = weights[1, 8]
+    dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
+    dA = w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b])
+    for r in range(3):
+        velocity[b, r] = dp[r]
+        for c in range(3):
+            velocity[b, 3 + 3 * r + c] = dA[r, c]
+
+
+@wp.kernel
+def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
+    """Pose of a state q (n, 12)."""
+    b = wp.tid() + first
+    A = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            A[r, c] = q[b, 3 + 3 * r + c]
+    pose.p[b] = wp.vec3d(q[b, 0], q[b, 1], q[b, 2])
+    pose.A[b] = A
+
+
+@wp.kernel
+def unpack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), q: wp.array2d(dtype=wp.float64), pose: Pose):
+    """Poses of chosen bodies (k,) from their states q (k, 12)."""
+    k = wp.tid() + first
+    A = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            A[r, c] = q[k, 3 + 3 * r + c]
+    pose.p[chosen[k]] = wp.vec3d(q[k, 0], q[k, 1], q[k, 2])
+    pose.A[chosen[k]] = A
+
+
+@wp.kernel
+def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), out: Pose):
+    """out = pose + d, a straight step (n, 12)."""
+    b = wp.tid() + first
+    p = pose.p[b]
+    A = pose.A[b]
+    for r in range(3):
+        p[r] = p[r] + d[b, r]
+        for c in range(3):
+            A[r, c] = A[r, c] + d[b, 3 + 3 * r + c]
+    out.p[b] = p
+    out.A[b] = A
+
+
+@wp.kernel
+def add_rows(first: wp.int32, x: wp.array2d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):
+    """y += x (n, 12)."""
+    b = wp.tid() + first
+    for r in range(12):
+        y[b, r] = y[b, r] + x[b, r]
+
+
+@wp.kernel
+def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
+    """State q (n, 12) of a pose."""
+    b = wp.tid() + first
+    p = pose.p[b]
+    A = pose.A[b]
+    for r in range(3):
+        q[b, r] = p[r]
+        for c in range(3):
+            q[b, 3 + 3 * r + c] = A[r, c]
+
+
+@wp.kernel
+def pack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), pose: Pose, q: wp.array2d(dtype=wp.float64)):
+    """States q (k, 12) of the poses of chosen bodies (k,)."""
+    k = wp.tid() + first
+    p = pose.p[chosen[k]]
+    A = pose.A[chosen[k]]
+    for r in range(3):
+        q[k, r] = p[r]
+        for c in range(3):
+            q[k, 3 + 3 * r + c] = A[r, c]
+
+
+@wp.kernel
+def copy_pose(first: wp.int32, source: Pose, target: Pose):
+    """target = source."""
+    b = wp.tid() + first
+    target.p[b] = source.p[b]
+    target.A[b] = source.A[b]
+
+
+@wp.kernel
+def exchange_poses(first: wp.int32, a: Pose, b: Pose):
+    """Exchange the contents of two poses."""
+    k = wp.tid() + first
+    p = a.p[k]
+    A = a.A[k]
+    a.p[k] = b.p[k]
+    a.A[k] = b.A[k]
+    b.p[k] = p
+    b.A[k] = A
+
+
+@wp.kernel
+def exchange_values(first: wp.int32, a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64)):
+    """Exchange the contents of two arrays."""
+    k = wp.tid() + first
+    v = a[k]
+    a[k] = b[k]
+    b[k] = v
+
+
+@wp.kernel
+def snap(first: wp.int32, goal: Pose, chosen: wp.array(dtype=wp.int32), pose: Pose):
+    """Set the chosen bodies exactly to their goal."""
+    b = wp.tid() + first
+    if chosen[b] != 0:
+        pose.p[b] = goal.p[b]
+        pose.A[b] = goal.A[b]

@@ -1,0 +1,211 @@
+"""Arcs from directions and from velocities, and the numbers that limit a step along them."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import (
+    HALF,
+    ONE,
+    TWO,
+    ZERO,
+    Path,
+    Pose,
+    arc_rate,
+    axial,
+    identity3,
+    rotation,
+    skew,
+    spectral_bound,
+)
+from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
+from cuda_kernels.bodies.integrators import Lead
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.func
+def corner(lower: wp.vec3d, upper: wp.vec3d, k: wp.int32) -> wp.vec3d:
+    """Corner k of a box."""
+    x = lower
+    if k % 2 == 1:
+        x[0] = upper[0]
+    if (k // 2) % 2 == 1:
+        x[1] = upper[1]
+    if k // 4 == 1:
+        x[2] = upper[2]
+    return x
+
+
+@wp.func
+def deformed_radius(lower: wp.vec3d, upper: wp.vec3d, A: wp.mat33d) -> wp.float64:
+    """Largest |A X| over a body's box [m]."""
+    r = ZERO
+    for k in range(8):
+        r = wp.max(r, wp.length(A * corner(lower, upper, k)))
+    return r
+
+
+@wp.func
+def bound_arc(path: Path, b: wp.int32, r: wp.float64):
+    """Fill `rate`, `bend`, `reach` and `strain` of a body whose A, dp, w and S are set."""
+    path.rate[b] = arc_rate(path, b, ZERO)
+    S = spectral_bound(path.S[b])
+    W = wp.length(path.w[b])
+    path.bend[b] = r * (W * W * (ONE + S) + TWO * W * S)
+    path.reach[b] = r * (W * (ONE + S) + S)
+    path.strain[b] = S
+
+
+@wp.kernel
+def stretch(
+    first: wp.int32,
+    island: wp.array(dtype=wp.int32),
+    factor: wp.array(dtype=wp.float64),
+    direction: wp.array2d(dtype=wp.float64),
+):
+    """Directions (n, 12) times the factors of the bodies' islands."""
+    b = wp.tid() + first
+    for r in range(12):
+        direction[b, r] = factor[island[b]] * direction[b, r]
+
+
+@wp.kernel
+def direction_paths(
+    first: wp.int32,
+    body: BodyData,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    surface_lower: wp.array(dtype=wp.vec3d),
+    surface_upper: wp.array(dtype=wp.vec3d),
+    pose: Pose,
+    done: wp.array(dtype=wp.int32),
+    direction: wp.array2d(dtype=wp.float64),
+    path: Path,
+    speed: wp.array(dtype=wp.float64),
+    limit: wp.array(dtype=wp.float64),
+):
+    """The arc of every body along a direction (n, 12), the largest displacement of its surface [m] and the strain limit.
+
+    What moves on the arc are the vertices within their box. The surface lies a contact radius further out: a ball that
+    turns moves, though its middle does not. Its displacement is the largest over the corners of the box about it; the
+    limit is the alpha at which |alpha S| reaches 1/2. Bodies that are done stand still, and get the direction zero.
+    """
+    b = wp.tid() + first
+    A = pose.A[b]
+    D = wp.mat33d()
+    dp = wp.vec3d()
+    if done[b] == 0:
+        for r in range(3):
+            dp[r] = direction[b, r]
+            for c in range(3):
+                D[r, c] = direction[b, 3 + 3 * r + c]
+    S = wp.mat33d()
+    w = wp.vec3d()
+    if wp.ddot(D, D) > ZERO:
+        S = D * wp.inverse(A)
+        if body.rotation[b] == FREE:
+            w = axial(S)
+        if body.rotation[b] == AXIS:
+            e = body.axis[b]
+            w = wp.dot(axial(S), e) * e
+        S = S - skew(w)
+    path.p[b] = pose.p[b]
+    path.A[b] = A
+    path.dp[b] = dp
+    path.w[b] = w
+    path.S[b] = S
+    speed[b] = ZERO
+    limit[b] = ONE
+    if done[b] != 0:
+        path.bend[b] = ZERO
+        path.reach[b] = ZERO
+        path.strain[b] = ZERO
+        for r in range(12):
+            direction[b, r] = ZERO
+        return
+    bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A))
+    lo = surface_lower[b]
+    hi = surface_upper[b]
+    fastest = ZERO
+    for k in range(8):
+        fastest = wp.max(fastest, wp.length(dp + D * corner(lo, hi, k)))
+    # minima and maxima drop a NaN; an infinite speed is told as what it is
+    for r in range(12):
+        if not wp.isfinite(direction[b, r]):
+            fastest = wp.float64(wp.inf)
+    speed[b] = fastest
+    strain = spectral_bound(S)
+    if strain > HALF:
+        limit[b] = HALF / strain
+
+
+@wp.kernel
+def start_paths(
+    first: wp.int32,
+    body: BodyData,
+    step: StepData,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    pose: Pose,
+    lead: Lead,
+    moving: wp.array(dtype=wp.int32),
+    path: Path,
+):
+    """The arc from q_n to where the motion leads (`Lead`); prescribed bodies to their pose.
+
+    A prescribed body ends exactly on its pose: what rotation leaves of the way from A, which contact may have strained,
+    is S. Bodies with `moving` = 0 stay, those with 2 are in contact: they leave out the force term and go where the
+    forces of the last step push them on.
+    """
+    b = wp.tid() + first
+    A = pose.A[b]
+    dp = wp.vec3d()
+    w = wp.vec3d()
+    S = wp.mat33d()
+    if moving[b] != 0 and step.held[b] == 0:
+        if body.kind[b] == DYNAMIC:
+            dp = lead.dp[b]
+            if body.mass[b] > ZERO and moving[b] == 1:
+                dp = dp + lead.load[b] * (step.gravity + body.force[b] / body.mass[b])
+            w = lead.w[b]
+            if moving[b] == 2:
+                dp = dp + lead.push[b]
+                w = w + lead.twist[b]
+            dp = wp.cw_mul(dp, body.translation[b])
+        else:
+            dp = step.pk[b] - pose.p[b]
+            turn_to_goal = step.Ak[b] * wp.inverse(A)
+            w = rotation_vector(turn_to_goal)
+            S = rotation(-w) * turn_to_goal - identity3()
+    path.p[b] = pose.p[b]
+    path.A[b] = A
+    path.dp[b] = dp
+    path.w[b] = w
+    path.S[b] = S
+    bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A))
+
+
+@wp.func
+def rotation_vector(R: wp.mat33d) -> wp.vec3d:
+    """Axial vector of log R for angles below pi."""
+    v = axial(R)
+    s = wp.length(v)
+    c = HALF * (R[0, 0] + R[1, 1] + R[2, 2] - ONE)
+    if s < wp.float64(1.0e-9):
+        return v
+    return wp.atan2(s, c) / s * v
+
+
+@wp.kernel
+def displacements(
+    first: wp.int32,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    path: Path,
+    island: wp.array(dtype=wp.int32),
+    alpha: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Bound on how far any vertex of a body moves when its arc is followed up to alpha [m]."""
+    b = wp.tid() + first
+    a = alpha[island[b]]
+    out[b] = a * (wp.length(path.dp[b]) + path.reach[b])

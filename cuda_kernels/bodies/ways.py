@@ -1,0 +1,99 @@
+"""The way between two states, the arc of every body; mirrors ``abd/contact/path.py`` (`between`)."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, rotation
+from cuda_kernels.bodies.matrices import polar
+from cuda_kernels.bodies.paths import bound_arc, deformed_radius
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+SMALL = wp.constant(wp.float64(1.0e-9))
+"""Sine of an angle below which it is the angle, and its axis is not to be had from it."""
+PI = wp.constant(wp.float64(3.141592653589793))
+
+
+@wp.func
+def nearest_rotation_vector(R: wp.mat33d, near: wp.vec3d) -> wp.vec3d:
+    """Of all rotation vectors [rad] of the rotation R the one that is nearest to `near`.
+
+    With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` has the axis where
+    the skew part vanishes, at half a turn.
+    """
+    v = axial(R)
+    sine = wp.length(v)
+    cosine = HALF * (R[0, 0] + R[1, 1] + R[2, 2] - ONE)
+    w = v
+    n = v
+    if cosine < ZERO:
+        dyad = HALF * (R + wp.transpose(R)) - cosine * identity3()
+        k = wp.int32(0)
+        if dyad[1, 1] > dyad[k, k]:
+            k = 1
+        if dyad[2, 2] > dyad[k, k]:
+            k = 2
+        n = wp.normalize(wp.vec3d(dyad[k, 0], dyad[k, 1], dyad[k, 2]))
+        if wp.dot(n, v) < ZERO:
+            n = -n
+        w = wp.atan2(sine, cosine) * n
+    elif sine > SMALL:
+        n = v / sine
+        w = wp.atan2(sine, cosine) * n
+    else:
+        # no angle at all: whole turns go about the axis that is asked for
+        n = wp.normalize(near)
+    turns = wp.round((wp.dot(near, n) - wp.dot(w, n)) / (TWO * PI))
+    return w + TWO * PI * turns * n
+
+
+@wp.kernel
+def way_paths(
+    first: wp.int32,
+    box_lower: wp.array(dtype=wp.vec3d),
+    box_upper: wp.array(dtype=wp.vec3d),
+    now: Pose,
+    pose: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    h: wp.float64,
+    back: wp.int32,
+    path: Path,
+    motion: wp.array(dtype=wp.float64),
+):
+    """The way of every body in a step of h [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
+    `now` if `back`: the same curve.
+
+    No vertex moves further than its `motion` [m]; that is infinite where the strain of the way is more than half, which
+    bends lines further than the search of candidates reckons with.
+    """
+    b = wp.tid() + first
+    A0 = now.A[b]
+    A1 = pose.A[b]
+    D = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            D[r, c] = velocity[b, 3 + 3 * r + c]
+    near = h * axial(D * wp.inverse(A0))
+    w = nearest_rotation_vector(polar(A1) * wp.transpose(polar(A0)), near)
+    p = now.p[b]
+    dp = pose.p[b] - now.p[b]
+    if back != 0:
+        w = -w
+        p = pose.p[b]
+        dp = -dp
+        A0 = pose.A[b]
+        A1 = now.A[b]
+    path.p[b] = p
+    path.A[b] = A0
+    path.dp[b] = dp
+    S = rotation(-w) * A1 * wp.inverse(A0) - identity3()
+    change = A1 - A0
+    if wp.ddot(change, change) == ZERO and wp.length(near) < PI:
+        # what stands still does so to the last bit
+        w = wp.vec3d()
+        S = wp.mat33d()
+    path.w[b] = w
+    path.S[b] = S
+    bound_arc(path, b, deformed_radius(box_lower[b], box_upper[b], A0))
+    motion[b] = wp.length(dp) + path.reach[b]
+    if not (path.strain[b] <= HALF):
+        motion[b] = wp.float64(wp.inf)

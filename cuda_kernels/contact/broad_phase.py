@@ -1,0 +1,261 @@
+"""Body pairs whose swept boxes meet: one box per body, a tree over them, and the filters of the scene."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Path, arc
+from cuda_kernels.contact.surfaces import Surfaces
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
+
+
+@wp.struct
+class Filters:
+    """What decides whether two bodies may touch; `excluded` holds sorted keys min * n + max of joined pairs.
+
+    Of the `party` (n,) that bodies belong to, 0 meets all, another only those of other parties, and one below 0 nobody.
+    """
+
+    kind: wp.array(dtype=wp.int32)
+    group: wp.array(dtype=wp.int32)
+    world: wp.array(dtype=wp.int32)
+    party: wp.array(dtype=wp.int32)
+    material: wp.array(dtype=wp.int32)
+    enabled: wp.array2d(dtype=wp.int32)
+    excluded: wp.array(dtype=wp.int64)
+    planes: wp.array(dtype=wp.int32)
+    plane_count: wp.int32
+    excluded_count: wp.int32
+    bodies: wp.int32
+
+
+@wp.func
+def absolute(m: wp.mat33d) -> wp.mat33d:
+    return wp.mat33d(
+        wp.abs(m[0, 0]), wp.abs(m[0, 1]), wp.abs(m[0, 2]),
+        wp.abs(m[1, 0]), wp.abs(m[1, 1]), wp.abs(m[1, 2]),
+        wp.abs(m[2, 0]), wp.abs(m[2, 1]), wp.abs(m[2, 2]),
+    )  # fmt: skip
+
+
+@wp.func
+def half_reach(s: Surfaces, b: wp.int32) -> wp.float64:
+    """Share of a body [m] in the reach of any of its pairs (`cuda_kernels.contact.pair_law`), and a little more."""
+    return wp.float64(0.50005) * s.between.largest * s.between.d_hat[b]
+
+
+@wp.kernel
+def swept_boxes(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    margin: wp.float64,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+):
+    """Boxes of all bodies over alpha in [0, 1], grown by margin, half reach, radius and the arc's departure from its chord."""
+    b = wp.tid() + first
+    m = s.mesh[b]
+    if m < 0:
+        # inside out: it meets nothing, and leaves the bounds of the tree to the others
+        lower[b] = wp.vec3(3.0e37, 3.0e37, 3.0e37)
+        upper[b] = wp.vec3(-3.0e37, -3.0e37, -3.0e37)
+        return
+    centre = HALF * (s.lower[m] + s.upper[m])
+    half = HALF * (s.upper[m] - s.lower[m])
+    A0 = path.A[b]
+    A1 = arc(path, b, ONE)
+    x0 = path.p[b] + A0 * centre
+    x1 = path.p[b] + path.dp[b] + A1 * centre
+    h0 = absolute(A0) * half
+    h1 = absolute(A1) * half
+    grow = margin + half_reach(s, b) + s.radius[b] + path.bend[b] / wp.float64(8.0)
+    g = wp.vec3d(grow, grow, grow)
+    lo = wp.min(x0 - h0, x1 - h1) - g
+    hi = wp.max(x0 + h0, x1 + h1) + g
+    # outward rounding to single precision
+    scale = wp.float64(2.0e-7)
+    for r in range(3):
+        lo[r] = lo[r] - wp.abs(lo[r]) * scale
+        hi[r] = hi[r] + wp.abs(hi[r]) * scale
+    lower[b] = wp.vec3(wp.float32(lo[0]), wp.float32(lo[1]), wp.float32(lo[2]))
+    upper[b] = wp.vec3(wp.float32(hi[0]), wp.float32(hi[1]), wp.float32(hi[2]))
+
+
+@wp.func
+def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
+    """Whether the scene lets bodies b and c collide."""
+    if f.kind[b] != 0 and f.kind[c] != 0:
+        return False
+    if f.world[b] != f.world[c]:
+        return False
+    if f.party[b] < 0 or f.party[c] < 0:
+        return False
+    if f.party[b] > 0 and f.party[b] == f.party[c]:
+        return False
+    if f.group[b] >= 0 and f.group[b] == f.group[c]:
+        return False
+    if f.enabled[f.material[b], f.material[c]] == 0:
+        return False
+    key = wp.int64(wp.min(b, c)) * wp.int64(f.bodies) + wp.int64(wp.max(b, c))
+    lo = wp.int32(0)
+    hi = f.excluded_count
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if f.excluded[mid] < key:
+            lo = mid + 1
+        else:
+            hi = mid
+    if lo < f.excluded_count:
+        if f.excluded[lo] == key:
+            return False
+    return True
+
+
+@wp.func
+def emits(f: Filters, b: wp.int32, c: wp.int32) -> bool:
+    """Each pair is emitted once: by its dynamic body, by the smaller index where both are dynamic."""
+    if f.kind[c] != 0:
+        return True
+    return f.kind[b] == 0 and b < c
+
+
+@wp.func
+def meets_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d, grown: wp.float64) -> bool:
+    """Whether a box comes closer than `grown` to the surface of a half-space."""
+    lowest = -plane[3] - grown
+    for r in range(3):
+        if plane[r] > ZERO:
+            lowest = lowest + plane[r] * wp.float64(lower[r])
+        else:
+            lowest = lowest + plane[r] * wp.float64(upper[r])
+    return lowest <= ZERO
+
+
+@wp.func
+def sort_pairs(pairs: wp.array(dtype=wp.vec2i), begin: wp.int32, count: wp.int32):
+    """Sort pairs[begin .. begin + count] of one body by the other one (Shell's method)."""
+    stride = count // 2
+    while stride > 0:
+        for m in range(stride, count):
+            moving = pairs[begin + m]
+            place = m
+            searching = bool(True)
+            while searching:
+                searching = False
+                if place >= stride:
+                    if pairs[begin + place - stride][1] > moving[1]:
+                        pairs[begin + place] = pairs[begin + place - stride]
+                        place = place - stride
+                        searching = True
+            pairs[begin + place] = moving
+        stride = stride // 2
+
+
+ROOM = wp.constant(wp.int32(12))
+"""Partners of a body that are remembered between counting and writing."""
+
+
+@wp.kernel
+def emit_pairs(
+    first: wp.int32,
+    tree: wp.uint64,
+    f: Filters,
+    s: Surfaces,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    grown: wp.float64,
+    offset: wp.array(dtype=wp.int32),
+    write: wp.int32,
+    alone: wp.int32,
+    count: wp.array(dtype=wp.int32),
+    partners: wp.array2d(dtype=wp.int32),
+    found_pairs: wp.array(dtype=wp.int32),
+    pairs: wp.array(dtype=wp.vec2i),
+):
+    """Pairs emitted by each body: counted where ``write == 0``, written behind its offset otherwise, if there is room for
+    found_pairs[0] > 0 of them.
+
+    They are written in order, whatever the shape of the tree, by bodies with no more than `alone`. Counting leaves up to
+    `ROOM` `partners` (n, ROOM); the tree is searched again for bodies with more. A half-space has no box of its own, so its
+    side of the growth, `grown` [m], is added here.
+    """
+    b = wp.tid() + first
+    found = wp.int32(0)
+    if write != 0:
+        if found_pairs[0] == 0:
+            return
+    if write != 0 and count[b] <= ROOM:
+        for k in range(count[b]):
+            pairs[offset[b] + k] = wp.vec2i(b, partners[b, k])
+        sort_pairs(pairs, offset[b], count[b])
+        return
+    if s.mesh[b] >= 0 and f.kind[b] == 0:
+        lo = lower[b]
+        hi = upper[b]
+        query = wp.bvh_query_aabb(tree, lo, hi)
+        c = wp.int32(0)
+        while wp.bvh_query_next(query, c):
+            if c != b:
+                if emits(f, b, c):
+                    if may_touch(f, b, c):
+                        if write != 0:
+                            pairs[offset[b] + found] = wp.vec2i(b, c)
+                        elif found < ROOM:
+                            partners[b, found] = c
+                        found = found + 1
+        for k in range(f.plane_count):
+            c2 = f.planes[k]
+            if may_touch(f, b, c2):
+                if meets_plane(lo, hi, s.plane[c2], grown + half_reach(s, c2)):
+                    if write != 0:
+                        pairs[offset[b] + found] = wp.vec2i(b, c2)
+                    elif found < ROOM:
+                        partners[b, found] = c2
+                    found = found + 1
+    if write == 0:
+        count[b] = found
+    elif found <= alone:
+        sort_pairs(pairs, offset[b], found)
+
+
+@wp.kernel
+def copy_long(
+    first: wp.int32,
+    found_pairs: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    alone: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    unordered: wp.array(dtype=wp.vec2i),
+):
+    """Copy the pairs of bodies that emit more than `alone` of them, as the tree gave them."""
+    k = wp.tid() + first
+    if k < found_pairs[0]:
+        if count[pairs[k][0]] > alone:
+            unordered[k] = pairs[k]
+
+
+@wp.kernel
+def order_long(
+    first: wp.int32,
+    found_pairs: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    alone: wp.int32,
+    offset: wp.array(dtype=wp.int32),
+    unordered: wp.array(dtype=wp.vec2i),
+    pairs: wp.array(dtype=wp.vec2i),
+):
+    """Order those pairs by the other body: a pair goes where as many have a smaller partner. A thread per pair: one that
+    sorted all of a large body's would hold up everything else."""
+    k = wp.tid() + first
+    if k >= found_pairs[0]:
+        return
+    # other threads write pairs[k] meanwhile, but of the same body
+    b = pairs[k][0]
+    if count[b] <= alone:
+        return
+    smaller = wp.int32(0)
+    for m in range(offset[b], offset[b + 1]):
+        if unordered[m][1] < unordered[k][1]:
+            smaller = smaller + 1
+    pairs[offset[b] + smaller] = unordered[k]

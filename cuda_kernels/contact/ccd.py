@@ -1,0 +1,425 @@
+"""Conservative advancement on arcs; mirrors ``abd/contact/ccd.py``, which says why the proofs hold.
+
+Over [t, t + tau] every point leaves its tangent by at most ``bend tau^2 / 2``. Of several proofs how far a candidate may
+advance the longest counts. *Speed*: the distance falls at most by the relative speed of the two primitives after
+removing the mean velocity of their points. *Plane*: the plane across the closest points, fixed to the second body, has
+all points of the first primitive ahead of it. *Points*: two points alone stay apart along the line between them.
+*Lines*: those of two edges keep their distance.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, arc, arc_and_rate
+from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.surfaces import (
+    EDGE_EDGE,
+    TARGET_VERTEX,
+    VERTEX_PLANE,
+    VERTEX_TARGET,
+    Primitives,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
+
+MAX_ADVANCES = wp.constant(wp.int32(256))
+MANY = wp.constant(wp.int32(4096))
+"""Advances on a way: tight gaps and turning bodies take hundreds, and few candidates need them."""
+ANY_GAP = wp.constant(wp.float64(1.0e300))
+"""No bound on the gap that a march leaves [m]."""
+STRAINED = wp.constant(wp.float64(0.75))
+"""Strain along the path beyond which the second body is no frame to prove anything in."""
+ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
+NEVER = wp.constant(wp.float64(1.0e100))
+"""Bend of such a frame [m]."""
+ENOUGH = wp.constant(wp.float64(0.2))
+"""Share of the initial gap at which the march ends."""
+LEFT = wp.constant(wp.float64(0.19))
+"""Share of the current gap that an advance leaves; below `ENOUGH`, so that rounding does not decide on one more."""
+WITHIN = wp.constant(wp.float64(0.9))
+"""Gap at which a march of Newton's steps ends, in activations, if that is less: a contact that stops bodies acts there."""
+BEYOND = wp.constant(wp.float64(1.0 + 1.0e-6))
+"""How far beyond an impact that was found others march: no rounding near their end decides which one is first."""
+
+
+@wp.struct
+class Corners:
+    """Positions or velocities of a candidate's points: the vertex and the target's corners, or the ends of two edges."""
+
+    x0: wp.vec3d
+    x1: wp.vec3d
+    x2: wp.vec3d
+    x3: wp.vec3d
+
+
+@wp.func
+def corners(kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d) -> Corners:
+    """World positions of the points (or velocities, from rates) at the given poses."""
+    out = Corners()
+    if kind == VERTEX_PLANE:
+        out.x0 = pi + Ai * c.x0
+        return out
+    if kind == EDGE_EDGE:
+        out.x0 = pi + Ai * c.x0
+        out.x1 = pi + Ai * c.x1
+        out.x2 = pj + Aj * c.x2
+        out.x3 = pj + Aj * c.x3
+        return out
+    if kind == TARGET_VERTEX:
+        out.x0 = pj + Aj * c.x0
+        out.x1 = pi + Ai * c.x1
+        out.x2 = pi + Ai * c.x2
+        out.x3 = pi + Ai * c.x3
+        return out
+    out.x0 = pi + Ai * c.x0
+    out.x1 = pj + Aj * c.x1
+    out.x2 = pj + Aj * c.x2
+    out.x3 = pj + Aj * c.x3
+    return out
+
+
+@wp.func
+def relative_speed(kind: wp.int32, v: Corners) -> wp.float64:
+    """Largest speed of one primitive's points plus the other's, after removing their mean velocity [m per unit alpha]."""
+    if kind == VERTEX_PLANE:
+        return wp.length(v.x0)
+    mean = wp.float64(0.25) * (v.x0 + v.x1 + v.x2 + v.x3)
+    a = wp.length_sq(v.x0 - mean)
+    b = wp.length_sq(v.x1 - mean)
+    c = wp.length_sq(v.x2 - mean)
+    d = wp.length_sq(v.x3 - mean)
+    if kind == EDGE_EDGE:
+        return wp.sqrt(wp.max(a, b)) + wp.sqrt(wp.max(c, d))
+    return wp.sqrt(a) + wp.sqrt(wp.max(b, wp.max(c, d)))
+
+
+@wp.func
+def advance_within(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
+    """Largest tau with ``speed tau + bend tau^2 / 2 <= room``; room > 0, speed of any sign."""
+    root = wp.sqrt(speed * speed + TWO * bend * room)
+    if speed > ZERO:
+        return TWO * room / (speed + root)
+    if bend > ZERO:
+        return (root - speed) / bend
+    return wp.float64(1.0e300)
+
+
+@wp.func
+def clear(room: wp.float64, speed: wp.float64, bend: wp.float64) -> wp.float64:
+    """How long one pair of points stays apart; not at all where they are not apart now."""
+    if room <= ZERO:
+        return ZERO
+    return advance_within(room, speed, bend)
+
+
+@wp.struct
+class Frame:
+    """What the march knows of the rest frame of the second body, along the whole of the path.
+
+    `bend` bounds the second derivative there of the first primitive's points, `stretch` how fast distances there and in
+    the world drift apart, per unit alpha.
+    """
+
+    bend: wp.float64
+    stretch: wp.float64
+
+
+@wp.func
+def frame_of(path: Path, i: wp.int32, j: wp.int32, radius: wp.float64) -> Frame:
+    """The frame of body j for points of body i that are `radius` or less from the origin of j at alpha = 0.
+
+    It holds for the whole path, so that a march does not depend on how far it may go.
+    """
+    out = Frame()
+    S = path.strain[j]
+    W = wp.length(path.w[j])
+    if S > STRAINED:
+        out.bend = NEVER
+        return out
+    out.stretch = S / (ONE - S)
+    spin = W + out.stretch
+    travel = wp.length(path.dp[i] - path.dp[j]) + path.reach[i]
+    far = radius + travel
+    out.bend = path.bend[i]
+    if spin > ZERO:
+        out.bend += (W * W + TWO * W * out.stretch) * far + TWO * spin * (travel + spin * far)
+    out.bend *= ONE + out.stretch
+    return out
+
+
+@wp.func
+def seen(x: wp.vec3d, v: wp.vec3d, p: wp.vec3d, dp: wp.vec3d, spin: wp.mat33d) -> wp.vec3d:
+    """Velocity of a point as a body sees it, whose points move by ``dp + spin (x - p)``."""
+    return v - dp - spin * (x - p)
+
+
+@wp.func
+def plane_advance(
+    n: wp.vec3d, floor: wp.float64, x: Corners, u0: wp.vec3d, u1: wp.vec3d, edges: bool, frame: Frame
+) -> wp.float64:
+    """Proof by the plane with unit normal n, fixed to the second body, of which all first points stay ahead."""
+    drift = floor * frame.stretch
+    ahead = wp.min(wp.dot(n, x.x0 - x.x2), wp.dot(n, x.x0 - x.x3))
+    if edges:
+        other = wp.min(wp.dot(n, x.x1 - x.x2), wp.dot(n, x.x1 - x.x3))
+        tau = clear(ahead - floor, drift - wp.dot(n, u0), frame.bend)
+        return wp.min(tau, clear(other - floor, drift - wp.dot(n, u1), frame.bend))
+    ahead = wp.min(ahead, wp.dot(n, x.x0 - x.x1))
+    return clear(ahead - floor, drift - wp.dot(n, u0), frame.bend)
+
+
+@wp.func
+def lines_advance(
+    floor: wp.float64,
+    x: Corners,
+    u0: wp.vec3d,
+    u1: wp.vec3d,
+    r: wp.vec3d,
+    along: wp.float64,
+    left: wp.float64,
+    frame: Frame,
+) -> wp.float64:
+    """Proof by the lines of two edges: ``f = r . (e x c)`` over ``|e x c|`` is their distance.
+
+    c is the first edge, e the second, which rests, and r leads from a point of e to the point of c at the share `along`.
+    Over tau <= `left` both expressions leave their tangents by what the bend of the ends of c allows. Allowances for
+    rounding: f is the difference of large terms where the edges are long or almost parallel.
+    """
+    e = x.x3 - x.x2
+    c = x.x1 - x.x0
+    du = u1 - u0
+    m = wp.cross(e, c)
+    er = wp.cross(e, r)
+    turned = wp.cross(e, du)
+    f = wp.dot(r, m)
+    rate = wp.dot(u0 + along * du, m) - wp.dot(du, er)
+    curve = wp.dot(u0, turned)
+    if f < ZERO:
+        f = -f
+        rate = -rate
+        curve = -curve
+    across = wp.length(m)
+    grows = wp.length(turned)
+    length = wp.length(e)
+    arm = wp.length(c) + wp.length(r)
+    s = frame.bend
+    arms = TWO * wp.length(er) + across
+    speeds = wp.length(wp.cross(e, u0)) + wp.length(wp.cross(e, u1))
+    error = s * (arms + left * speeds) + HALF * length * s * s * left * left
+    growth = TWO * floor * (length * s * (ONE + left * frame.stretch) + frame.stretch * grows)
+    far = wp.max(wp.max(wp.length(x.x0), wp.length(x.x1)), wp.max(wp.length(x.x2), wp.length(x.x3)))
+    noise = ROUNDING * (far + length + wp.length(c)) * length * arm
+    noise_rate = ROUNDING * length * (wp.length(u0) + wp.length(u1)) * arm
+    speed = floor * (grows + frame.stretch * across) - rate + noise_rate
+    return clear(f - floor * across - noise, speed, error + growth + wp.max(ZERO, -TWO * curve))
+
+
+@wp.func
+def is_far(approach: wp.float64, known: wp.float64, end: wp.float64) -> bool:
+    """Whether the motion of the whole bodies proves a candidate safe up to `end`: most need no march."""
+    return approach < ZERO or (known > ZERO and approach * end <= (ONE - LEFT) * known)
+
+
+@wp.func
+def march(
+    s: Surfaces,
+    path: Path,
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    minimum: wp.float64,
+    end: wp.float64,
+    known: wp.float64,
+    approach: wp.float64,
+    least: wp.float64,
+    cap: wp.int32,
+) -> wp.float64:
+    """Largest proven-safe alpha, up to `end`, of a candidate of bodies i, j that is not far.
+
+    `known` is its gap at alpha = 0 or a lower bound of it [m], `approach` bounds how much closer its bodies come [m], all
+    along the path; it is negative where they stay as they are.
+
+    Each advance keeps about a fifth of the gap it starts from; the march ends when a fifth of the initial gap is left, and
+    no more than `least` [m], or at its cap of advances, with the alpha proven so far.
+    """
+    kind = c[1]
+    prim = primitives(s, i, j, kind, c[2], c[3])
+    # the vertex, or the first edge, is of body f, the target or the second edge of body g
+    f = i
+    g = j
+    if kind == TARGET_VERTEX:
+        kind = VERTEX_TARGET
+        f = j
+        g = i
+    edges = kind == EDGE_EDGE
+    bend = path.bend[f] + path.bend[g]
+    v = corners(kind, prim, path.dp[f], path.rate[f], path.dp[g], path.rate[g])
+    if known > ZERO and advance_within((ONE - LEFT) * known, relative_speed(kind, v), bend) >= end:
+        return end
+    xi = separation(s, i, j, minimum)
+    pf = path.p[f]
+    Af = path.A[f]
+    rate_f = path.rate[f]
+    pg = path.p[g]
+    Ag = path.A[g]
+    rate_g = path.rate[g]
+    near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
+    distance = wp.length(near.r)
+    gap = near.side * distance - xi
+    stop = wp.min(ENOUGH * gap, least)
+    frame = Frame()
+    t = wp.float64(0.0)
+    marching = gap > ZERO
+    advances = wp.int32(0)
+    while marching:
+        if advances > 0:
+            v = corners(kind, prim, path.dp[f], rate_f, path.dp[g], rate_g)
+        room = (ONE - LEFT) * gap
+        tau = advance_within(room, relative_speed(kind, v), bend)
+        if t + tau < end:
+            n = near.r / distance
+            if kind == VERTEX_PLANE:
+                tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
+            else:
+                x = corners(kind, prim, pf, Af, pg, Ag)
+                if advances == 0:
+                    radius = wp.length(x.x0 - pg)
+                    if edges:
+                        radius = wp.max(radius, wp.length(x.x1 - pg))
+                    frame = frame_of(path, f, g, radius)
+                spin = rate_g * wp.inverse(Ag)
+                floor = xi + LEFT * gap
+                u0 = seen(x.x0, v.x0, pg, path.dp[g], spin)
+                u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
+                tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
+                if prim.x1 == prim.x2 and prim.x2 == prim.x3:
+                    tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
+                if edges and t + tau < end:
+                    c0 = x.x1 - x.x0
+                    along = wp.dot(pf + Af * near.Xi - x.x0, c0) / wp.dot(c0, c0)
+                    tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))
+        if not (tau > ZERO):
+            marching = False
+        elif t + tau >= end:
+            t = end
+            marching = False
+        else:
+            t = t + tau
+            pf = path.p[f] + t * path.dp[f]
+            pg = path.p[g] + t * path.dp[g]
+            Af, rate_f = arc_and_rate(path, f, t)
+            Ag, rate_g = arc_and_rate(path, g, t)
+            near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
+            distance = wp.length(near.r)
+            gap = near.side * distance - xi
+            advances = advances + 1
+            if gap <= stop or advances >= cap:
+                marching = False
+    by_bodies = (ONE - LEFT) * known / approach
+    if by_bodies > t:
+        t = wp.min(by_bodies, end)
+    return t
+
+
+@wp.kernel
+def times_of_impact(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    minimum: wp.float64,
+    island: wp.array(dtype=wp.int32),
+    limit: wp.array(dtype=wp.float64),
+    approach: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
+    kept: wp.array(dtype=wp.int32),
+    proven: wp.int32,
+    first_found: wp.array(dtype=wp.float64),
+    toi: wp.array(dtype=wp.float64),
+):
+    """Proven-safe alphas of a batch of candidates, up to the limit of their islands; `approach` bounds how much closer
+    the bodies of every pair come, `known` are the candidates' gaps at alpha = 0 in activations, or lower bounds of them;
+    where `proven`, the limits are safe for pairs that are `kept` (not -1); listed = [pairs, candidates].
+
+    Only the smallest alpha of an island means anything. `first_found` (islands,), the limits at first, is the smallest
+    that some thread has found so far: nobody has to march far beyond it. It is a hint that threads write without waiting
+    for each other; whoever reads an old one marches further than necessary. The smallest alpha has the same bits in any
+    order, as a march that stops before its end does not depend on where that is.
+    """
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        i = pairs[c[0]][0]
+        alpha = limit[island[i]]
+        if proven == 0 or kept[c[0]] < 0:
+            found = first_found[island[i]]
+            end = wp.min(alpha, BEYOND * found)
+            alpha = end
+            j = pairs[c[0]][1]
+            reach = activation(s.between, i, j)
+            gap = known[k] * reach
+            if not is_far(approach[c[0]], gap, end):
+                alpha = march(s, path, i, j, c, minimum, end, gap, approach[c[0]], WITHIN * reach, MAX_ADVANCES)
+                if alpha < found:
+                    first_found[island[i]] = alpha
+        toi[k] = alpha
+
+
+@wp.kernel
+def way_shares(
+    first: wp.int32,
+    s: Surfaces,
+    path: Path,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    minimum: wp.float64,
+    approach: wp.array(dtype=wp.float64),
+    known: wp.array(dtype=wp.float64),
+    back: wp.int32,
+    share: wp.array(dtype=wp.float64),
+):
+    """How far the way of a batch of candidates is proven free, 1 where it is free as a whole; listed = [pairs, candidates].
+
+    `approach` bounds how much closer the bodies of every pair come, `known` are gaps at the end of the step, in activations,
+    or lower bounds of them: where the path leads `back` they are those at its beginning. A gap may shrink towards its value
+    at the other end, and a fifth of it is kept; no less than the activation if that is smaller.
+    """
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        i = pairs[c[0]][0]
+        j = pairs[c[0]][1]
+        closer = approach[c[0]]
+        least = activation(s.between, i, j)
+        gap = known[k] * least
+        if back == 0:
+            gap = wp.max(gap - closer, ZERO)
+        alpha = ONE
+        if not is_far(closer, gap, ONE):
+            alpha = ZERO
+            floor = ANY_GAP
+            cap = MAX_ADVANCES
+            if back == 0:
+                floor = least
+            for attempt in range(2):
+                if alpha < ONE:
+                    if attempt == 1:
+                        prim = primitives(s, i, j, c[1], c[2], c[3])
+                        end = proximity(
+                            c[1], prim,
+                            path.p[i] + path.dp[i], arc(path, i, ONE), path.p[j] + path.dp[j], arc(path, j, ONE), s.plane[j],
+                        )  # fmt: skip
+                        left = wp.max(end.side * wp.length(end.r) - separation(s, i, j, minimum), ZERO)
+                        floor = wp.min(floor, ENOUGH * left)
+                        cap = MANY
+                    alpha = march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)
+        share[k] = alpha

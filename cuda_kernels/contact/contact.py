@@ -1,0 +1,381 @@
+"""The contact potential on candidates: energies, and what their derivatives are made of.
+
+Mirrors ``abd/potentials/contact.py``.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
+from cuda_kernels.contact.barrier import barrier
+from cuda_kernels.contact.kept_pairs import OldList
+from cuda_kernels.contact.minima import ALL, PARTS, TOTAL, Coefficients, coefficients
+from cuda_kernels.contact.pair_law import activation, pair_stiffness
+from cuda_kernels.contact.surfaces import (
+    CORNERS,
+    EDGE_EDGE,
+    EDGE_OF_I,
+    EDGES,
+    Primitives,
+    Proximity,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("contact",)
+
+PARALLEL = 1.0e-3
+TRANSIENT = wp.constant(wp.float64(0.05))
+"""Share of a body's inertia that force times edge length must exceed for the curvature of the distance to count."""
+
+
+@wp.struct
+class ContactLaw:
+    """Barrier kind, minimum separation [m], factor on the stiffness of all pairs (c h^2), multiplier per pair of
+    materials, and for every body the smallest moment [kg m^2] and the share of the bound of the curvature that counts
+    (abd/step/caution.py). What depends on the two bodies is in `cuda_kernels.contact.pair_law`."""
+
+    kind: wp.int32
+    minimum: wp.float64
+    kappa: wp.array(dtype=wp.float64)
+    stiffness: wp.array2d(dtype=wp.float64)
+    inertia: wp.array(dtype=wp.float64)
+    caution: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def stiffness(law: ContactLaw, s: Surfaces, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
+    """kappa_c c h^2 of bodies i and j, whose activation is a [m]."""
+    by_material = law.stiffness[s.material[i], s.material[j]]
+    return law.kappa[0] * by_material * pair_stiffness(s.between, law.kind, i, j, a, xi)
+
+
+@wp.struct
+class Reach:
+    """What is known of the candidates before a trial: where `known`, what slots hold of them at the start of the path,
+    how much closer the bodies of every pair come along all of it [m], negative for pairs that stay as they are, and how
+    far along it the trial lies."""
+
+    known: wp.int32
+    approach: wp.array(dtype=wp.float64)
+    island: wp.array(dtype=wp.int32)
+    alpha: wp.array(dtype=wp.float64)
+    energy: wp.array(dtype=wp.float64)
+    gap: wp.array(dtype=wp.float64)
+    parts: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Mollifier:
+    """Nearly parallel edges: ``c = |ea x eb|^2``, threshold, value m and slope dm/dc, deformed and rest edges."""
+
+    active: wp.int32
+    m: wp.float64
+    dm: wp.float64
+    ea: wp.vec3d
+    eb: wp.vec3d
+    Ea: wp.vec3d
+    Eb: wp.vec3d
+
+
+@wp.func
+def mollifier(kind: wp.int32, c: Primitives, Ai: wp.mat33d, Aj: wp.mat33d) -> Mollifier:
+    """m = x (2 - x) with x = c / eps below eps = 1e-3 |Ea|^2 |Eb|^2, 1 above (Li et al. 2020, as in ipctk)."""
+    out = Mollifier()
+    out.active = 0
+    out.m = ONE
+    out.dm = ZERO
+    if kind == EDGE_EDGE:
+        out.Ea = c.x1 - c.x0
+        out.Eb = c.x3 - c.x2
+        out.ea = Ai * out.Ea
+        out.eb = Aj * out.Eb
+        n = wp.cross(out.ea, out.eb)
+        x = wp.dot(n, n)
+        eps = wp.float64(PARALLEL) * wp.dot(out.Ea, out.Ea) * wp.dot(out.Eb, out.Eb)
+        if x < eps:
+            out.active = 1
+            out.m = x / eps * (TWO - x / eps)
+            out.dm = TWO / eps * (ONE - x / eps)
+    return out
+
+
+@wp.struct
+class Turning:
+    """Positive part of ``dE/dd`` times the curvature of d, for a contact whose force outweighs its bodies' inertia.
+
+    `count` extra elements; `tangential` joins the plain element's block; `normal` = |dE/dd| length is the stiffness
+    of the extra elements along n, which act through the unit rest vectors E0, E1; `cosine` is the edges' angle.
+    """
+
+    count: wp.int32
+    tangential: wp.mat33d
+    normal: wp.float64
+    cosine: wp.float64
+    E0: wp.vec3d
+    E1: wp.vec3d
+
+
+@wp.func
+def turning(
+    near: Proximity, force: wp.float64, least: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d
+) -> Turning:
+    """Bound of the curvature: ``t N^T + N t^T <= t t^T / l + l N N^T`` per tangent direction t, with N = n (x) E how
+    the feature's edge E tips out of the tangent plane, and l the edge's length [m]."""
+    out = Turning()
+    out.count = 0
+    if near.feature == CORNERS:
+        return out
+    first = wp.length(near.E0)
+    length = first
+    if near.feature >= EDGES:
+        length = wp.sqrt(first * wp.length(near.E1))
+    if force * length <= TRANSIENT * least:
+        return out
+    out.count = 1
+    out.E0 = near.E0 / first
+    out.normal = force * length
+    if near.feature < EDGES:
+        A = Aj
+        if near.feature == EDGE_OF_I:
+            A = Ai
+        e = wp.normalize(A * out.E0)
+        out.tangential = (force / length) * wp.outer(e, e)
+        return out
+    out.tangential = (force / length) * (identity3() - wp.outer(n, n))
+    if near.feature == EDGES:
+        out.E1 = near.E1 / wp.length(near.E1)
+        out.cosine = wp.dot(wp.normalize(Ai * out.E0), wp.normalize(Aj * out.E1))
+        return out
+    out.E1 = wp.normalize(near.E1 - wp.dot(near.E1, out.E0) * out.E0)
+    out.count = 2
+    return out
+
+
+@wp.func
+def across(near: Proximity, pull: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp.mat33d) -> wp.mat33d:
+    """Stiffness across the normal of a part that pulls, ``pull = dE/dd > 0``: that times the curvature of its distance d,
+    ``(1 - n n^T - e e^T) / d`` for a point and an edge along e, ``(1 - n n^T) / d`` for two points."""
+    if near.feature >= EDGES:
+        return wp.mat33d()
+    K = identity3() - wp.outer(n, n)
+    if near.feature != CORNERS:
+        A = Aj
+        if near.feature == EDGE_OF_I:
+            A = Ai
+        e = wp.normalize(A * near.E0)
+        K = K - wp.outer(e, e)
+    return (pull / wp.length(near.r)) * K
+
+
+@wp.func
+def radial(
+    law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, m: Mollifier, r: wp.vec3d, a: wp.float64,
+    xi: wp.float64, caution: wp.float64,
+) -> wp.vec3d:  # fmt: skip
+    """Along the normal, of part k of a candidate, with the vector r between its closest points: force, stiffness, and the
+    slope of the energy with the mollifier's c, which belongs to part 0.
+
+    The stiffness of a part alone is no less than 0. What a part takes away from others counts as far as there is no caution.
+    """
+    D = wp.dot(r, r)
+    b = barrier(law.kind, D, a, xi)
+    share = kappa * counts[k] * m.m
+    stiffness = share * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
+    if stiffness < ZERO:
+        stiffness = (ONE - caution) * stiffness
+    slope = ZERO
+    if k == 0:
+        slope = kappa * counts[TOTAL] * m.dm
+    return wp.vec3d(share * TWO * wp.sqrt(D) * b[1], stiffness, slope)
+
+
+@wp.func
+def homogeneous(x: wp.vec3d, w: wp.float64) -> wp.vec4d:
+    return wp.vec4d(w, x[0], x[1], x[2])
+
+
+@wp.kernel
+def pair_approaches(
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    listed: wp.array(dtype=wp.int32),
+    done: wp.array(dtype=wp.int32),
+    path: Path,
+    out: wp.array(dtype=wp.float64),
+):
+    """Bound on how much closer the bodies of every pair come along the whole of their arcs [m]; -1 where both are done.
+
+    listed = [pairs, candidates], here and below.
+    """
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    i = pairs[k][0]
+    j = pairs[k][1]
+    out[k] = approach(path, i, j)
+    if done[i] != 0 and done[j] != 0:
+        out[k] = -ONE
+
+
+@wp.struct
+class Known:
+    """What is known of a candidate: its energy, its gap beyond the separation, in activations of the two bodies, and bits of
+    the parts that count (`cuda_kernels.contact.minima`), none where it is not active."""
+
+    energy: wp.float64
+    gap: wp.float64
+    parts: wp.int32
+
+
+@wp.func
+def known(s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i) -> Known:
+    """What is known of a candidate of bodies i, j at a pose."""
+    out = Known()
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    D = wp.dot(near.r, near.r)
+    xi = separation(s, i, j, law.minimum)
+    d = near.side * wp.sqrt(D)
+    a = activation(s.between, i, j)
+    out.gap = (d - xi) / a
+    if out.gap >= ONE:
+        return out
+    if d <= xi:
+        # never on an accepted path; an infinite energy makes the line search reject the trial
+        out.energy = wp.float64(1.0e300)
+        return out
+    kappa = stiffness(law, s, i, j, a, xi)
+    m = mollifier(c[1], prim, pose.A[i], pose.A[j])
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, ALL)
+    out.energy = kappa * m.m * counts[TOTAL]
+    for k in range(PARTS):
+        if counts[k] != ZERO:
+            out.parts = out.parts | (1 << k)
+    return out
+
+
+@wp.kernel
+def contact_energies(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    reach: Reach,
+    energy: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
+):
+    """What is known of a batch of candidates (`Known`); gaps below 1 are active.
+
+    A candidate whose gap at the start of the path, less what its bodies may have moved since, still reaches 1 is settled
+    by that bound, which becomes its gap; one of bodies that are done keeps what it had.
+    """
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        i = pairs[c[0]][0]
+        closing = ZERO
+        bound = -ONE
+        if reach.known != 0:
+            closing = reach.approach[c[0]]
+            closer = reach.alpha[reach.island[i]] * closing
+            bound = reach.gap[k] - closer / activation(s.between, i, pairs[c[0]][1])
+        if closing < ZERO:
+            energy[k] = reach.energy[k]
+            gap[k] = reach.gap[k]
+            parts[k] = reach.parts[k]
+        elif bound >= ONE:
+            energy[k] = ZERO
+            gap[k] = bound
+            parts[k] = 0
+        else:
+            found = known(s, law, pose, i, pairs[c[0]][1], c)
+            energy[k] = found.energy
+            gap[k] = found.gap
+            parts[k] = found.parts
+
+
+@wp.kernel
+def carry_energies(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    kept: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    old: OldList,
+    old_energy: wp.array(dtype=wp.float64),
+    old_gap: wp.array(dtype=wp.float64),
+    old_parts: wp.array(dtype=wp.int32),
+    energy: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
+):
+    """`contact_energies` at the pose at which the list was renewed: candidates of kept pairs have what they had."""
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        c = candidates[k]
+        was = kept[c[0]]
+        if was >= 0:
+            m = old.segment[was] + k - segment[c[0]]
+            energy[k] = old_energy[m]
+            gap[k] = old_gap[m]
+            parts[k] = old_parts[m]
+        else:
+            found = known(s, law, pose, pairs[c[0]][0], pairs[c[0]][1], c)
+            energy[k] = found.energy
+            gap[k] = found.gap
+            parts[k] = found.parts
+
+
+@wp.kernel
+def exchange(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    a: wp.array(dtype=wp.float64),
+    b: wp.array(dtype=wp.float64),
+):
+    """Exchange the values of two arrays of items; counts = [pairs, items]."""
+    k = wp.tid() + first
+    if k >= counts[1]:
+        return
+    value = a[k]
+    a[k] = b[k]
+    b[k] = value
+
+
+@wp.kernel
+def exchange_known(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    energy: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int32),
+    other_energy: wp.array(dtype=wp.float64),
+    other_gap: wp.array(dtype=wp.float64),
+    other_parts: wp.array(dtype=wp.int32),
+):
+    """`exchange` of what two slots know of candidates."""
+    k = wp.tid() + first
+    if k >= counts[1]:
+        return
+    e = energy[k]
+    g = gap[k]
+    bits = parts[k]
+    energy[k] = other_energy[k]
+    gap[k] = other_gap[k]
+    parts[k] = other_parts[k]
+    other_energy[k] = e
+    other_gap[k] = g
+    other_parts[k] = bits

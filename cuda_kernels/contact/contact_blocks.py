@@ -1,0 +1,151 @@
+"""Gradient and blocks of the contact potential, summed over the candidates of body pairs.
+
+With the distance d and unit normal n, the block of a contact is the Gauss-Newton one, ``max(0, E_dd) n n^T`` between its
+closest points, plus ``dE/dd`` times the curvature of d: all of it where a part takes away from others (`across`), else a
+share of a bound of its positive part where it matters (`turning`). A nearly parallel edge pair adds ``kappa b m' 2 J^T J``
+for its mollifier, with J the Jacobian of ea x eb.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, identity3
+from cuda_kernels.contact.blocks import PairSums, Runs, add_between, add_block, clear_sums, spread
+from cuda_kernels.contact.contact import (
+    PARALLEL,
+    ContactLaw,
+    Mollifier,
+    Turning,
+    across,
+    homogeneous,
+    mollifier,
+    radial,
+    stiffness,
+    turning,
+)
+from cuda_kernels.contact.minima import PARTS, coefficients, part
+from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.surfaces import (
+    EDGE_OF_I,
+    EDGES,
+    FACE_OF_I,
+    VERTEX_PLANE,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("cpu", "contact")
+
+
+@wp.func
+def add_turning(out: PairSums, t: wp.int32, feature: wp.int32, turn: Turning, n: wp.vec3d):
+    """``normal n n^T`` through (0, E), for the edges that tip out of the tangent plane."""
+    N = turn.normal * wp.outer(n, n)
+    Y0 = homogeneous(turn.E0, ZERO)
+    Y1 = homogeneous(turn.E1, ZERO)
+    if feature == EDGES:
+        N = N / wp.max(ONE - turn.cosine * turn.cosine, wp.float64(PARALLEL))
+        add_block(out.H_ii, t, N, Y0, Y0)
+        add_block(out.H_ij, t, -turn.cosine * N, Y0, Y1)
+        add_block(out.H_jj, t, N, Y1, Y1)
+        return
+    if feature == EDGE_OF_I or feature == FACE_OF_I:
+        add_block(out.H_ii, t, N, Y0, Y0)
+        if turn.count == 2:
+            add_block(out.H_ii, t, N, Y1, Y1)
+    else:
+        add_block(out.H_jj, t, N, Y0, Y0)
+        if turn.count == 2:
+            add_block(out.H_jj, t, N, Y1, Y1)
+
+
+@wp.func
+def add_mollifier(out: PairSums, t: wp.int32, m: Mollifier, slope: wp.float64):
+    """The mollifier's force and ``slope 2 J^T J``; slope = kappa b dm/dc."""
+    aa = wp.dot(m.ea, m.ea)
+    ab = wp.dot(m.ea, m.eb)
+    bb = wp.dot(m.eb, m.eb)
+    q = TWO * slope
+    Ya = homogeneous(m.Ea, ZERO)
+    Yb = homogeneous(m.Eb, ZERO)
+    out.g_i[t] = out.g_i[t] + spread(q * (bb * m.ea - ab * m.eb), Ya)
+    out.g_j[t] = out.g_j[t] + spread(q * (aa * m.eb - ab * m.ea), Yb)
+    add_block(out.H_ii, t, q * (bb * identity3() - wp.outer(m.eb, m.eb)), Ya, Ya)
+    add_block(out.H_ij, t, q * (wp.outer(m.ea, m.eb) - ab * identity3()), Ya, Yb)
+    add_block(out.H_jj, t, q * (aa * identity3() - wp.outer(m.ea, m.ea)), Yb, Yb)
+
+
+@wp.kernel
+def contact_blocks(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    parts: wp.array(dtype=wp.int32),
+    runs: Runs,
+    listed: wp.array(dtype=wp.int32),
+    out: PairSums,
+):
+    """Sums over the candidates of every run that have parts that count; listed = [pairs, runs]."""
+    t = wp.tid() + first
+    if t >= listed[1]:
+        return
+    clear_sums(out, t)
+    k = runs.pair[t]
+    i = pairs[k][0]
+    j = pairs[k][1]
+    pi = pose.p[i]
+    Ai = pose.A[i]
+    pj = pose.p[j]
+    Aj = pose.A[j]
+    xi = separation(s, i, j, law.minimum)
+    a = activation(s.between, i, j)
+    kappa = stiffness(law, s, i, j, a, xi)
+    least = wp.min(law.inertia[i], law.inertia[j])
+    share = law.caution[i]  # body i is dynamic; of one that does not move the share means nothing
+    # Candidates that meet at the same two points, as those around two vertices do, are added as one.
+    f = wp.vec3d()
+    K = wp.mat33d()
+    Y_i = wp.vec4d()
+    Y_j = wp.vec4d()
+    for e in range(runs.begin[t], runs.end[t]):
+        if parts[e] != 0:
+            c = candidates[e]
+            prim = primitives(s, i, j, c[1], c[2], c[3])
+            near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
+            m = mollifier(c[1], prim, Ai, Aj)
+            counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
+            for k in range(PARTS):
+                if counts[k] != ZERO:
+                    if k > 0:
+                        one = part(c[1], prim, k)
+                        near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
+                    n = wp.normalize(near.r)
+                    along = radial(law, kappa, counts, k, m, near.r, a, xi, share)
+                    Z_i = homogeneous(near.Xi, ONE)
+                    Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
+                    if not (Z_i == Y_i and Z_j == Y_j):
+                        if Y_i[0] != ZERO:
+                            add_between(out, t, f, K, Y_i, Y_j)
+                        f = wp.vec3d()
+                        K = wp.mat33d()
+                        Y_i = Z_i
+                        Y_j = Z_j
+                    f = f + along[0] * n
+                    K = K + along[1] * wp.outer(n, n)
+                    if along[0] > ZERO:
+                        K = K + across(near, along[0], n, Ai, Aj)
+                    if m.active == 0:
+                        turn = turning(near, -along[0], least, n, Ai, Aj)
+                        if turn.count > 0:
+                            K = K + share * turn.tangential
+                            turn.normal = share * turn.normal
+                            add_turning(out, t, near.feature, turn, n)
+                    elif k == 0:
+                        add_mollifier(out, t, m, along[2])
+    if Y_i[0] != ZERO:
+        add_between(out, t, f, K, Y_i, Y_j)

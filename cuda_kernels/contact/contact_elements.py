@@ -1,0 +1,84 @@
+"""Contacts one by one, for `cuda_kernels.contact.elements`; the same terms as in `cuda_kernels.contact.contact_blocks`."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO, Pose
+from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.contact.blocks import Runs
+from cuda_kernels.contact.contact import ContactLaw, across, homogeneous, mollifier, radial, stiffness, turning
+from cuda_kernels.contact.elements import MOLLIFIED, PLAIN, TURNING, Elements
+from cuda_kernels.contact.minima import coefficients, part
+from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("cuda", "contact")
+
+
+@wp.kernel
+def contact_elements(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    gap: wp.array(dtype=wp.float64),
+    runs: Runs,
+    listed: wp.array(dtype=wp.int32),
+    run: wp.int32,
+    out: Elements,
+):
+    """One part of a candidate of a run, in its place; listed = [pairs, runs]."""
+    place = wp.tid() + first
+    t = place // run
+    if t >= listed[1]:
+        return
+    if place >= runs.end[t]:
+        return
+    e = out.item[place]
+    c = candidates[e]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    Ai = pose.A[i]
+    Aj = pose.A[j]
+    xi = separation(s, i, j, law.minimum)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+    m = mollifier(c[1], prim, Ai, Aj)
+    n = wp.vec3d()
+    along = wp.vec3d()
+    k = out.part[place]
+    if gap[e] > ZERO:
+        a = activation(s.between, i, j)
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
+        if k > 0:
+            one = part(c[1], prim, k)
+            near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        n = wp.normalize(near.r)
+        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.caution[i])
+    out.f[place] = along[0] * n
+    out.Y_i[place] = homogeneous(near.Xi, ONE)
+    out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
+    K = along[1] * wp.outer(n, n)
+    if along[0] > ZERO:
+        K = K + across(near, along[0], n, Ai, Aj)
+    kind = wp.vec3i(PLAIN, 0, 0)
+    if m.active != 0 and k == 0:
+        kind = wp.vec3i(MOLLIFIED, 0, 0)
+        out.vectors[place] = vec12(
+            m.ea[0], m.ea[1], m.ea[2], m.eb[0], m.eb[1], m.eb[2], m.Ea[0], m.Ea[1], m.Ea[2], m.Eb[0], m.Eb[1], m.Eb[2]
+        )  # fmt: skip
+        out.numbers[place] = wp.vec2d(along[2], ZERO)
+    elif m.active == 0:
+        turn = turning(near, -along[0], wp.min(law.inertia[i], law.inertia[j]), n, Ai, Aj)
+        if turn.count > 0:
+            share = law.caution[i]
+            kind = wp.vec3i(TURNING, near.feature, turn.count)
+            K = K + share * turn.tangential
+            out.vectors[place] = vec12(
+                n[0], n[1], n[2], turn.E0[0], turn.E0[1], turn.E0[2], turn.E1[0], turn.E1[1], turn.E1[2], ZERO, ZERO, ZERO
+            )  # fmt: skip
+            out.numbers[place] = wp.vec2d(share * turn.normal, turn.cosine)
+    out.K[place] = K
+    out.kind[place] = kind

@@ -1,0 +1,255 @@
+"""Active items one by one, and their sums by rows, for devices with more threads than runs.
+
+A run's items stand side by side in `run` places of their own. First every place is filled by a thread, then every row of
+a run's blocks is summed by one, in registers, in the order of the items. Alone, a thread would go through the memory of
+its whole blocks for every item.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, identity3
+from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.contact.blocks import PairSums, Runs, spread
+from cuda_kernels.contact.contact import PARALLEL, homogeneous
+from cuda_kernels.contact.minima import bit_at, count_bits
+from cuda_kernels.contact.surfaces import EDGE_OF_I, EDGES, FACE_OF_I
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("cuda", "contact")
+
+SHORT_RUN = 16
+"""Active items of a run: more would have threads wait for one another's sums, fewer cost blocks, which are joined."""
+
+PLAIN, TURNING, MOLLIFIED = 0, 1, 2
+"""What an item adds beside the term between its points."""
+
+
+@wp.struct
+class Elements:
+    """Items (s,) by place: its number, and which of its parts; force f on body i and stiffness K between the points Y_i,
+    Y_j; what it adds beside that, [kind, feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of
+    `Mollifier`) and numbers (normal and cosine of `Turning`, or the mollifier's slope)."""
+
+    item: wp.array(dtype=wp.int32)
+    part: wp.array(dtype=wp.int32)
+    f: wp.array(dtype=wp.vec3d)
+    K: wp.array(dtype=wp.mat33d)
+    Y_i: wp.array(dtype=wp.vec4d)
+    Y_j: wp.array(dtype=wp.vec4d)
+    kind: wp.array(dtype=wp.vec3i)
+    vectors: wp.array(dtype=vec12)
+    numbers: wp.array(dtype=wp.vec2d)
+
+
+@wp.func
+def parts_of(parts: wp.array(dtype=wp.int32), e: wp.int32, active: bool) -> wp.int32:
+    """Bits of the parts of an item that count; one part where there is no array."""
+    if not active:
+        return 0
+    if parts.shape[0] == 0:
+        return 1
+    return parts[e]
+
+
+@wp.kernel
+def count_short_runs(
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    listed: wp.array(dtype=wp.int32),
+    done: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    within: wp.float64,
+    parts: wp.array(dtype=wp.int32),
+    run: wp.int32,
+    active: wp.array(dtype=wp.int32),
+    further: wp.array(dtype=wp.int32),
+):
+    """As `active_pairs.count_runs`, with runs of the parts of active items alone."""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    further[k] = 0
+    active[k] = 0
+    if done[pairs[k][0]] != 0 and done[pairs[k][1]] != 0:
+        return
+    count = wp.int32(0)
+    for e in range(segment[k], segment[k + 1]):
+        count = count + count_bits(parts_of(parts, e, values[e] < within))
+    if count > 0:
+        active[k] = 1
+        further[k] = (count - 1) // run
+
+
+@wp.kernel
+def list_items(
+    first: wp.int32,
+    listed: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    within: wp.float64,
+    parts: wp.array(dtype=wp.int32),
+    slot: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+    run: wp.int32,
+    rest: wp.array(dtype=wp.int32),
+    runs: Runs,
+    elements: Elements,
+):
+    """Put the parts of the active items of every listed pair into the places of its runs, after `active_pairs.list_runs`;
+    the runs' beginnings and ends become those of their places."""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    n = slot[k]
+    if slot[k + 1] == n or n >= counts[0]:
+        return
+    t = n
+    further = rest[n]
+    place = t * run
+    runs.begin[t] = place
+    for e in range(segment[k], segment[k + 1]):
+        bits = parts_of(parts, e, values[e] < within)
+        for m in range(count_bits(bits)):
+            if place == (t + 1) * run and further < rest[n + 1]:
+                runs.end[t] = place
+                t = counts[0] + further
+                further = further + 1
+                place = t * run
+                runs.begin[t] = place
+            # without room for all the last ones are left out
+            if place < (t + 1) * run:
+                elements.item[place] = e
+                elements.part[place] = bit_at(bits, m)
+                place = place + 1
+    runs.end[t] = place
+
+
+@wp.func
+def entry_of(Y: wp.vec4d, m: wp.int32) -> wp.float64:
+    """Y[m]; choices keep a vector in registers, where an index that is not known puts it in memory."""
+    return wp.where(m < 2, wp.where(m == 0, Y[0], Y[1]), wp.where(m == 2, Y[2], Y[3]))
+
+
+@wp.func
+def row_of(c: wp.int32, m: wp.int32, K: wp.mat33d, Ya: wp.vec4d, Yb: wp.vec4d) -> vec12:
+    """The row of K (x) Ya Yb^T that belongs to coordinate c and entry m of the homogeneous point."""
+    f = wp.vec3d(
+        wp.where(c == 0, K[0, 0], wp.where(c == 1, K[1, 0], K[2, 0])),
+        wp.where(c == 0, K[0, 1], wp.where(c == 1, K[1, 1], K[2, 1])),
+        wp.where(c == 0, K[0, 2], wp.where(c == 1, K[1, 2], K[2, 2])),
+    )
+    return entry_of(Ya, m) * spread(f, Yb)
+
+
+@wp.func
+def vector_at(v: vec12, k: wp.int32) -> wp.vec3d:
+    """The k-th of four vectors."""
+    return wp.vec3d(v[3 * k], v[3 * k + 1], v[3 * k + 2])
+
+
+II, IJ, JJ = wp.constant(0), wp.constant(1), wp.constant(2)
+"""Blocks of a run."""
+
+
+@wp.func
+def block_row(elements: Elements, begin: wp.int32, end: wp.int32, which: wp.int32, r: wp.int32) -> vec12:
+    """Row r of one of a run's blocks: one after the other, all three at once would not fit into a thread's registers."""
+    c = r
+    p = wp.int32(0)
+    if r >= 3:
+        c = (r - 3) // 3
+        p = 1 + (r - 3) % 3
+    sign = wp.where(which == IJ, -ONE, ONE)
+    H = vec12()
+    for e in range(begin, end):
+        Ya = elements.Y_i[e]
+        Yb = Ya
+        if which != II:
+            Yb = elements.Y_j[e]
+        if which == JJ:
+            Ya = Yb
+        H = H + sign * row_of(c, p, elements.K[e], Ya, Yb)
+        kind = elements.kind[e]
+        if kind[0] == TURNING:
+            v = elements.vectors[e]
+            numbers = elements.numbers[e]
+            n = vector_at(v, 0)
+            N = numbers[0] * wp.outer(n, n)
+            Y0 = homogeneous(vector_at(v, 1), ZERO)
+            Y1 = homogeneous(vector_at(v, 2), ZERO)
+            if kind[1] == EDGES:
+                cosine = numbers[1]
+                N = N / wp.max(ONE - cosine * cosine, wp.float64(PARALLEL))
+                share = ONE
+                if which == IJ:
+                    share = -cosine
+                if which == JJ:
+                    Y0 = Y1
+                if which == II:
+                    Y1 = Y0
+                H = H + share * row_of(c, p, N, Y0, Y1)
+            else:
+                owner = JJ
+                if kind[1] == EDGE_OF_I or kind[1] == FACE_OF_I:
+                    owner = II
+                if which == owner:
+                    both = row_of(c, p, N, Y0, Y0)
+                    if kind[2] == 2:
+                        both = both + row_of(c, p, N, Y1, Y1)
+                    H = H + both
+        elif kind[0] == MOLLIFIED:
+            v = elements.vectors[e]
+            a = vector_at(v, 0)
+            b = vector_at(v, 1)
+            Xa = homogeneous(vector_at(v, 2), ZERO)
+            Xb = homogeneous(vector_at(v, 3), ZERO)
+            M = wp.outer(a, b) - wp.dot(a, b) * identity3()
+            if which == II:
+                M = wp.dot(b, b) * identity3() - wp.outer(b, b)
+                Xb = Xa
+            if which == JJ:
+                M = wp.dot(a, a) * identity3() - wp.outer(a, a)
+                Xa = Xb
+            H = H + row_of(c, p, (TWO * elements.numbers[e][0]) * M, Xa, Xb)
+    return H
+
+
+@wp.func
+def sum_gradients(elements: Elements, begin: wp.int32, end: wp.int32, t: wp.int32, out: PairSums):
+    """The gradients of a run."""
+    g_i = vec12()
+    g_j = vec12()
+    for e in range(begin, end):
+        f = elements.f[e]
+        g_i = g_i + spread(f, elements.Y_i[e])
+        g_j = g_j - spread(f, elements.Y_j[e])
+        if elements.kind[e][0] == MOLLIFIED:
+            v = elements.vectors[e]
+            ea = vector_at(v, 0)
+            eb = vector_at(v, 1)
+            q = TWO * elements.numbers[e][0]
+            aa = wp.dot(ea, ea)
+            ab = wp.dot(ea, eb)
+            bb = wp.dot(eb, eb)
+            g_i = g_i + spread(q * (bb * ea - ab * eb), homogeneous(vector_at(v, 2), ZERO))
+            g_j = g_j + spread(q * (aa * eb - ab * ea), homogeneous(vector_at(v, 3), ZERO))
+    out.g_i[t] = g_i
+    out.g_j[t] = g_j
+
+
+@wp.kernel
+def sum_elements(first: wp.int32, elements: Elements, runs: Runs, counts: wp.array(dtype=wp.int32), out: PairSums):
+    """Sum one row of the blocks of a run, the first one the gradients too; counts = [pairs, runs]."""
+    tid = wp.tid() + first
+    t = tid // 12
+    r = tid % 12
+    if t >= counts[1]:
+        return
+    begin = runs.begin[t]
+    end = runs.end[t]
+    out.H_ii[t, r] = block_row(elements, begin, end, II, r)
+    out.H_ij[t, r] = block_row(elements, begin, end, IJ, r)
+    out.H_jj[t, r] = block_row(elements, begin, end, JJ, r)
+    if r == 0:
+        sum_gradients(elements, begin, end, t, out)

@@ -1,0 +1,333 @@
+"""What a candidate counts: its parts, closest distances of features, with their coefficients.
+
+Mirrors ``abd/contact/minima.py``, where the formulas are. In the contact set "ipc" a candidate has one part, itself.
+
+    vertex and target    part 0 the inside, 1 to 3 the sides, 4 to 6 the corners that the target speaks for
+    two edges            part 0 the pair, 1 to 4 the ends (a0, a1, b0, b1) against the other edge
+    vertex and plane     part 0
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO, Pose
+from cuda_kernels.contact.barrier import barrier
+from cuda_kernels.contact.distance import edge_parameter, point_triangle
+from cuda_kernels.contact.surfaces import (
+    EDGE_EDGE,
+    TARGET_VERTEX,
+    VERTEX_PLANE,
+    VERTEX_TARGET,
+    Primitives,
+    Proximity,
+    Surfaces,
+    proximity,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+PARTS = 7
+"""Parts of a candidate, at most."""
+TOTAL = PARTS
+"""Where `Coefficients` hold the combination of barriers itself."""
+ALL = wp.constant((1 << PARTS) - 1)
+"""Bits of all parts."""
+
+
+Coefficients = wp.types.vector(length=8, dtype=wp.float64)
+"""Derivatives of a candidate's combination by the barriers of its parts, 0 where a part is none, and the combination."""
+
+
+@wp.struct
+class Part:
+    """A distance: kind and rest points of a candidate that has it."""
+
+    kind: wp.int32
+    c: Primitives
+
+
+@wp.func
+def part(kind: wp.int32, c: Primitives, k: wp.int32) -> Part:
+    """Part k of a candidate."""
+    out = Part()
+    out.kind = kind
+    out.c = c
+    if k == 0:
+        return out
+    if kind == EDGE_EDGE:
+        out.kind = VERTEX_TARGET
+        if k > 2:
+            out.kind = TARGET_VERTEX
+            out.c.x1 = c.x0
+            out.c.x2 = c.x1
+            out.c.x0 = c.x2
+            if k == 4:
+                out.c.x0 = c.x3
+        else:
+            out.c.x1 = c.x2
+            out.c.x2 = c.x3
+            if k == 2:
+                out.c.x0 = c.x1
+        out.c.x3 = out.c.x2
+        return out
+    if k <= 3:
+        if k == 2:
+            out.c.x1 = c.x2
+            out.c.x2 = c.x3
+        if k == 3:
+            out.c.x1 = c.x3
+            out.c.x2 = c.x1
+        out.c.x3 = out.c.x2
+        return out
+    if k == 5:
+        out.c.x1 = c.x2
+    if k == 6:
+        out.c.x1 = c.x3
+    out.c.x2 = out.c.x1
+    out.c.x3 = out.c.x1
+    return out
+
+
+@wp.func
+def pattern(s: Surfaces, start: wp.int32, target: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.int32:
+    """Which corners of a target have a positive weight in its point closest to x, as bits; vertices begin at `start`."""
+    t = s.targets[target]
+    w = point_triangle(
+        x, p + A * s.vertices[start + t[0]], p + A * s.vertices[start + t[1]], p + A * s.vertices[start + t[2]]
+    )
+    bits = wp.int32(0)
+    if w[0] > ZERO:
+        bits = bits + 1
+    if w[1] > ZERO:
+        bits = bits + 2
+    if w[2] > ZERO:
+        bits = bits + 4
+    return bits
+
+
+@wp.func
+def between(s: Surfaces, u: wp.int32, w: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.float64:
+    """Parameter of the point of the side from vertex u to vertex w closest to x."""
+    return edge_parameter(x, p + A * s.vertices[u], p + A * s.vertices[w])
+
+
+@wp.func
+def is_met(s: Surfaces, u: wp.int32, v: wp.int32) -> bool:
+    """Whether vertex v meets a triangle or edge around u: those of the largest dimension come first."""
+    begin = s.topology.ring_start[u]
+    if begin == s.topology.ring_start[u + 1]:
+        return False
+    t = s.targets[s.topology.ring_target[begin]]
+    if t[1] != t[2]:
+        return True
+    return t[0] != t[1] and s.least[v] <= 1
+
+
+@wp.func
+def of_vertex(
+    s: Surfaces,
+    barrier_kind: wp.int32,
+    d_hat: wp.float64,
+    xi: wp.float64,
+    pose: Pose,
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    prim: Primitives,
+    asked: wp.int32,
+) -> Coefficients:
+    """Coefficients of a vertex against a target, those of the parts that are asked for."""
+    out = Coefficients()
+    v = i
+    o = j
+    if c[1] == TARGET_VERTEX:
+        v = j
+        o = i
+    source = s.vertex_start[s.mesh[v]] + c[2]
+    weight = s.topology.vertex_weight[source]
+    if weight == ZERO:
+        return out
+    # wires are targets of points and of the ends of wires alone
+    wires = s.least[source] <= 1
+    x = pose.p[v] + pose.A[v] * prim.x0
+    p = pose.p[o]
+    A = pose.A[o]
+    start = s.vertex_start[s.mesh[o]]
+    target = s.target_start[s.mesh[o]] + c[3]
+    corners = s.targets[target]
+    owned = s.topology.owned[target]
+    # of a wire its inside; a point has corners alone
+    inside = wp.int32(7)
+    if corners[1] == corners[2]:
+        inside = 3
+        if corners[0] == corners[1]:
+            inside = 8
+    reach = (d_hat + xi) * (d_hat + xi)
+    for k in range(PARTS):
+        count = wp.int32(0)
+        wanted = bool(k == 0)
+        if k > 0:
+            wanted = ((owned >> (k - 1)) & 1) != 0
+        wanted = wanted and ((asked >> k) & 1) != 0
+        D = reach
+        if wanted:
+            one = part(c[1], prim, k)
+            near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(near.r, near.r)
+        if D < reach:
+            if k == 0:
+                if pattern(s, start, target, x, p, A) == inside:
+                    count = wp.int32(1)
+            elif k <= 3:
+                side = s.topology.sides[target][k - 1]
+                begin = s.topology.side_start[side]
+                end = s.topology.side_start[side + 1]
+                for m in range(begin, end):
+                    if pattern(s, start, s.topology.side_target[m], x, p, A) == s.topology.side_pattern[m]:
+                        count = count + 1
+                ends = s.topology.side_ends[side]
+                t = between(s, ends[0], ends[1], x, p, A)
+                if t > ZERO and t < ONE:
+                    count = count - (end - begin - 1)
+            else:
+                u = s.topology.corners[target][k - 4]
+                count = wp.int32(1)
+                for m in range(s.topology.ring_start[u], s.topology.ring_start[u + 1]):
+                    other = s.topology.ring_target[m]
+                    triangle = s.targets[other][1] != s.targets[other][2]
+                    if triangle or wires:
+                        count = count - 1
+                        if pattern(s, start, other, x, p, A) == s.topology.ring_pattern[m]:
+                            count = count + 1
+                for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
+                    # from the lower to the higher vertex, which is what the side itself is asked
+                    w = s.topology.spoke_end[m]
+                    t = between(s, wp.min(u, w), wp.max(u, w), x, p, A)
+                    if (u < w and t > ZERO) or (u > w and t < ONE):
+                        count = count + s.topology.spoke_extra[m]
+        value = weight * wp.float64(count)
+        if k > 3 and D < reach:
+            # two corners that meet each other from both sides
+            u = s.topology.corners[target][k - 4]
+            if is_met(s, u, source) and is_met(s, source, u):
+                value = value - wp.float64(0.5) * wp.min(weight, s.topology.vertex_weight[u])
+        if value != ZERO:
+            out[k] = value
+            out[TOTAL] = out[TOTAL] + out[k] * barrier(barrier_kind, D, d_hat, xi)[0]
+    return out
+
+
+@wp.func
+def of_edges(
+    s: Surfaces,
+    barrier_kind: wp.int32,
+    d_hat: wp.float64,
+    xi: wp.float64,
+    pose: Pose,
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    prim: Primitives,
+    near: Proximity,
+) -> Coefficients:
+    """Coefficients of two edges whose own proximity is `near`."""
+    out = Coefficients()
+    a = s.edge_start[s.mesh[i]] + c[2]
+    b = s.edge_start[s.mesh[j]] + c[3]
+    weight = s.topology.edge_weight[a] * s.topology.edge_weight[b]
+    if weight == ZERO:
+        return out
+    pair = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
+    if pair <= ZERO:
+        return out
+    ends_a = s.edges[a]
+    ends_b = s.edges[b]
+    whole = ONE
+    ratio = wp.vec4d()
+    share = wp.vec4d()
+    at = wp.vec4i()
+    for k in range(4):
+        vertex = s.vertex_start[s.mesh[i]] + ends_a[0]
+        faced = s.topology.edge_faced[b]
+        met = near.Xi == prim.x0
+        if k == 1:
+            vertex = s.vertex_start[s.mesh[i]] + ends_a[1]
+            met = near.Xi == prim.x1
+        if k >= 2:
+            vertex = s.vertex_start[s.mesh[j]] + ends_b[k - 2]
+            faced = s.topology.edge_faced[a]
+            met = near.Xj == prim.x2
+            if k == 3:
+                met = near.Xj == prim.x3
+        share[k] = ONE
+        if faced == 0:
+            share[k] = ONE - s.topology.vertex_share[vertex]
+        # at an end its barrier is the pair's own
+        if met:
+            at[k] = 1
+            ratio[k] = ONE
+        elif share[k] > ZERO:
+            one = part(c[1], prim, k + 1)
+            end = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(end.r, end.r)
+            if D < (d_hat + xi) * (d_hat + xi):
+                ratio[k] = wp.min(barrier(barrier_kind, D, d_hat, xi)[0] / pair, ONE)
+        whole = whole * (ONE - share[k] * ratio[k])
+    out[0] = weight * whole
+    for k in range(4):
+        if at[k] == 0 and ratio[k] > ZERO:
+            others = weight * share[k]
+            for l in range(4):
+                if l != k:
+                    others = others * (ONE - share[l] * ratio[l])
+            out[k + 1] = -others
+            out[0] = out[0] + others * ratio[k]
+    out[TOTAL] = weight * pair * whole
+    return out
+
+
+@wp.func
+def coefficients(
+    s: Surfaces,
+    barrier_kind: wp.int32,
+    d_hat: wp.float64,
+    xi: wp.float64,
+    pose: Pose,
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    prim: Primitives,
+    near: Proximity,
+    asked: wp.int32,
+) -> Coefficients:
+    """What an active candidate (pair, kind, a, b) of bodies i, j counts; `near` is its own proximity. Of a vertex only the parts
+    whose bits are `asked` for are looked at: `ALL`, or those that are known to count."""
+    if s.topology.local == 0 or c[1] == VERTEX_PLANE:
+        out = Coefficients()
+        out[0] = ONE
+        out[TOTAL] = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
+        return out
+    if c[1] == EDGE_EDGE:
+        return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
+    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, asked)
+
+
+@wp.func
+def count_bits(parts: wp.int32) -> wp.int32:
+    """How many parts a set of bits names."""
+    count = wp.int32(0)
+    for k in range(PARTS):
+        count = count + ((parts >> k) & 1)
+    return count
+
+
+@wp.func
+def bit_at(parts: wp.int32, m: wp.int32) -> wp.int32:
+    """The m-th part that a set of bits names."""
+    found = wp.int32(0)
+    left = m
+    for k in range(PARTS):
+        if ((parts >> k) & 1) != 0:
+            if left == 0:
+                found = k
+            left = left - 1
+    return found

@@ -1,0 +1,98 @@
+"""Where contact of a pair of bodies begins to act, and how strong it is; twin of ``abd/contact/pair_law.py``.
+
+Both follow from the two bodies, but for the pairs listed in `OwnLaws`. Everything that asks goes through `activation` and
+`pair_force`.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO
+from cuda_kernels.contact.barrier import CUBIC
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.struct
+class OwnLaws:
+    """Pairs whose law is their own: sorted keys ``min n + max`` of n bodies, activation distances [m], factors on the
+    force; count (1,) of them."""
+
+    count: wp.array(dtype=wp.int32)
+    key: wp.array(dtype=wp.int64)
+    activation: wp.array(dtype=wp.float64)
+    factor: wp.array(dtype=wp.float64)
+
+
+@wp.struct
+class PairLaw:
+    """Per body: activation distance [m], 1/m [1/kg] (0 where it does not give way), acceleration to resist [m/s^2];
+    share: of the reduced mass times that which is a pair's force; given: kappa_c in place of all that, 0 without;
+    largest: activation of a pair over the smaller one of its bodies, at most; own: pairs with a law of their own."""
+
+    bodies: wp.int32
+    d_hat: wp.array(dtype=wp.float64)
+    lightness: wp.array(dtype=wp.float64)
+    acceleration: wp.array(dtype=wp.float64)
+    share: wp.float64
+    given: wp.float64
+    largest: wp.float64
+    own: OwnLaws
+
+
+@wp.func
+def own_law(own: OwnLaws, bodies: wp.int32, i: wp.int32, j: wp.int32) -> wp.int32:
+    """Place of a pair among those with a law of their own, -1 without."""
+    count = own.count[0]
+    if count == 0:
+        return -1
+    key = wp.int64(wp.min(i, j)) * wp.int64(bodies) + wp.int64(wp.max(i, j))
+    lo = wp.int32(0)
+    hi = count
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if own.key[mid] < key:
+            lo = mid + 1
+        else:
+            hi = mid
+    if lo < count:
+        if own.key[lo] == key:
+            return lo
+    return -1
+
+
+@wp.func
+def activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
+    """Gap [m] below which bodies i and j act on one another."""
+    k = own_law(p.own, p.bodies, i, j)
+    if k >= 0:
+        return p.own.activation[k]
+    return wp.min(p.d_hat[i], p.d_hat[j])
+
+
+@wp.func
+def reach(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
+    """No less than the activation that bodies i and j have at any time [m]."""
+    return p.largest * wp.min(p.d_hat[i], p.d_hat[j])
+
+
+@wp.func
+def force_scale(kind: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
+    """Force of a barrier of stiffness 1 over a function of gap / activation: a (a + 2 xi)^2, a for cubic."""
+    if kind == CUBIC:
+        return a
+    return a * (a + TWO * xi) * (a + TWO * xi)
+
+
+@wp.func
+def pair_stiffness(p: PairLaw, kind: wp.int32, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64) -> wp.float64:
+    """kappa_c of bodies i and j for their activation a [m]: the force of the pair over `force_scale`."""
+    force = p.given * force_scale(kind, wp.min(p.d_hat[i], p.d_hat[j]), xi)
+    if p.given == ZERO:
+        force = p.share * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])
+    k = own_law(p.own, p.bodies, i, j)
+    if k < 0 and p.given > ZERO:
+        return p.given
+    factor = ONE
+    if k >= 0:
+        factor = p.own.factor[k]
+    return factor * force / force_scale(kind, a, xi)

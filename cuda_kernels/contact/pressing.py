@@ -1,0 +1,106 @@
+"""Contact forces point by point, for who reads them (`abd.contact.forces`); nothing of a step needs them."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, TWO, ZERO, Pose
+from cuda_kernels.contact.barrier import barrier
+from cuda_kernels.contact.contact import ContactLaw, mollifier, radial, stiffness
+from cuda_kernels.contact.minima import Coefficients, bit_at, coefficients, count_bits, part
+from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, primitives, proximity, separation
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LEAST = wp.constant(wp.float64(1e-290))
+"""Energies that can be divided by."""
+
+
+@wp.struct
+class Points:
+    """Points (c,): bodies i, j, unit normal from j to i, place midway between the surfaces and gap [m], force on i [N], and
+    torques about the centres of mass of both bodies [N m]."""
+
+    pair: wp.array(dtype=wp.vec2i)
+    normal: wp.array(dtype=wp.vec3d)
+    place: wp.array(dtype=wp.vec3d)
+    gap: wp.array(dtype=wp.float64)
+    force: wp.array(dtype=wp.vec3d)
+    torque_i: wp.array(dtype=wp.vec3d)
+    torque_j: wp.array(dtype=wp.vec3d)
+
+
+@wp.kernel
+def press(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    chosen: wp.array(dtype=wp.int32),
+    bits: wp.array(dtype=wp.int32),
+    energy: wp.array(dtype=wp.float64),
+    offset: wp.array(dtype=wp.int32),
+    scale: wp.float64,
+    out: Points,
+):
+    """The parts that count of one of the chosen candidates, from its offset on; `energy` and `bits` are what is known of the
+    candidates at this pose, `scale` is 1 / (c h^2).
+
+    How much a part counts takes longer to find than all else. A vertex of which one part alone counts has the energy
+    ``kappa counts b``, which says it.
+    """
+    t = wp.tid() + first
+    e = chosen[t]
+    c = candidates[e]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    Ai = pose.A[i]
+    Aj = pose.A[j]
+    xi = separation(s, i, j, law.minimum)
+    a = activation(s.between, i, j)
+    kappa = stiffness(law, s, i, j, a, xi)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    m = mollifier(c[1], prim, Ai, Aj)
+    count = count_bits(bits[e])
+    counts = Coefficients()
+    alone = bool(c[1] != EDGE_EDGE and count == 1)
+    if alone:
+        k = bit_at(bits[e], 0)
+        one = part(c[1], prim, k)
+        near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        whole = kappa * barrier(law.kind, wp.dot(near.r, near.r), a, xi)[0]
+        alone = whole > LEAST
+        if alone:
+            counts[k] = energy[e] / whole
+    if not alone:
+        near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, bits[e])
+    for number in range(count):
+        k = bit_at(bits[e], number)
+        if k > 0 and not alone:
+            one = part(c[1], prim, k)
+            near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        row = offset[t] + number
+        distance = wp.length(near.r)
+        n = near.r / distance
+        along = radial(law, kappa, counts, k, m, near.r, a, xi, ZERO)
+        f = -scale * along[0] * n
+        arm_i = Ai * near.Xi
+        t_i = wp.cross(arm_i, f)
+        t_j = wp.vec3d()
+        if c[1] != VERTEX_PLANE:
+            t_j = wp.cross(f, Aj * near.Xj)
+        if m.active != 0 and k == 0:
+            ab = wp.dot(m.ea, m.eb)
+            # the couple that the mollifier of two edges exerts
+            couple = -scale * TWO * along[2] * ab * wp.cross(m.eb, m.ea)
+            t_i = t_i + couple
+            t_j = t_j - couple
+        gap = distance - xi
+        out.normal[row] = n
+        out.gap[row] = gap
+        out.place[row] = pose.p[i] + arm_i - (s.radius[i] + HALF * (gap + law.minimum)) * n
+        out.pair[row] = pairs[c[0]]
+        out.force[row] = f
+        out.torque_i[row] = t_i
+        out.torque_j[row] = t_j

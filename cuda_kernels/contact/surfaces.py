@@ -1,0 +1,211 @@
+"""Rest-space surfaces shared by all instances of a mesh, and the proximity of one candidate.
+
+A mesh's *targets* are its triangles, then its codimensional edges as degenerate triangles (a, b, b), then its isolated
+points as (a, a, a). A candidate is ``(pair, kind, a, b)``:
+
+    kind 0  vertex a of body i, target b of body j
+    kind 1  vertex a of body j, target b of body i
+    kind 2  edge a of body i, edge b of body j
+    kind 3  vertex a of body i, half-space j
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO
+from cuda_kernels.contact.distance import PARALLEL, edge_edge, point_triangle
+from cuda_kernels.contact.pair_law import PairLaw
+from cuda_kernels.contact.topology import Topology
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+VERTEX_TARGET = 0
+TARGET_VERTEX = 1
+EDGE_EDGE = 2
+VERTEX_PLANE = 3
+
+CORNERS = 0
+EDGE_OF_I = 1
+EDGE_OF_J = 2
+EDGES = 3
+FACE_OF_I = 4
+FACE_OF_J = 5
+
+
+@wp.struct
+class Surfaces:
+    """Meshes of all bodies, and the law between two; offsets `*_start` (meshes + 1,) index the concatenated arrays.
+    `least` is the smallest dimension of the targets that a vertex meets (abd/contact/surfaces.py)."""
+
+    mesh: wp.array(dtype=wp.int32)
+    vertex_start: wp.array(dtype=wp.int32)
+    target_start: wp.array(dtype=wp.int32)
+    edge_start: wp.array(dtype=wp.int32)
+    vertices: wp.array(dtype=wp.vec3d)
+    least: wp.array(dtype=wp.int32)
+    targets: wp.array(dtype=wp.vec3i)
+    edges: wp.array(dtype=wp.vec2i)
+    target_bvh: wp.array(dtype=wp.uint64)
+    edge_bvh: wp.array(dtype=wp.uint64)
+    vertex_bvh: wp.array(dtype=wp.uint64)
+    lower: wp.array(dtype=wp.vec3d)
+    upper: wp.array(dtype=wp.vec3d)
+    plane: wp.array(dtype=wp.vec4d)
+    radius: wp.array(dtype=wp.float64)
+    material: wp.array(dtype=wp.int32)
+    topology: Topology
+    between: PairLaw
+
+
+@wp.struct
+class Primitives:
+    """The rest points of a candidate: a vertex and a target's three corners, or the ends of two edges."""
+
+    x0: wp.vec3d
+    x1: wp.vec3d
+    x2: wp.vec3d
+    x3: wp.vec3d
+
+
+@wp.struct
+class Proximity:
+    """Closest points of a candidate: rest positions on both bodies and r = x_i - x_j in the world [m].
+
+    `side` is -1 below the surface of a half-space, 1 otherwise. `feature` tells where the closest points lie: on two
+    vertices (0), a vertex and an edge of i (1) or of j (2), two edges (3), a vertex and a face of i (4) or of j (5);
+    E0, E1 are the rest vectors of that edge, of both edges (i, j), or of two edges of the face.
+    """
+
+    Xi: wp.vec3d
+    Xj: wp.vec3d
+    r: wp.vec3d
+    side: wp.float64
+    feature: wp.int32
+    E0: wp.vec3d
+    E1: wp.vec3d
+
+
+@wp.func
+def primitives(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> Primitives:
+    """Rest points of a candidate: kinds 0 and 3 vertex, targets; kind 1 likewise with bodies exchanged; kind 2 edges."""
+    out = Primitives()
+    mi = s.mesh[i]
+    if kind == VERTEX_PLANE:
+        out.x0 = s.vertices[s.vertex_start[mi] + a]
+        return out
+    mj = s.mesh[j]
+    if kind == EDGE_EDGE:
+        ea = s.edges[s.edge_start[mi] + a]
+        eb = s.edges[s.edge_start[mj] + b]
+        out.x0 = s.vertices[s.vertex_start[mi] + ea[0]]
+        out.x1 = s.vertices[s.vertex_start[mi] + ea[1]]
+        out.x2 = s.vertices[s.vertex_start[mj] + eb[0]]
+        out.x3 = s.vertices[s.vertex_start[mj] + eb[1]]
+        return out
+    mv = mi
+    mt = mj
+    if kind == TARGET_VERTEX:
+        mv = mj
+        mt = mi
+    t = s.targets[s.target_start[mt] + b]
+    start = s.vertex_start[mt]
+    out.x0 = s.vertices[s.vertex_start[mv] + a]
+    out.x1 = s.vertices[start + t[0]]
+    out.x2 = s.vertices[start + t[1]]
+    out.x3 = s.vertices[start + t[2]]
+    return out
+
+
+@wp.func
+def proximity(
+    kind: wp.int32, c: Primitives, pi: wp.vec3d, Ai: wp.mat33d, pj: wp.vec3d, Aj: wp.mat33d, plane: wp.vec4d
+) -> Proximity:
+    """Closest points of the candidate with rest points c at the given poses of its two bodies."""
+    out = Proximity()
+    out.side = ONE
+    out.feature = CORNERS
+    if kind == VERTEX_PLANE:
+        n = wp.vec3d(plane[0], plane[1], plane[2])
+        height = wp.dot(n, pi + Ai * c.x0) - plane[3]
+        if height < ZERO:
+            out.side = -ONE
+        out.Xi = c.x0
+        out.r = height * n
+        return out
+    if kind == EDGE_EDGE:
+        a0 = pi + Ai * c.x0
+        a1 = pi + Ai * c.x1
+        b0 = pj + Aj * c.x2
+        b1 = pj + Aj * c.x3
+        st = edge_edge(a0, a1, b0, b1)
+        # exact at the ends, so that candidates that meet at the same two vertices have the same closest points
+        out.Xi = (ONE - st[0]) * c.x0 + st[0] * c.x1
+        out.Xj = (ONE - st[1]) * c.x2 + st[1] * c.x3
+        r = (a0 - b0) + st[0] * (a1 - a0) - st[1] * (b1 - b0)
+        out.E0 = c.x1 - c.x0
+        out.E1 = c.x3 - c.x2
+        inside_i = st[0] > ZERO and st[0] < ONE
+        inside_j = st[1] > ZERO and st[1] < ONE
+        if inside_i and not inside_j:
+            out.feature = EDGE_OF_I
+        if inside_j and not inside_i:
+            out.feature = EDGE_OF_J
+            out.E0 = out.E1
+        if inside_i and inside_j:
+            out.feature = EDGES
+            # inside both edges the distance is the one between their lines, free of the rounding of the parameters
+            n = wp.cross(a1 - a0, b1 - b0)
+            if wp.dot(n, n) > PARALLEL * wp.dot(a1 - a0, a1 - a0) * wp.dot(b1 - b0, b1 - b0):
+                n = wp.normalize(n)
+                r = wp.dot(n, r) * n
+        out.r = r
+        return out
+    pv = pi
+    Av = Ai
+    pt = pj
+    At = Aj
+    if kind == TARGET_VERTEX:
+        pv = pj
+        Av = Aj
+        pt = pi
+        At = Ai
+    x = pv + Av * c.x0
+    a = pt + At * c.x1
+    b = pt + At * c.x2
+    t = pt + At * c.x3
+    w = point_triangle(x, a, b, t)
+    Xt = w[0] * c.x1 + w[1] * c.x2 + w[2] * c.x3
+    r = (x - a) - w[1] * (b - a) - w[2] * (t - a)
+    on_target = wp.int32(0)
+    if kind == VERTEX_TARGET:
+        on_target = 1
+    if w[0] > ZERO and w[1] > ZERO:
+        out.feature = EDGE_OF_I + on_target
+        out.E0 = c.x2 - c.x1
+    if w[0] > ZERO and w[2] > ZERO:
+        out.feature = EDGE_OF_I + on_target
+        out.E0 = c.x3 - c.x1
+    if w[1] > ZERO and w[2] > ZERO:
+        out.feature = EDGE_OF_I + on_target
+        out.E0 = c.x3 - c.x2
+    if w[0] > ZERO and w[1] > ZERO and w[2] > ZERO:
+        out.feature = FACE_OF_I + on_target
+        out.E0 = c.x2 - c.x1
+        out.E1 = c.x3 - c.x1
+        # inside the face the distance is the one to its plane, free of the rounding of the weights
+        n = wp.normalize(wp.cross(b - a, t - a))
+        r = wp.dot(n, r) * n
+    if kind == TARGET_VERTEX:
+        out.Xi = Xt
+        out.Xj = c.x0
+        out.r = -r
+    else:
+        out.Xi = c.x0
+        out.Xj = Xt
+        out.r = r
+    return out
+
+
+@wp.func
+def separation(s: Surfaces, i: wp.int32, j: wp.int32, minimum: wp.float64) -> wp.float64:
+    """Distance [m] at which a pair counts as touching: radii and minimum separation."""
+    return s.radius[i] + s.radius[j] + minimum

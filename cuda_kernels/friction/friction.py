@@ -1,0 +1,414 @@
+"""Smoothed Coulomb friction with lagged normal force, tangent plane and contact points; mirrors
+``abd/potentials/friction.py``."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, axial, rotation
+from cuda_kernels.contact.barrier import barrier
+from cuda_kernels.contact.blocks import PairSums, Runs, add_between, clear_sums
+from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
+from cuda_kernels.contact.elements import PLAIN, Elements
+from cuda_kernels.contact.minima import PARTS, coefficients, count_bits, part
+from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.friction.rolling import RUB, SPIN, Resistances, shares, tangent
+from cuda_kernels.friction.sticking import Anchors, anchored
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("friction",)
+
+
+@wp.struct
+class Lagged:
+    """Lagged contacts (m,): bodies, kind of what they resist, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on
+    a half-space), load (mu, or the share of an arm, times the normal force, times c h^2), share of eps by which the contact is
+    stretched where the step begins (`sticking`); counts = [pairs, contacts]."""
+
+    counts: wp.array(dtype=wp.int32)
+
+    pair: wp.array(dtype=wp.vec2i)
+    kind: wp.array(dtype=wp.int32)
+    n: wp.array(dtype=wp.vec3d)
+    Y_i: wp.array(dtype=wp.vec4d)
+    Y_j: wp.array(dtype=wp.vec4d)
+    load: wp.array(dtype=wp.float64)
+    share: wp.array(dtype=wp.vec3d)
+
+
+@wp.func
+def pair_key(i: wp.int32, j: wp.int32, bodies: wp.int32) -> wp.int64:
+    """Number of a pair of bodies, rising in the order of candidate lists."""
+    return wp.int64(i) * wp.int64(bodies) + wp.int64(j)
+
+
+@wp.func
+def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> wp.vec3d:
+    """Rest coordinates of the point of the material that `arm` leads to from X once the map A has turned towards
+    `heading`."""
+    if wp.dot(arm, arm) == ZERO:
+        return X
+    inverse = wp.inverse(A)
+    return X + inverse * (rotation(-axial(heading * inverse)) * arm)
+
+
+@wp.kernel
+def lag_contacts(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    resists: Resistances,
+    pose: Pose,
+    heading: wp.array(dtype=wp.mat33d),
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    anchors: Anchors,
+    out: Lagged,
+):
+    """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
+    on the surfaces of bodies with a radius; negative coefficients take load from others. listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[1] or out.counts[1] == 0:
+        return
+    e = offset[k]
+    if offset[k + 1] == e:
+        return
+    c = candidates[k]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    a = activation(s.between, i, j)
+    xi = separation(s, i, j, law.minimum)
+    kappa = stiffness(law, s, i, j, a, xi)
+    length = wp.min(resists.arm[i], resists.arm[j])
+    share = shares(resists, s.material[i], s.material[j], length)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[k])
+    for m in range(PARTS):
+        if counts[m] != ZERO:
+            if m > 0:
+                one = part(c[1], prim, m)
+                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(near.r, near.r)
+            d = wp.sqrt(D)
+            b = barrier(law.kind, D, a, xi)
+            n = near.r / d
+            normal = -kappa * counts[m] * TWO * d * b[1]
+            key = pair_key(i, j, s.mesh.shape[0])
+            for kind in range(3):
+                if share[kind] != ZERO:
+                    X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
+                    X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
+                    weight = ONE
+                    if kind != RUB:
+                        along = length * n
+                        if kind == SPIN:
+                            along = length * tangent(n)
+                        X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
+                        X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
+                        weight = ZERO
+                    out.pair[e] = wp.vec2i(i, j)
+                    out.kind[e] = kind
+                    out.n[e] = n
+                    out.Y_i[e] = homogeneous(X_i, weight)
+                    out.Y_j[e] = homogeneous(X_j, weight)
+                    if c[1] == VERTEX_PLANE:
+                        out.Y_j[e] = wp.vec4d()
+                    out.load[e] = share[kind] * normal
+                    out.share[e] = anchored(anchors, key, kind, X_i, n)
+                    e = e + 1
+
+
+@wp.kernel
+def rubbing(
+    first: wp.int32,
+    resists: Resistances,
+    material: wp.array(dtype=wp.int32),
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    surfaces: Surfaces,
+    pose: Pose,
+    parts: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+):
+    """How many contacts are frozen of a candidate: for every part that is active, and no nearly parallel edges, as in ipctk,
+    one of each kind that resists.
+    listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[1]:
+        return
+    count[k] = 0
+    if parts[k] == 0:
+        return
+    c = candidates[k]
+    i = pairs[c[0]][0]
+    j = pairs[c[0]][1]
+    share = shares(resists, material[i], material[j], wp.min(resists.arm[i], resists.arm[j]))
+    rows = wp.int32(0)
+    for kind in range(3):
+        if share[kind] > ZERO:
+            rows = rows + 1
+    if rows > 0:
+        prim = primitives(surfaces, i, j, c[1], c[2], c[3])
+        if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
+            count[k] = rows * count_bits(parts[k])
+
+
+@wp.kernel
+def pair_loads(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    resists: Resistances,
+    pose: Pose,
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.float64),
+):
+    """Sum of the loads over the parts of the candidates of every pair that carry friction (`rubbing`).
+    listed = [pairs, candidates]"""
+    k = wp.tid() + first
+    if k >= listed[0]:
+        return
+    i = pairs[k][0]
+    j = pairs[k][1]
+    total = wp.float64(0.0)
+    share = shares(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
+    rubs = share[0] + share[1] + share[2]
+    if rubs > ZERO:
+        a = activation(s.between, i, j)
+        xi = separation(s, i, j, law.minimum)
+        kappa = stiffness(law, s, i, j, a, xi)
+        for e in range(segment[k], segment[k + 1]):
+            if parts[e] != 0:
+                c = candidates[e]
+                prim = primitives(s, i, j, c[1], c[2], c[3])
+                if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
+                    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+                    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
+                    for m in range(PARTS):
+                        if counts[m] != ZERO:
+                            if m > 0:
+                                one = part(c[1], prim, m)
+                                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+                            D = wp.dot(near.r, near.r)
+                            total = total - rubs * kappa * counts[m] * TWO * wp.sqrt(D) * barrier(law.kind, D, a, xi)[1]
+    out[k] = total
+
+
+@wp.kernel
+def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
+    """Sum of the loads over the lagged contacts of every body pair."""
+    k = wp.tid() + first
+    if k >= l.counts[0]:
+        return
+    total = wp.float64(0.0)
+    for e in range(segment[k], segment[k + 1]):
+        total = total + l.load[e]
+    out[k] = total
+
+
+@wp.func
+def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
+    """Tangential relative displacement against the rest pose xh [m], a world vector."""
+    i = l.pair[e][0]
+    j = l.pair[e][1]
+    Yi = l.Y_i[e]
+    Yj = l.Y_j[e]
+    Xi = wp.vec3d(Yi[1], Yi[2], Yi[3])
+    Xj = wp.vec3d(Yj[1], Yj[2], Yj[3])
+    u = Yi[0] * (pose.p[i] - rest.p[i]) + (pose.A[i] - rest.A[i]) * Xi
+    u = u - Yj[0] * (pose.p[j] - rest.p[j]) - (pose.A[j] - rest.A[j]) * Xj
+    n = l.n[e]
+    return u - wp.dot(u, n) * n
+
+
+@wp.func
+def stretch(l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose) -> wp.vec3d:
+    """Of the contact's spring: what it had and the slip of the step [m], a world vector."""
+    return slip(l, e, pose, rest) + eps * l.share[e]
+
+
+@wp.kernel
+def friction_energies(
+    first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, energy: wp.array(dtype=wp.float64)
+):
+    """load f0(|e|): f0(y) = y above eps, y^2 (eps - y/3) / eps^2 + eps/3 below."""
+    e = wp.tid() + first
+    if e >= l.counts[1]:
+        return
+    u = stretch(l, e, eps, pose, rest)
+    y = wp.length(u)
+    f = y
+    if y < eps:
+        f = y * y * (eps - y / wp.float64(3.0)) / (eps * eps) + eps / wp.float64(3.0)
+    energy[e] = l.load[e] * f
+
+
+@wp.struct
+class Rub:
+    """Force f on body i and stiffness K of a lagged contact."""
+
+    f: wp.vec3d
+    K: wp.mat33d
+
+
+@wp.func
+def rubbing_term(
+    l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
+) -> Rub:
+    """The force along the stretch, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
+    `caution` of its second term, which is negative."""
+    u = stretch(l, e, eps, pose, rest)
+    y = wp.length(u)
+    n = l.n[e]
+    w = l.load[e]
+    true = ONE - caution[l.pair[e][0]]  # a dynamic body
+    f1 = TWO / eps
+    out = Rub()
+    T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
+    if y >= eps:
+        f1 = ONE / y
+        out.K = w * f1 * (T - true / (y * y) * wp.outer(u, u))
+    else:
+        f1 = (TWO - y / eps) / eps
+        out.K = w * f1 * T
+        if y > ZERO:
+            out.K = out.K - true * w / (eps * eps * y) * wp.outer(u, u)
+    out.f = w * f1 * u
+    return out
+
+
+@wp.kernel
+def friction_blocks(
+    first: wp.int32,
+    l: Lagged,
+    eps: wp.float64,
+    pose: Pose,
+    rest: Pose,
+    done: wp.array(dtype=wp.int32),
+    caution: wp.array(dtype=wp.float64),
+    runs: Runs,
+    counts: wp.array(dtype=wp.int32),
+    out: PairSums,
+):
+    """Sums over the lagged contacts of every run whose bodies are not both done; counts = [pairs, runs]."""
+    t = wp.tid() + first
+    if t >= counts[1]:
+        return
+    begin = runs.begin[t]
+    pair = l.pair[begin]
+    if done[pair[0]] != 0 and done[pair[1]] != 0:
+        return
+    clear_sums(out, t)
+    for e in range(begin, runs.end[t]):
+        rub = rubbing_term(l, e, eps, pose, rest, caution)
+        add_between(out, t, rub.f, rub.K, l.Y_i[e], l.Y_j[e])
+
+
+@wp.kernel
+def friction_elements(
+    first: wp.int32,
+    l: Lagged,
+    eps: wp.float64,
+    pose: Pose,
+    rest: Pose,
+    caution: wp.array(dtype=wp.float64),
+    runs: Runs,
+    counts: wp.array(dtype=wp.int32),
+    run: wp.int32,
+    out: Elements,
+):
+    """One lagged contact of a run, in its place; counts = [pairs, runs]."""
+    place = wp.tid() + first
+    t = place // run
+    if t >= counts[1]:
+        return
+    if place >= runs.end[t]:
+        return
+    e = out.item[place]
+    rub = rubbing_term(l, e, eps, pose, rest, caution)
+    out.f[place] = rub.f
+    out.K[place] = rub.K
+    out.Y_i[place] = l.Y_i[e]
+    out.Y_j[place] = l.Y_j[e]
+    out.kind[place] = wp.vec3i(PLAIN, 0, 0)
+
+
+@wp.kernel
+def count_lagged(
+    first: wp.int32,
+    listed: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    room: wp.int32,
+    wanted: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+):
+    """One thread: how many contacts are to be frozen, and counts = [pairs, contacts] that are, none without room for all.
+    listed = [pairs, candidates]"""
+    total = offset[listed[1]]
+    wanted[0] = total
+    counts[0] = listed[0]
+    counts[1] = wp.where(total <= room, total, 0)
+
+
+@wp.kernel
+def gather_offsets(
+    first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    segment: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.int32),
+):
+    """First lagged contact of every body pair; counts = [pairs, contacts]."""
+    k = wp.tid() + first
+    if k <= counts[0]:
+        out[k] = 0
+        if counts[1] > 0:
+            out[k] = offset[segment[k]]
+
+
+@wp.kernel
+def friction_works(
+    first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: wp.array(dtype=wp.float64)
+):
+    """Work of friction on the motion from `now` to `pose`, times c h^2; not positive under bdf1."""
+    e = wp.tid() + first
+    if e >= l.counts[1]:
+        return
+    u = stretch(l, e, eps, pose, rest)
+    y = wp.length(u)
+    f1 = TWO / eps
+    if y >= eps:
+        f1 = ONE / y
+    else:
+        f1 = (TWO - y / eps) / eps
+    out[e] = -l.load[e] * f1 * wp.dot(u, slip(l, e, pose, now))
+
+
+@wp.kernel
+def keep_anchors(first: wp.int32, l: Lagged, eps: wp.float64, pose: Pose, rest: Pose, now: Pose, out: Anchors):
+    """What the contacts remember of a step from `now` to `pose` (`sticking`)."""
+    e = wp.tid() + first
+    if e == 0:
+        out.count[0] = l.counts[1]
+    if e >= l.counts[1]:
+        return
+    i = l.pair[e][0]
+    j = l.pair[e][1]
+    n = l.n[e]
+    share = stretch(l, e, eps, pose, rest) / eps
+    share = share / wp.max(wp.length(share), ONE)
+    turned = axial(pose.A[i] * wp.inverse(now.A[i])) + axial(pose.A[j] * wp.inverse(now.A[j]))
+    spin = wp.float64(0.5) * wp.dot(turned, n)
+    Y = l.Y_i[e]
+    out.key[e] = pair_key(i, j, pose.p.shape[0])
+    out.kind[e] = l.kind[e]
+    out.point[e] = wp.vec3d(Y[1], Y[2], Y[3])
+    out.share[e] = wp.cos(spin) * share + wp.sin(spin) * wp.cross(n, share)

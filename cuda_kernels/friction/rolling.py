@@ -1,0 +1,42 @@
+"""What contacts resist besides slipping; twin of ``abd/potentials/rolling.py``."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+RUB = wp.constant(wp.int32(0))
+ROLL = wp.constant(wp.int32(1))
+SPIN = wp.constant(wp.int32(2))
+
+
+@wp.struct
+class Resistances:
+    """Of all pairs of materials: mu [-], rolling and spinning [m]; arm: (n,) lengths of the bodies' arms [m], infinite for
+    those that forces do not move."""
+
+    mu: wp.array2d(dtype=wp.float64)
+    rolling: wp.array2d(dtype=wp.float64)
+    spinning: wp.array2d(dtype=wp.float64)
+    arm: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def shares(r: Resistances, a: wp.int32, b: wp.int32, length: wp.float64) -> wp.vec3d:
+    """Loads of RUB, ROLL and SPIN over the normal force, of materials a, b and arms of a length [m]."""
+    return wp.vec3d(r.mu[a, b], r.rolling[a, b] / length, r.spinning[a, b] / length)
+
+
+@wp.func
+def tangent(n: wp.vec3d) -> wp.vec3d:
+    """Unit vector at right angles to n: with the axis that is the farthest from it."""
+    x = wp.abs(n[0])
+    y = wp.abs(n[1])
+    z = wp.abs(n[2])
+    axis = wp.vec3d(ONE, ZERO, ZERO)
+    if y < x and y <= z:
+        axis = wp.vec3d(ZERO, ONE, ZERO)
+    elif z < x and z < y:
+        axis = wp.vec3d(ZERO, ZERO, ONE)
+    return wp.normalize(wp.cross(n, axis))

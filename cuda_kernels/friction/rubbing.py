@@ -1,0 +1,115 @@
+"""Lagged friction point by point, for who reads it; nothing of a step needs it. Mirrors ``rubbing`` of
+``abd/contact/forces.py`` and ``shared`` of ``abd/contact/sharing.py``."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO
+from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.friction.friction import Lagged
+from cuda_kernels.friction.rolling import RUB
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.struct
+class Rubbed:
+    """What lagged contacts (l,) do: force on i [N], slip of i against j, place [m], torques about the centres of both [N m]."""
+
+    force: wp.array(dtype=wp.vec3d)
+    slip: wp.array(dtype=wp.vec3d)
+    place: wp.array(dtype=wp.vec3d)
+    torque_i: wp.array(dtype=wp.vec3d)
+    torque_j: wp.array(dtype=wp.vec3d)
+
+
+@wp.func
+def arm(q: vec12, Y: wp.vec4d) -> wp.vec3d:
+    """``A Y`` from the centre of a body in the state q to the point Y."""
+    return wp.vec3d(
+        q[3] * Y[1] + q[4] * Y[2] + q[5] * Y[3],
+        q[6] * Y[1] + q[7] * Y[2] + q[8] * Y[3],
+        q[9] * Y[1] + q[10] * Y[2] + q[11] * Y[3],
+    )
+
+
+@wp.func
+def place_of(q: vec12, Y: wp.vec4d) -> wp.vec3d:
+    """``y0 p + A Y``."""
+    return Y[0] * wp.vec3d(q[0], q[1], q[2]) + arm(q, Y)
+
+
+@wp.kernel
+def rub(
+    first: wp.int32,
+    frozen: Lagged,
+    q: wp.array(dtype=vec12),
+    rest: wp.array(dtype=vec12),
+    eps: wp.float64,
+    speed: wp.float64,
+    out: Rubbed,
+):
+    """Lagged friction in the state q, with slips against `rest` and the slip eps [m] below which it counts as static; `speed`
+    is what the slips are multiplied by; loads are in N here."""
+    k = wp.tid() + first
+    i = frozen.pair[k][0]
+    j = frozen.pair[k][1]
+    n = frozen.n[k]
+    moved = place_of(q[i] - rest[i], frozen.Y_i[k]) - place_of(q[j] - rest[j], frozen.Y_j[k])
+    u = moved - wp.dot(moved, n) * n
+    stretch = u + eps * frozen.share[k]
+    y = wp.length(stretch)
+    f1 = (TWO - y / eps) / eps
+    if y >= eps:
+        f1 = ONE / y
+    force = -(frozen.load[k] * f1) * stretch
+    out.torque_i[k] = wp.cross(arm(q[i], frozen.Y_i[k]), force)
+    out.torque_j[k] = -wp.cross(arm(q[j], frozen.Y_j[k]), force)
+    out.place[k] = place_of(q[i], frozen.Y_i[k])
+    # arms resist turning: they push nothing, and are nowhere
+    if frozen.kind[k] == RUB:
+        out.force[k] = force
+        out.slip[k] = speed * u
+    else:
+        out.force[k] = wp.vec3d()
+        out.slip[k] = wp.vec3d()
+
+
+@wp.kernel
+def share(
+    first: wp.int32,
+    points: wp.array(dtype=wp.vec2i),
+    rubs: wp.array(dtype=wp.vec2i),
+    place: wp.array(dtype=wp.vec3d),
+    kind: wp.array(dtype=wp.int32),
+    load: wp.array(dtype=wp.float64),
+    rubbed: Rubbed,
+    friction: wp.array(dtype=wp.vec3d),
+    slip: wp.array(dtype=wp.vec3d),
+    weight: wp.array(dtype=wp.float64),
+):
+    """Friction and mean slip of the points of one of the pairs, whose points and rubs go from the first to the second of
+    two numbers each: every rub belongs to the point nearest to it."""
+    k = wp.tid() + first
+    begin = points[k][0]
+    end = points[k][1]
+    for p in range(begin, end):
+        friction[p] = wp.vec3d()
+        slip[p] = wp.vec3d()
+        weight[p] = ZERO
+    for m in range(rubs[k][0], rubs[k][1]):
+        if kind[m] == RUB:
+            at = rubbed.place[m]
+            nearest = begin
+            best = wp.length_sq(place[begin] - at)
+            for p in range(begin + 1, end):
+                distance = wp.length_sq(place[p] - at)
+                if distance < best:
+                    best = distance
+                    nearest = p
+            w = wp.abs(load[m])
+            friction[nearest] = friction[nearest] + rubbed.force[m]
+            slip[nearest] = slip[nearest] + w * rubbed.slip[m]
+            weight[nearest] = weight[nearest] + w
+    for p in range(begin, end):
+        if weight[p] > ZERO:
+            slip[p] = slip[p] / weight[p]

@@ -1,0 +1,53 @@
+"""Around users' measures: the frames that their functions take, and where what they give is stored."""
+
+import warp as wp
+
+from cuda_kernels.joints.measures import Measures, Pose, frames
+
+wp.set_module_options({"enable_backward": False})
+LOADED_FOR = ("joints",)
+
+
+@wp.kernel
+def frame_features(
+    first: wp.int32,
+    chosen: wp.array(dtype=wp.int32),
+    measures: Measures,
+    pose: Pose,
+    M: wp.array(dtype=wp.mat33d),
+    r: wp.array(dtype=wp.vec3d),
+):
+    """``M = D^T C`` and ``r = D^T d`` (e,) of the chosen measures (e,)."""
+    e = wp.tid() + first
+    D, C, d = frames(measures, chosen[e], pose)
+    M[e] = wp.transpose(D) * C
+    r[e] = wp.transpose(D) * d
+
+
+@wp.kernel
+def store_values(
+    first: wp.int32,
+    chosen: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    supplied: wp.array2d(dtype=wp.float64),
+):
+    """Values (e,) of the chosen measures."""
+    e = wp.tid() + first
+    supplied[chosen[e], 0] = values[e]
+
+
+@wp.kernel
+def store_slopes(
+    first: wp.int32,
+    chosen: wp.array(dtype=wp.int32),
+    by_M: wp.array(dtype=wp.mat33d),
+    by_r: wp.array(dtype=wp.vec3d),
+    supplied: wp.array2d(dtype=wp.float64),
+):
+    """Derivatives (e,) of the chosen measures by M and r; those by s stay zero."""
+    e = wp.tid() + first
+    k = chosen[e]
+    for c in range(9):
+        supplied[k, 1 + c] = by_M[e][c // 3, c % 3]
+    for c in range(3):
+        supplied[k, 10 + c] = by_r[e][c]

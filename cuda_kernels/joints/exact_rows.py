@@ -1,0 +1,142 @@
+"""Exact rows: what they lack, what the linear model predicts for them, and how their multipliers take it over.
+
+Mirrors ``abd/backends/reference/numpy_joints.py``; the rows are those of `cuda_kernels.joints.measured_rows`.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.joints.laws import ONE_SIDED, QUADRATIC, SATURATED
+from cuda_kernels.joints.measured_rows import Ends, MeasuredRows
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
+
+
+@wp.func
+def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
+    """Whether a row is exact and acts."""
+    law = rows.law[e]
+    return rows.p[e, 6] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
+
+
+@wp.func
+def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
+    """Whether a row is exact, acts, and does so without limit: then a direction can close it."""
+    return is_held(rows, e) and rows.law[e] == QUADRATIC
+
+
+@wp.func
+def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
+    """What `a` lacks: x - target, and of one-sided rows the smaller of the gap and lambda / K, along x."""
+    sign = rows.p[e, 2]
+    if rows.law[e] == ONE_SIDED:
+        return sign * wp.min(sign * (x - rows.p[e, 7]), sign * (rows.p[e, 1] - rows.p[e, 7]))
+    return x - sign
+
+
+@wp.kernel
+def row_errors(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
+    """Residuals (R,) of the exact rows over their tolerances; a drive at its largest effort has none."""
+    e = wp.tid() + first
+    capped = rows.law[e] == SATURATED and rows.p[e, 0] * wp.abs(x[e] - rows.p[e, 1]) >= rows.p[e, 3]
+    error = ZERO
+    if is_held(rows, e) and not capped:
+        error = wp.abs(residual(rows, e, x[e])) / rows.p[e, 6]
+    errors[e] = error
+
+
+@wp.kernel
+def predicted_errors(
+    first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)
+):
+    """Predicted residuals (R,) of the exact rows without an effort limit over their tolerances, 0 for all others."""
+    e = wp.tid() + first
+    error = ZERO
+    if is_closed(rows, e):
+        error = wp.abs(predicted[e] - rows.p[e, 2]) / rows.p[e, 6]
+    errors[e] = error
+
+
+@wp.kernel
+def row_predictions(
+    first: wp.int32,
+    ends: Ends,
+    u: wp.array2d(dtype=wp.float64),
+    direction: wp.array2d(dtype=wp.float64),
+    x: wp.array(dtype=wp.float64),
+    predicted: wp.array(dtype=wp.float64),
+):
+    """Values (R,) that the linear model gives the rows at the end of a direction (n, 12)."""
+    e = wp.tid() + first
+    v = x[e]
+    for end in range(ends.of_row[e], ends.of_row[e + 1]):
+        for r in range(12):
+            v = v + u[end, r] * direction[ends.body[end], r]
+    predicted[e] = v
+
+
+@wp.kernel
+def update_multipliers(
+    first: wp.int32,
+    rows: MeasuredRows,
+    owner: wp.array(dtype=wp.int32),
+    aside: wp.array(dtype=wp.int32),
+    x: wp.array(dtype=wp.float64),
+    predicted: wp.array(dtype=wp.float64),
+    whole: wp.int32,
+):
+    """lambda += K C in all exact rows, C the residual of the values predicted by the linear model about x.
+
+    The shift of the law's centre is ``a -= C``. If `whole` is 1, one-sided rows and drives with an effort limit count as
+    well, those as far as it allows; one-sided rows pull in one sense alone, and not at all if they did not in the model.
+    Rows whose owner (R,) is left aside (n,) keep theirs.
+    """
+    e = wp.tid() + first
+    if aside[owner[e]] != 0:
+        return
+    if is_closed(rows, e) or (whole == 1 and is_held(rows, e)):
+        a = rows.p[e, 1] - residual(rows, e, predicted[e])
+        if rows.law[e] == SATURATED:
+            reach = rows.p[e, 3] / rows.p[e, 0]
+            a = wp.clamp(a, rows.p[e, 2] - reach, rows.p[e, 2] + reach)
+        if rows.law[e] == ONE_SIDED and rows.p[e, 2] * (x[e] - rows.p[e, 1]) >= ZERO:
+            a = rows.p[e, 7]
+        rows.p[e, 1] = a
+
+
+@wp.kernel
+def held_forces(
+    first: wp.int32,
+    rows: MeasuredRows,
+    x: wp.array(dtype=wp.float64),
+    slope: wp.array(dtype=wp.float64),
+):
+    """K (x - target) of the exact rows without an effort limit, 0 for all others."""
+    e = wp.tid() + first
+    s = ZERO
+    if is_closed(rows, e):
+        s = rows.p[e, 0] * (x[e] - rows.p[e, 2])
+    slope[e] = s
+
+
+@wp.kernel
+def forces_to_bodies(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    entries: wp.array(dtype=wp.int32),
+    ends: Ends,
+    slope: wp.array(dtype=wp.float64),
+    u: wp.array2d(dtype=wp.float64),
+    aside: wp.array(dtype=wp.int32),
+    gradient: wp.array2d(dtype=wp.float64),
+):
+    """Add slope u of all ends of a body, entries[starts[b] .. starts[b + 1]], to its gradient, unless it is left aside."""
+    b = wp.tid() + first
+    if aside[b] != 0:
+        return
+    for k in range(starts[b], starts[b + 1]):
+        end = entries[k]
+        s = slope[ends.row[end]]
+        for r in range(12):
+            gradient[b, r] = gradient[b, r] + s * u[end, r]

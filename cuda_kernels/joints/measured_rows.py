@@ -1,0 +1,350 @@
+"""Measured rows ``x = sum_t f_t(measure_t)`` and their laws: energies, gradients and blocks, and the gaps of limits.
+
+An *end* is what a row has on one body: ``u = dx/dq_b`` (12,). A row adds ``slope u`` to the gradient of its ends'
+bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positive semi-definite. Mirrors
+``abd/joints/rows/measured_rows.py`` and, for gaps, ``abd/backends/reference/numpy_joints.py``; exact rows: `cuda_kernels.joints.exact_rows`.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
+from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, evaluate
+from cuda_kernels.joints.measures import Measures, frames
+from cuda_kernels.parallel.sums import MAX
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
+
+INFINITE = wp.constant(wp.float64(wp.inf))
+
+
+@wp.struct
+class MeasuredRows:
+    """R rows, T terms, P pieces.
+
+    starts (R + 1,): first term of every row; term_measure (T,); piece_starts (T + 1,): first piece of every term;
+    starts_at (P,): value from which on a piece holds; origin (P,) of its polynomial; coefficients (P, 6), lowest order
+    first; law (R,), p (R, 8): laws of this step and their parameters.
+    """
+
+    starts: wp.array(dtype=wp.int32)
+    term_measure: wp.array(dtype=wp.int32)
+    piece_starts: wp.array(dtype=wp.int32)
+    starts_at: wp.array(dtype=wp.float64)
+    origin: wp.array(dtype=wp.float64)
+    coefficients: wp.array2d(dtype=wp.float64)
+    law: wp.array(dtype=wp.int32)
+    p: wp.array2d(dtype=wp.float64)
+
+
+@wp.struct
+class Ends:
+    """E ends, in the order of their rows.
+
+    row, body (E,); of_row (R + 1,): first end of every row; starts (E + 1,) of their entries: 2t for the child's side of
+    term t, 2t + 1 for the parent's.
+    """
+
+    row: wp.array(dtype=wp.int32)
+    body: wp.array(dtype=wp.int32)
+    of_row: wp.array(dtype=wp.int32)
+    starts: wp.array(dtype=wp.int32)
+    entries: wp.array(dtype=wp.int32)
+
+
+@wp.func
+def piece_at(rows: MeasuredRows, t: wp.int32, v: wp.float64) -> wp.int32:
+    """The last piece of a term that starts at or below v."""
+    lo = rows.piece_starts[t]
+    hi = rows.piece_starts[t + 1]
+    while lo + 1 < hi:
+        mid = (lo + hi) // 2
+        if rows.starts_at[mid] <= v:
+            lo = mid
+        else:
+            hi = mid
+    return lo
+
+
+@wp.func
+def term(rows: MeasuredRows, t: wp.int32, values: wp.array(dtype=wp.float64)) -> wp.vec2d:
+    """f_t and its derivative at the value of its measure."""
+    v = values[rows.term_measure[t]]
+    k = piece_at(rows, t, v)
+    u = v - rows.origin[k]
+    height = ZERO
+    slope = ZERO
+    for i in range(6):
+        slope = slope * u + height
+        height = height * u + rows.coefficients[k, 5 - i]
+    return wp.vec2d(height, slope)
+
+
+@wp.func
+def row_value(rows: MeasuredRows, e: wp.int32, values: wp.array(dtype=wp.float64)) -> wp.float64:
+    """x of a row."""
+    x = ZERO
+    for t in range(rows.starts[e], rows.starts[e + 1]):
+        x = x + term(rows, t, values)[0]
+    return x
+
+
+@wp.func
+def parameters(rows: MeasuredRows, e: wp.int32) -> Parameters:
+    """Parameters of a row's law."""
+    p = Parameters()
+    for k in range(8):
+        p[k] = rows.p[e, k]
+    return p
+
+
+@wp.kernel
+def row_energies(
+    first: wp.int32,
+    rows: MeasuredRows,
+    values: wp.array(dtype=wp.float64),
+    x: wp.array(dtype=wp.float64),
+    energy: wp.array(dtype=wp.float64),
+):
+    """Values x and energies psi(x) (R,) of all rows at measured values (m,)."""
+    e = wp.tid() + first
+    x[e] = row_value(rows, e, values)
+    energy[e] = evaluate(rows.law[e], parameters(rows, e), x[e])[0]
+
+
+@wp.kernel
+def row_slopes(
+    first: wp.int32,
+    rows: MeasuredRows,
+    ends: Ends,
+    values: wp.array(dtype=wp.float64),
+    caution: wp.array(dtype=wp.float64),
+    x: wp.array(dtype=wp.float64),
+    slope: wp.array(dtype=wp.float64),
+    curvature: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+):
+    """Values x, slopes and curvatures of the laws (R,), these with the bodies' `caution` (n,) (`abd.joints.rows.laws.evaluate`), and
+    the derivatives of all terms (T,)."""
+    e = wp.tid() + first
+    x[e] = row_value(rows, e, values)
+    p = parameters(rows, e)
+    psi = evaluate(rows.law[e], p, x[e])
+    share = ZERO
+    for end in range(ends.of_row[e], ends.of_row[e + 1]):
+        share = wp.max(share, caution[ends.body[end]])
+    own = bend(rows.law[e], p, x[e], psi[2])
+    slope[e] = psi[1]
+    curvature[e] = own + share * (psi[2] - own)
+    for t in range(rows.starts[e], rows.starts[e + 1]):
+        weight[t] = term(rows, t, values)[1]
+
+
+@wp.kernel
+def end_gradients(
+    first: wp.int32,
+    rows: MeasuredRows,
+    ends: Ends,
+    weight: wp.array(dtype=wp.float64),
+    child_gradient: wp.array2d(dtype=wp.float64),
+    parent_gradient: wp.array2d(dtype=wp.float64),
+    u: wp.array2d(dtype=wp.float64),
+):
+    """u (E, 12) from the derivatives (m, 12) of the measures; thread (end, entry of q)."""
+    i = wp.tid() + first
+    end = i // 12
+    r = i % 12
+    s = ZERO
+    for k in range(ends.starts[end], ends.starts[end + 1]):
+        t = ends.entries[k] // 2
+        m = rows.term_measure[t]
+        if ends.entries[k] % 2 == 0:
+            s = s + weight[t] * child_gradient[m, r]
+        else:
+            s = s + weight[t] * parent_gradient[m, r]
+    u[end, r] = s
+
+
+@wp.kernel
+def stiffen_sides(
+    first: wp.int32,
+    rows: MeasuredRows,
+    measures: Measures,
+    pose: Pose,
+    ends: Ends,
+    lengths: wp.array(dtype=wp.int32),
+    term_row: wp.array(dtype=wp.int32),
+    row_count: wp.int32,
+    slope: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    curvature: wp.array(dtype=wp.float64),
+    u: wp.array2d(dtype=wp.float64),
+):
+    """A length under the tension ``t = slope weight scale > 0`` resists motions across its line: ``t/|d| (1 - n n^T)``.
+
+    Length k of the list fills the ends of rows R + 2k and R + 2k + 1, one for each direction across it.
+    """
+    k = wp.tid() + first
+    t = lengths[k]
+    m = rows.term_measure[t]
+    _D, _C, d = frames(measures, m, pose)
+    size = wp.max(wp.length(d), TINY)
+    n = d / size
+    tension = slope[term_row[t]] * weight[t] * measures.scale[m]
+    axis = wp.vec3d(ONE, ZERO, ZERO)
+    if wp.abs(n[0]) > wp.float64(0.6):
+        axis = wp.vec3d(ZERO, ONE, ZERO)
+    side = wp.normalize(wp.cross(n, axis))
+    for j in range(2):
+        row = row_count + 2 * k + j
+        curvature[row] = wp.max(tension, ZERO) / size
+        for end in range(ends.of_row[row], ends.of_row[row + 1]):
+            X = measures.parent_point[m]
+            f = -side
+            if ends.body[end] == measures.child[m]:
+                X = measures.child_point[m]
+                f = side
+            for r in range(3):
+                u[end, r] = f[r]
+                for c in range(3):
+                    u[end, 3 + 3 * r + c] = f[r] * X[c]
+        side = wp.cross(n, side)
+
+
+@wp.kernel
+def add_to_bodies(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    entries: wp.array(dtype=wp.int32),
+    ends: Ends,
+    slope: wp.array(dtype=wp.float64),
+    curvature: wp.array(dtype=wp.float64),
+    u: wp.array2d(dtype=wp.float64),
+    done: wp.array(dtype=wp.int32),
+    gradient: wp.array2d(dtype=wp.float64),
+    diagonal: wp.array3d(dtype=wp.float64),
+):
+    """Add all ends of a body, entries[starts[b] .. starts[b + 1]], to its gradient and block; thread (b, row of q)."""
+    i = wp.tid() + first
+    b = i // 12
+    if done[b] != 0:
+        return
+    r = i % 12
+    g = ZERO
+    for k in range(starts[b], starts[b + 1]):
+        end = entries[k]
+        e = ends.row[end]
+        g = g + slope[e] * u[end, r]
+        f = curvature[e] * u[end, r]
+        for c in range(12):
+            diagonal[b, r, c] = diagonal[b, r, c] + f * u[end, c]
+    gradient[b, r] = gradient[b, r] + g
+
+
+@wp.kernel
+def pair_blocks(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    entries: wp.array(dtype=wp.vec2i),
+    ends: Ends,
+    curvature: wp.array(dtype=wp.float64),
+    u: wp.array2d(dtype=wp.float64),
+    constant: wp.array3d(dtype=wp.float64),
+    blocks: wp.array3d(dtype=wp.float64),
+):
+    """Blocks (k, 12, 12) of body pairs, their constant parts and the ends of rows between them; an entry names the two
+    ends of one row. Thread (pair, row of its block)."""
+    i = wp.tid() + first
+    pair = i // 12
+    r = i % 12
+    for c in range(12):
+        blocks[pair, r, c] = constant[pair, r, c]
+    for k in range(starts[pair], starts[pair + 1]):
+        a = entries[k][0]
+        b = entries[k][1]
+        f = curvature[ends.row[a]] * u[a, r]
+        for c in range(12):
+            blocks[pair, r, c] = blocks[pair, r, c] + f * u[b, c]
+
+
+@wp.func
+def gap(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
+    """Gap of a barrier, infinite for all other laws."""
+    if rows.law[e] != BARRIER:
+        return INFINITE
+    return rows.p[e, 2] * (x - rows.p[e, 1])
+
+
+@wp.kernel
+def row_gaps(first: wp.int32, rows: MeasuredRows, x: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)):
+    """Gaps (R,) of the barriers, infinite for all other rows."""
+    e = wp.tid() + first
+    gaps[e] = gap(rows, e, x[e])
+
+
+@wp.kernel
+def row_shares(
+    first: wp.int32,
+    rows: MeasuredRows,
+    before: wp.array(dtype=wp.float64),
+    after: wp.array(dtype=wp.float64),
+    kept: wp.float64,
+    shares: wp.array(dtype=wp.float64),
+):
+    """Share (R,) of a step from gaps `before` to gaps `after` that leaves each `kept` of itself or of its width."""
+    e = wp.tid() + first
+    least = kept * wp.min(before[e], rows.p[e, 3])
+    share = ONE
+    if after[e] < least:
+        share = wp.float64(0.9) * (before[e] - least) / (before[e] - after[e])
+    shares[e] = share
+
+
+@wp.kernel
+def effort_changes(
+    first: wp.int32,
+    rows: MeasuredRows,
+    x: wp.array(dtype=wp.float64),
+    predicted: wp.array(dtype=wp.float64),
+    curvature: wp.array(dtype=wp.float64),
+    share: wp.float64,
+    changes: wp.array(dtype=wp.float64),
+):
+    """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
+    curvature predicts, over a share of the largest force; 0 for all other rows. Friction's next aim follows from it."""
+    e = wp.tid() + first
+    largest = ZERO
+    if rows.law[e] == FRICTION:
+        largest = rows.p[e, 0]
+    if rows.law[e] == SATURATED:
+        largest = rows.p[e, 3]
+    change = ZERO
+    if largest > ZERO:
+        p = parameters(rows, e)
+        there = evaluate(rows.law[e], p, predicted[e])[1]
+        change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (share * largest)
+        if rows.law[e] == FRICTION:
+            rows.p[e, 4] = aimed(p, x[e], predicted[e], curvature[e])
+    changes[e] = change
+
+
+@wp.kernel
+def fold_into_bodies(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    entries: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    operation: wp.int32,
+    out: wp.array(dtype=wp.float64),
+):
+    """Minimum or maximum of out[b] and the values of a body's rows, the even entries (2k stands for row k)."""
+    b = wp.tid() + first
+    v = out[b]
+    for k in range(starts[b], starts[b + 1]):
+        if entries[k] % 2 == 0:
+            x = values[entries[k] // 2]
+            if operation == MAX:
+                v = wp.max(v, x)
+            else:
+                v = wp.min(v, x)
+    out[b] = v

@@ -1,0 +1,369 @@
+"""What measured rows remember from step to step, and the laws of a step that follow from it.
+
+Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/system.py``, and the energies and works of
+``abd/joints/rows/forces.py``.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ZERO
+from cuda_kernels.bodies.figures import CHUNK
+from cuda_kernels.bodies.integrators import SMOOTH
+from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, push
+from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
+from cuda_kernels.joints.measures import Measures, is_angle
+from cuda_kernels.joints.rows import Rows
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
+
+ACTIVE = wp.constant(1)
+EXACT = wp.constant(2)
+FOLLOWS = wp.constant(4)
+MOVING = wp.constant(8)
+ARMATURE = wp.constant(16)
+ELASTIC = wp.constant(32)
+LIMIT = wp.constant(64)
+DRIVEN = wp.constant(128)
+LOSING = wp.constant(256)
+METRES = wp.constant(512)
+RADIANS = wp.constant(1024)
+GAP = wp.constant(2048)
+TURNING = wp.constant(4096)
+REACH = wp.constant(wp.float64(2.0))
+WIDEST = wp.constant(wp.float64(1.0e300))
+ROW_SUMS = 3
+"""energy; work of drives; work of friction and damping: then the largest residuals [m], [rad]."""
+
+
+@wp.struct
+class Acting:
+    """What acts in the rows (R,), as in `abd.joints.rows.system.Acting`, SI; parent, child: bodies of a row, -1 for the world.
+
+    `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
+    a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
+    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets).
+    """
+
+    law: wp.array(dtype=wp.int32)
+    flags: wp.array(dtype=wp.int32)
+    mass_stiffness: wp.array(dtype=wp.float64)
+    stiffness: wp.array(dtype=wp.float64)
+    damping: wp.array(dtype=wp.float64)
+    effort: wp.array(dtype=wp.float64)
+    bound: wp.array(dtype=wp.float64)
+    sign: wp.array(dtype=wp.float64)
+    distance: wp.array(dtype=wp.float64)
+    tolerance: wp.array(dtype=wp.float64)
+    target: wp.array(dtype=wp.float64)
+    rate: wp.array(dtype=wp.float64)
+    parent: wp.array(dtype=wp.int32)
+    child: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class Memory:
+    """history (4, R): values after the last two steps and their rates; multiplier (R,); law (R,) and p (R, 8) of the last
+    step; target, rate (R,): those of the present step."""
+
+    history: wp.array2d(dtype=wp.float64)
+    multiplier: wp.array(dtype=wp.float64)
+    law: wp.array(dtype=wp.int32)
+    p: wp.array2d(dtype=wp.float64)
+    target: wp.array(dtype=wp.float64)
+    rate: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def has(acting: Acting, e: wp.int32, flag: wp.int32) -> wp.bool:
+    return (acting.flags[e] & flag) != 0
+
+
+@wp.func
+def is_limit(law: wp.int32) -> wp.bool:
+    """Whether a law is that of an end of a range or of a gap."""
+    return law == BARRIER or law == ONE_SIDED or law == CUBIC
+
+
+@wp.kernel
+def place_targets(
+    first: wp.int32, row: wp.array(dtype=wp.int32), values: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)
+):
+    """out[row] = values (k,)."""
+    k = wp.tid() + first
+    out[row[k]] = values[k]
+
+
+@wp.kernel
+def row_values(
+    first: wp.int32,
+    rows: MeasuredRows,
+    values: wp.array(dtype=wp.float64),
+    history: wp.array2d(dtype=wp.float64),
+):
+    """The last values of all rows anew, at measured values (m,)."""
+    e = wp.tid() + first
+    history[0, e] = row_value(rows, e, values)
+
+
+@wp.func
+def steps_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
+    """Row of the integrator's weights (2, 9) by which a row measures rates (`abd.step.integrators.row_weights`)."""
+    parent = acting.parent[e]
+    if mode[acting.child[e]] != SMOOTH:
+        return 0
+    if parent >= 0:
+        if mode[parent] != SMOOTH:
+            return 0
+    return 1
+
+
+@wp.kernel
+def set_laws(
+    first: wp.int32,
+    acting: Acting,
+    memory: Memory,
+    weights: wp.array2d(dtype=wp.float64),
+    mode: wp.array(dtype=wp.int32),
+    ch2: wp.float64,
+    slow: wp.float64,
+    rows: MeasuredRows,
+):
+    """Laws (R,) and parameters (R, 8) of a step with the integrator's weights (2, 9) and the bodies' modes; `slow`: speed
+    below which friction counts as static."""
+    e = wp.tid() + first
+    w = weights[steps_of(acting, mode, e)]
+    law = acting.law[e]
+    now = memory.history[0, e]
+    before = memory.history[1, e]
+    held_multiplier = memory.multiplier[e]
+    per_step = w[6]  # d(velocity)/dx
+    last = w[4] * now + w[5] * before
+    ahead = last + memory.rate[e] / per_step
+    target = memory.target[e]
+    if has(acting, e, TURNING):
+        target = wp.clamp(target, now - REACH, now + REACH)
+    if has(acting, e, FOLLOWS):
+        target = now
+    if has(acting, e, MOVING):
+        target = ahead
+    damped = ch2 * acting.damping[e] * per_step
+    elastic = acting.mass_stiffness[e] + ch2 * acting.stiffness[e]
+    K = elastic + damped
+    centre = target
+    if K > ZERO:
+        centre = (elastic * target + damped * ahead) / K
+    p0 = K
+    p1 = centre
+    p2 = centre
+    p3 = ZERO
+    p4 = ZERO
+    p5 = ZERO
+    p6 = ZERO
+    p7 = ZERO
+    held = has(acting, e, EXACT) and K > ZERO
+    if held:
+        p1 = p1 - ch2 * held_multiplier / K
+    if law == SATURATED:
+        p3 = ch2 * wp.min(acting.effort[e], WIDEST)
+    if is_limit(law):
+        bound = acting.bound[e]
+        sign = acting.sign[e]
+        p0 = elastic
+        p1 = bound
+        p2 = sign
+        p3 = acting.distance[e]
+        # damped is the way since the last state, in whose units the rate is 1 / h
+        p4 = ch2 * acting.damping[e] * w[7]
+        p5 = sign * (now - bound)
+        p7 = bound
+        if held:
+            p1 = p1 + sign * ch2 * held_multiplier / p0
+    if law == FRICTION:
+        p0 = ch2 * acting.effort[e]
+        p1 = last
+        p3 = slow / per_step
+        p4 = last + memory.history[2, e] / per_step
+    if law == LINEAR:
+        p0 = ch2 * wp.clamp(target, -acting.effort[e], acting.effort[e])
+    if has(acting, e, ARMATURE):
+        # J times the rate of the rate, by the same differences
+        p1 = last + (w[4] * memory.history[2, e] + w[5] * memory.history[3, e]) / per_step
+        p2 = p1
+        p0 = p0 * ch2 * per_step * per_step
+    if has(acting, e, EXACT):
+        p6 = acting.tolerance[e]
+    if law == GIVEN:
+        # what the host needs to give the others, by a user's function of value and speed
+        p4 = per_step
+        p5 = last
+        p7 = now
+    if law == BARRIER:
+        if not has(acting, e, FOLLOWS):
+            p6 = push(p0, p3, p5)
+        p7 = slow / w[7]
+    if not has(acting, e, ACTIVE):
+        law = OFF
+    rows.law[e] = law
+    rows.p[e, 0] = p0
+    rows.p[e, 1] = p1
+    rows.p[e, 2] = p2
+    rows.p[e, 3] = p3
+    rows.p[e, 4] = p4
+    rows.p[e, 5] = p5
+    rows.p[e, 6] = p6
+    rows.p[e, 7] = p7
+
+
+@wp.kernel
+def mark_limited(
+    first: wp.int32,
+    acting: Acting,
+    rows: MeasuredRows,
+    values: wp.array(dtype=wp.float64),
+    flags: wp.array(dtype=wp.int32),
+):
+    """Set 1 for both bodies of every limit that pushes at measured values (m,)."""
+    e = wp.tid() + first
+    if is_limit(rows.law[e]):
+        if evaluate(rows.law[e], parameters(rows, e), row_value(rows, e, values))[1] != ZERO:
+            flags[acting.child[e]] = 1
+            if acting.parent[e] >= 0:
+                flags[acting.parent[e]] = 1
+
+
+@wp.kernel
+def mark_turned(
+    first: wp.int32,
+    measures: Measures,
+    values: wp.array(dtype=wp.float64),
+    limit: wp.float64,
+    flags: wp.array(dtype=wp.int32),
+):
+    """Set 1 for both bodies of every angle that is more than `limit` from where the step began."""
+    e = wp.tid() + first
+    if is_angle(measures.kind[e]):
+        if wp.abs(values[e] - measures.reference[e]) > limit:
+            flags[measures.child[e]] = 1
+            if measures.parent[e] >= 0:
+                flags[measures.parent[e]] = 1
+
+
+@wp.kernel
+def find_closed(
+    first: wp.int32, rows: MeasuredRows, history: wp.array2d(dtype=wp.float64), found: wp.array(dtype=wp.int32)
+):
+    """Lower found[0] to the first barrier row whose gap is not open."""
+    e = wp.tid() + first
+    if rows.law[e] == BARRIER and rows.p[e, 2] * (history[0, e] - rows.p[e, 1]) <= ZERO:
+        wp.atomic_min(found, 0, e)
+
+
+@wp.kernel
+def remember(
+    first: wp.int32,
+    acting: Acting,
+    rows: MeasuredRows,
+    values: wp.array(dtype=wp.float64),
+    weights: wp.array2d(dtype=wp.float64),
+    mode: wp.array(dtype=wp.int32),
+    ch2: wp.float64,
+    memory: Memory,
+    count: wp.int32,
+    across: wp.int32,
+    along: wp.int32,
+    partial: wp.array2d(dtype=wp.float64),
+):
+    """Memory after a step that ended at measured values (m,), and figures of the rows (`ROW_SUMS`).
+
+    The forces of a step count as they are at its end, which is how the step uses them.
+    """
+    chunk = wp.tid() + first
+    energy = ZERO
+    driven = ZERO
+    lost = ZERO
+    metres = ZERO
+    radians = ZERO
+    for k in range(CHUNK):
+        e = chunk * across + k * along
+        if e < count:
+            x = row_value(rows, e, values)
+            law = rows.law[e]
+            p = parameters(rows, e)
+            now = memory.history[0, e]
+            before = memory.history[1, e]
+            w = weights[steps_of(acting, mode, e)]
+            rate = w[6] * (x - now) + w[8] * (before - now)
+
+            carried = p[2] - p[1]
+            if acting.law[e] == ONE_SIDED:
+                carried = acting.sign[e] * (p[1] - p[7])
+            multiplier = ZERO
+            if has(acting, e, EXACT) and has(acting, e, ACTIVE):
+                multiplier = p[0] * carried / ch2
+            memory.multiplier[e] = multiplier
+            memory.history[3, e] = memory.history[2, e]
+            memory.history[2, e] = rate
+            memory.history[1, e] = now
+            memory.history[0, e] = x
+            memory.law[e] = law
+            for slot in range(8):
+                memory.p[e, slot] = p[slot]
+
+            off_target = x - acting.target[e]
+            force = -evaluate(law, p, x)[1] / ch2
+            kept = ZERO
+            if has(acting, e, ELASTIC) and law != OFF:
+                stiffness = acting.mass_stiffness[e] / ch2 + acting.stiffness[e]
+                energy = energy + HALF * stiffness * off_target * off_target
+                kept = -stiffness * off_target
+            if has(acting, e, LIMIT) and law != OFF:
+                undamped = p
+                undamped[4] = ZERO
+                if law == BARRIER:
+                    undamped[6] = ZERO
+                pushed = evaluate(law, undamped, x)
+                energy = energy + pushed[0] / ch2
+                kept = kept - pushed[1] / ch2
+            if has(acting, e, ARMATURE) and law != OFF:
+                energy = energy + HALF * acting.mass_stiffness[e] * rate * rate
+            work = (force - kept) * (x - now)
+            if has(acting, e, DRIVEN):
+                driven = driven + work
+            if has(acting, e, LOSING):
+                lost = lost + work
+
+            deviation = wp.abs(off_target)
+            if has(acting, e, GAP):
+                deviation = wp.max(ZERO, acting.sign[e] * (acting.bound[e] - x))
+            if has(acting, e, METRES):
+                metres = wp.max(metres, deviation)
+            if has(acting, e, RADIANS):
+                radians = wp.max(radians, deviation)
+    partial[0, chunk] = energy
+    partial[1, chunk] = driven
+    partial[2, chunk] = lost
+    partial[3, chunk] = metres
+    partial[4, chunk] = radians
+
+
+@wp.kernel
+def keep_multipliers(first: wp.int32, rows: Rows, ch2: wp.float64, multiplier: wp.array(dtype=wp.vec3d)):
+    """Forces (l,) of the exact linear rows at the end of a step, 0 for the others."""
+    e = wp.tid() + first
+    f = wp.vec3d()
+    if rows.exact[e] == 1:
+        f = -wp.cw_mul(rows.K[e], rows.shift[e]) / ch2
+    multiplier[e] = f
+
+
+@wp.kernel
+def set_shifts(first: wp.int32, rows: Rows, ch2: wp.float64, multiplier: wp.array(dtype=wp.vec3d)):
+    """Shifts of the linear rows at the beginning of a step, from the forces (l,) of the last one."""
+    e = wp.tid() + first
+    a = wp.vec3d()
+    if rows.exact[e] == 1:
+        for r in range(3):
+            if rows.K[e][r] > ZERO:
+                a[r] = -ch2 * multiplier[e][r] / rows.K[e][r]
+    rows.shift[e] = a

@@ -1,0 +1,108 @@
+"""Linear joint rows: ``F = Q_child Y_child - Q_parent Y_parent`` (3,), with Q = [p | A] and constant 4-vectors Y.
+
+Point rows have Y = (1, X), direction rows Y = (0, u); joined to the world, the parent's term is X or u itself. Every
+row adds ``1/2 sum_k K_k (F_k - a_k)^2`` to the incremental potential. Mirrors ``abd/joints/rows/rows.py``.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ZERO, Pose
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("joints",)
+
+
+@wp.struct
+class Rows:
+    """All rows (m,): bodies (parent -1 = world), 4-vectors, stiffness K [kg] and shift a by components, exact (0, 1),
+    and the residual [m] to which exact ones are held."""
+
+    parent: wp.array(dtype=wp.int32)
+    child: wp.array(dtype=wp.int32)
+    Yp: wp.array(dtype=wp.vec4d)
+    Yc: wp.array(dtype=wp.vec4d)
+    K: wp.array(dtype=wp.vec3d)
+    shift: wp.array(dtype=wp.vec3d)
+    exact: wp.array(dtype=wp.int32)
+    tolerance: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def carried(pose: Pose, b: wp.int32, Y: wp.vec4d) -> wp.vec3d:
+    """Q Y of a body."""
+    return Y[0] * pose.p[b] + pose.A[b] * wp.vec3d(Y[1], Y[2], Y[3])
+
+
+@wp.func
+def residual(rows: Rows, e: wp.int32, pose: Pose) -> wp.vec3d:
+    """F of a row."""
+    F = carried(pose, rows.child[e], rows.Yc[e])
+    Y = rows.Yp[e]
+    if rows.parent[e] < 0:
+        return F - wp.vec3d(Y[1], Y[2], Y[3])
+    return F - carried(pose, rows.parent[e], Y)
+
+
+@wp.kernel
+def row_energies(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
+    """Energies of all rows."""
+    e = wp.tid() + first
+    F = residual(rows, e, pose) - rows.shift[e]
+    out[e] = HALF * wp.dot(wp.cw_mul(rows.K[e], F), F)
+
+
+@wp.kernel
+def row_gradients(
+    first: wp.int32,
+    rows: Rows,
+    pose: Pose,
+    aside: wp.array(dtype=wp.int32),
+    starts: wp.array(dtype=wp.int32),
+    entries: wp.array(dtype=wp.int32),
+    gradient: wp.array2d(dtype=wp.float64),
+):
+    """Add K (F - a) Y^T of all its rows to the gradient of every body that is not left aside (n,); entry 2e is row e's
+    child, 2e + 1 its parent."""
+    b = wp.tid() + first
+    if aside[b] != 0:
+        return
+    for k in range(starts[b], starts[b + 1]):
+        e = entries[k] // 2
+        f = wp.cw_mul(rows.K[e], residual(rows, e, pose) - rows.shift[e])
+        Y = rows.Yc[e]
+        if entries[k] % 2 == 1:
+            Y = rows.Yp[e]
+            f = -f
+        for r in range(3):
+            gradient[b, r] = gradient[b, r] + f[r] * Y[0]
+            for c in range(3):
+                gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] + f[r] * Y[1 + c]
+
+
+@wp.func
+def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
+    """F without the components that are free."""
+    return wp.vec3d(
+        wp.where(K[0] > ZERO, F[0], ZERO), wp.where(K[1] > ZERO, F[1], ZERO), wp.where(K[2] > ZERO, F[2], ZERO)
+    )
+
+
+@wp.kernel
+def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
+    """Sizes of the residuals of the exact rows over their tolerances; 0 for all others."""
+    e = wp.tid() + first
+    v = ZERO
+    if rows.exact[e] == 1:
+        v = wp.length(counted(rows.K[e], residual(rows, e, pose))) / rows.tolerance[e]
+    out[e] = v
+
+
+@wp.kernel
+def shift_rows(first: wp.int32, rows: Rows, pose: Pose, aside: wp.array(dtype=wp.int32)):
+    """a -= F of the exact rows: their multipliers take over what the stiffness carries at the pose.
+
+    Rows of children that are left aside (n,) keep theirs.
+    """
+    e = wp.tid() + first
+    if rows.exact[e] == 1 and aside[rows.child[e]] == 0:
+        rows.shift[e] = rows.shift[e] - counted(rows.K[e], residual(rows, e, pose))

@@ -1,0 +1,133 @@
+"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it, on a processor; stored as
+`factor_rows` and `factor_panels` say.
+
+One item works through a range of panels; above the ranges, levels of independent panels are done one after another,
+with one item per piece of a panel. The order of the rows alone decides the values.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.linear.factor_panels import (
+    Panels,
+    backward_panel,
+    divide_piece,
+    factor_corner,
+    factor_panel,
+    forward_panel,
+    gather_piece,
+)
+from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
+
+# Products and sums are fused. Everything is inlined, because calls copy the structs that they are given.
+wp.set_module_options(
+    {
+        "enable_backward": False,
+        "max_unroll": 4,
+        "cpu_compiler_flags": "-march=native -ffp-contract=fast -mllvm -inline-threshold=100000",
+    }
+)
+LOADED_FOR = ("cpu",)
+
+
+@wp.kernel
+def factor_ranges(
+    first: wp.int32,
+    p: Pattern,
+    g: Panels,
+    a: Sources,
+    f: Factor,
+    forward: wp.int32,
+    scale: wp.float64,
+    rhs: wp.array(dtype=vec12),
+    x: wp.array(dtype=vec12),
+):
+    """Panels of one range, one after another; if `forward`, with x = U^-T (scale rhs) of their bodies while the blocks
+    are near."""
+    t = wp.tid() + first
+    for panel in range(p.ranges[t], p.ranges[t + 1]):
+        factor_panel(p, g, a, f, panel)
+        if forward != 0:
+            forward_panel(p, g, f, panel, scale, rhs, x)
+
+
+@wp.kernel
+def forward_ranges(
+    first: wp.int32,
+    p: Pattern,
+    g: Panels,
+    f: Factor,
+    scale: wp.float64,
+    rhs: wp.array(dtype=vec12),
+    x: wp.array(dtype=vec12),
+):
+    """x = U^-T (scale rhs) of one range of panels."""
+    t = wp.tid() + first
+    for panel in range(p.ranges[t], p.ranges[t + 1]):
+        forward_panel(p, g, f, panel, scale, rhs, x)
+
+
+@wp.kernel
+def backward_ranges(
+    first: wp.int32,
+    p: Pattern,
+    g: Panels,
+    f: Factor,
+    rhs: wp.array(dtype=vec12),
+    x: wp.array(dtype=vec12),
+    dots: wp.array(dtype=wp.float64),
+):
+    """x = U^-1 x of one range of panels, and rhs . x of its bodies."""
+    t = wp.tid() + first
+    begin = p.ranges[t]
+    end = p.ranges[t + 1]
+    for q in range(end - begin):
+        backward_panel(p, g, f, end - 1 - q, rhs, x, dots)
+
+
+@wp.kernel
+def gather_pieces(first: wp.int32, p: Pattern, g: Panels, a: Sources, f: Factor):
+    """A_ji - sum_k U_kj^T U_ki of the rows j of a panel of a level in one piece of its columns i."""
+    head = g.heads[wp.tid() + first]
+    gather_piece(p, g, a, f, g.panel[p.row[head]], head)
+
+
+@wp.kernel
+def factor_corners(first: wp.int32, p: Pattern, g: Panels, f: Factor):
+    """Blocks of one panel of a level in the columns of its own rows."""
+    factor_corner(p, g, f, wp.tid() + first)
+
+
+@wp.kernel
+def divide_pieces(first: wp.int32, p: Pattern, g: Panels, f: Factor):
+    """Blocks of a panel of a level in one piece of the columns that its rows share."""
+    head = g.heads[wp.tid() + first]
+    divide_piece(p, g, f, g.panel[p.row[head]], head)
+
+
+@wp.kernel
+def forward_panels(
+    first: wp.int32,
+    p: Pattern,
+    g: Panels,
+    f: Factor,
+    scale: wp.float64,
+    rhs: wp.array(dtype=vec12),
+    x: wp.array(dtype=vec12),
+):
+    """Forward part of one panel of a level."""
+    forward_panel(p, g, f, wp.tid() + first, scale, rhs, x)
+
+
+@wp.kernel
+def backward_panels(
+    first: wp.int32,
+    p: Pattern,
+    g: Panels,
+    f: Factor,
+    rhs: wp.array(dtype=vec12),
+    x: wp.array(dtype=vec12),
+    dots: wp.array(dtype=wp.float64),
+):
+    """Backward part of one panel of a level."""
+    backward_panel(p, g, f, wp.tid() + first, rhs, x, dots)

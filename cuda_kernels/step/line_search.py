@@ -1,0 +1,146 @@
+"""The decisions of the line search on the device, one thread per island: twin of ``abd/step/line_search.py``, which says
+what they mean, and of `WarpBackend._within_limits`."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO
+from cuda_kernels.step.control import (
+    AGAIN,
+    ASKED,
+    CLEAR,
+    EXHAUSTED,
+    FAILURE,
+    NO_DECREASE,
+    SOUND,
+    STALE,
+    TOLERANCE,
+    TRIALS,
+    Control,
+    H,
+    fail,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("resident",)
+
+
+@wp.kernel
+def begin_alpha(first: wp.int32, c: Control):
+    """The largest safe alpha is tried first."""
+    w = wp.tid() + first
+    if w < c.counts[0]:
+        c.alpha[w] = c.limit[w]
+
+
+@wp.kernel
+def cut(first: wp.int32, c: Control, share: wp.array(dtype=wp.float64)):
+    """Cut alpha to the share that keeps the limits open."""
+    w = wp.tid() + first
+    if w < c.counts[0]:
+        c.alpha[w] = c.alpha[w] * share[w]
+        c.limit[w] = c.alpha[w]
+        if share[w] != ONE:
+            c.flags[ASKED] = 1
+
+
+ROUNDING = wp.constant(wp.float64(1.0e-15))
+DOUBTFUL = wp.constant(wp.float64(1.0e-9))
+
+
+@wp.kernel
+def begin_search(first: wp.int32, c: Control):
+    """Which islands the full step would end."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.at[H])
+    c.small[w] = wp.where(speed <= c.at[TOLERANCE] and c.settled[w] != ZERO, ONE, ZERO)
+
+
+@wp.kernel
+def begin_again(first: wp.int32, c: Control):
+    """The search begins once more; one item."""
+    c.flags[FAILURE] = 0
+    c.flags[SOUND] = 1
+    c.flags[TRIALS] = 0
+    c.flags[EXHAUSTED] = 0
+
+
+@wp.kernel
+def reach_of_trial(first: wp.int32, c: Control):
+    """`each` = motion [m] of the trial."""
+    w = wp.tid() + first
+    if w < c.counts[0]:
+        c.each[w] = c.alpha[w] * c.speed[w]
+
+
+@wp.kernel
+def judge_trial(first: wp.int32, c: Control):
+    """Islands whose energy rises, and whether one rises by more than may be rounding."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    rising = not (c.change[w] <= ROUNDING * c.size[w]) and c.alpha[w] > ZERO
+    c.rising[w] = wp.where(rising, ONE, ZERO)
+    if rising:
+        c.flags[AGAIN] = 1
+        # written so that what is not a number is clear
+        if not (wp.abs(c.change[w]) <= DOUBTFUL * c.size[w]):
+            c.flags[CLEAR] = 1
+
+
+@wp.kernel
+def count_trial(first: wp.int32, c: Control):
+    """Whether rising energies are all doubtful, so that slopes decide (`ASKED`); one item."""
+    c.flags[TRIALS] = c.flags[TRIALS] + 1
+    c.flags[ASKED] = 0
+    if c.flags[EXHAUSTED] != 0:
+        c.flags[AGAIN] = 0
+    if c.flags[AGAIN] != 0 and c.flags[CLEAR] == 0:
+        c.flags[ASKED] = 1
+        c.flags[AGAIN] = 0
+    c.flags[CLEAR] = 0
+
+
+@wp.kernel
+def take_doubtful(first: wp.int32, c: Control):
+    """No slope is steeper: the trial is taken, and linearised already, unless there was no room for that; one item."""
+    if c.flags[SOUND] == 0:
+        c.flags[AGAIN] = 0
+    elif c.flags[AGAIN] == 0:
+        c.flags[STALE] = 0
+    c.flags[ASKED] = c.flags[AGAIN]
+
+
+@wp.kernel
+def judge_slopes(first: wp.int32, c: Control):
+    """Islands whose slope at the trial is larger in size than before go on, or stay where they are if that is near."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    steeper = c.rising[w] != ZERO and wp.abs(c.steepness[w]) > wp.abs(c.slope[w])
+    c.rising[w] = wp.where(steeper, ONE, ZERO)
+    if steeper:
+        c.flags[AGAIN] = 1
+        if c.small[w] != ZERO:
+            c.alpha[w] = ZERO
+
+
+@wp.kernel
+def halve(first: wp.int32, c: Control, most: wp.int32):
+    """Half the step where energies rise; what still rises after the last halving stays where it is, or fails."""
+    w = wp.tid() + first
+    if w >= c.counts[0] or c.rising[w] == ZERO:
+        return
+    c.alpha[w] = wp.float64(0.5) * c.alpha[w]
+    if c.flags[TRIALS] >= most:
+        if c.small[w] == ZERO:
+            fail(c, NO_DECREASE)
+        c.alpha[w] = ZERO
+
+
+@wp.kernel
+def end_halvings(first: wp.int32, c: Control, most: wp.int32):
+    """After the last halving one more trial is taken as it is; one item."""
+    if c.flags[TRIALS] >= most:
+        c.flags[EXHAUSTED] = 1

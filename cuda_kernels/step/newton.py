@@ -1,0 +1,231 @@
+"""The decisions of a Newton iteration on the device, one thread per island: twin of ``abd/step``'s newton, caution and
+forcing, which say what they mean."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
+from cuda_kernels.step.control import (
+    AGAIN,
+    ASKED,
+    FORCING,
+    GAP,
+    LEAST,
+    MOVING,
+    NOT_FINITE,
+    OPEN,
+    SOUND,
+    SPEED,
+    TIGHTEN,
+    TIGHTEST,
+    TOLERANCE,
+    WORST,
+    Control,
+    H,
+    fail,
+)
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("resident",)
+
+
+@wp.kernel
+def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32)):
+    """Start a minimisation."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    c.converged[w] = asleep[w]
+    c.share[w] = ZERO
+    c.stretch[w] = ONE
+    c.decides[w] = ONE
+    c.settled[w] = ONE
+
+
+@wp.kernel
+def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
+    """Whether the direction is finite, and whether a solve that seems to end an island has to be continued."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    # until `judge_efforts` says otherwise
+    c.settled[w] = ONE
+    c.each[w] = ZERO
+    if c.converged[w] != 0:
+        return
+    moved = c.moved[w]
+    if not wp.isfinite(moved):
+        fail(c, NOT_FINITE)
+        return
+    c.each[w] = moved
+    if tightest == 0 and moved <= c.at[TOLERANCE] * c.at[H] and c.at[FORCING] > c.at[TIGHTEST]:
+        c.flags[TIGHTEN] = 1
+
+
+LOOSEST = wp.constant(wp.float64(1.0e-2))
+SCALE = wp.constant(wp.float64(0.9))
+KEPT_ABOVE = wp.constant(wp.float64(0.1))
+
+
+@wp.kernel
+def advance_forcing(first: wp.int32, c: Control, largest: wp.array(dtype=wp.float64)):
+    """Tolerance of the next solve after a direction of this largest displacement [m]; one item."""
+    speed = largest[0] / c.at[H]
+    before = c.at[SPEED]
+    c.at[SPEED] = speed
+    if before <= ZERO:
+        return
+    ratio = speed / before
+    fresh = SCALE * ratio * ratio
+    kept = SCALE * c.at[FORCING] * c.at[FORCING]
+    if kept > KEPT_ABOVE:
+        fresh = wp.max(fresh, kept)
+    c.at[FORCING] = wp.min(wp.max(fresh, c.at[TIGHTEST]), wp.max(LOOSEST, c.at[TIGHTEST]))
+
+
+@wp.kernel
+def judge_efforts(first: wp.int32, c: Control, changes: wp.array(dtype=wp.float64)):
+    """Whether the direction leaves friction and limited drives in joints nearly as they are."""
+    w = wp.tid() + first
+    if w < c.counts[0]:
+        c.settled[w] = wp.where(changes[w] <= ONE, ONE, ZERO)
+
+
+@wp.kernel
+def choose_closing(first: wp.int32, c: Control):
+    """Islands whose exact rows are to be closed: those that the direction seems to end. None where there is no direction:
+    what closes the rows goes into their multipliers."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.at[TOLERANCE] * c.at[H]
+    c.each[w] = wp.where(closing, ONE, ZERO)
+    if closing:
+        c.flags[AGAIN] = 1
+
+
+@wp.kernel
+def leave_aside(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), aside: wp.array(dtype=wp.int32)):
+    """1 for the bodies of islands that are not chosen (`each`)."""
+    b = wp.tid() + first
+    aside[b] = wp.where(c.each[island[b]] != ZERO, 0, 1)
+
+
+@wp.kernel
+def judge_closing(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), closed: wp.float64):
+    """Whether a chosen island's rows are still open."""
+    w = wp.tid() + first
+    if w < c.counts[0] and c.each[w] != ZERO and errors[w] > closed:
+        c.flags[ASKED] = 1
+
+
+@wp.kernel
+def choose_stretch(first: wp.int32, c: Control):
+    """Islands whose direction is to be stretched (`AGAIN`): those that it does not seem to end."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    if c.converged[w] != 0 or c.moved[w] <= c.at[TOLERANCE] * c.at[H]:
+        c.stretch[w] = ONE
+    if c.stretch[w] > ONE:
+        c.flags[AGAIN] = 1
+
+
+@wp.kernel
+def measure_path(first: wp.int32, c: Control, reach: wp.array(dtype=wp.float64)):
+    """Speed of the path from the reach of its first `limit`."""
+    w = wp.tid() + first
+    if w < c.counts[0]:
+        c.speed[w] = reach[w] / c.limit[w]
+
+
+@wp.kernel
+def shorten(first: wp.int32, c: Control, impact: wp.array(dtype=wp.float64)):
+    """Limit alpha by the first impact; `each` is the reach then [m]."""
+    w = wp.tid() + first
+    if w < c.counts[0]:
+        c.limit[w] = wp.min(c.limit[w], impact[w])
+        c.each[w] = c.limit[w] * c.speed[w]
+
+
+MISSED = wp.constant(wp.float64(0.8))
+SURPASSED = wp.constant(wp.float64(1.3))
+CAPPED = wp.constant(wp.float64(0.2))
+RELAXED = wp.constant(wp.float64(0.25))
+LONGEST = wp.constant(wp.float64(4.0))
+SLIGHT = wp.constant(wp.float64(0.01))
+
+
+@wp.kernel
+def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), has_exact: wp.int32):
+    """Learn from the change of the energy, and see which islands have converged."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    stretch = c.stretch[w]
+    slope = c.slope[w] / stretch
+    alpha = c.alpha[w] * stretch
+    free = wp.min(c.limit[w] * stretch, ONE)
+    foretold = wp.where(alpha < ONE, alpha - HALF * alpha * alpha, HALF) * slope
+    went = foretold < ZERO
+    missed = went and (alpha < free or free < CAPPED or c.change[w] > MISSED * foretold)
+    surpassed = went and not missed and c.change[w] < SURPASSED * foretold
+    c.decides[w] = wp.where(not surpassed or c.share[w] <= SLIGHT, ONE, ZERO)
+    if missed:
+        c.share[w] = ONE
+    elif surpassed:
+        c.share[w] = RELAXED * c.share[w]
+    c.stretch[w] = ONE
+    if went and alpha >= ONE and has_exact == 0:
+        bends = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
+        longer = ONE / wp.max(bends, ONE / LONGEST)
+        if longer > SURPASSED:
+            c.stretch[w] = longer
+    if c.converged[w] != 0:
+        return
+    near = c.small[w] != ZERO and c.limit[w] == ONE
+    reached = near and c.decides[w] != ZERO
+    if has_exact != 0 and not (errors[w] <= ONE):
+        reached = False
+    if reached:
+        c.converged[w] = 1
+        wp.atomic_max(c.at, WORST, c.moved[w] / c.at[H])
+        return
+    c.flags[MOVING] = 1
+    # smallest of all in any order; asking first spares most of the atomics
+    if c.alpha[w] < c.at[LEAST]:
+        wp.atomic_min(c.at, LEAST, c.alpha[w])
+    if has_exact != 0 and near:
+        wp.atomic_max(c.at, OPEN, errors[w])
+
+
+@wp.kernel
+def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
+    """Smallest gap of the islands that move on."""
+    w = wp.tid() + first
+    if w < c.counts[0] and c.converged[w] == 0 and gaps[w] < c.at[GAP]:
+        wp.atomic_min(c.at, GAP, gaps[w])
+
+
+@wp.kernel
+def rouse_paired(first: wp.int32, c: Control, paired: wp.array(dtype=wp.int32)):
+    """Islands whose bodies may touch have not converged any more: their contacts have changed."""
+    w = wp.tid() + first
+    if w < c.counts[0] and paired[w] != 0:
+        c.converged[w] = 0
+
+
+@wp.kernel
+def merge_flags(
+    first: wp.int32,
+    c: Control,
+    all_converged: wp.array(dtype=wp.int32),
+    some_converged: wp.array(dtype=wp.int32),
+    all_settled: wp.array(dtype=wp.float64),
+):
+    """Flags of renumbered islands. Bodies at rest that a moving island has reached stood still in this direction."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    c.converged[w] = all_converged[w]
+    whole = all_converged[w] != 0 or some_converged[w] == 0
+    c.settled[w] = wp.where(whole, all_settled[w], ZERO)

@@ -1,0 +1,64 @@
+"""The decisions of a step's start on the device: twin of ``abd/step/start.py``, which says what they mean."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO
+from cuda_kernels.step.control import ASKED, COVERED, FAILURE, NO_ROOM, Control, fail
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+WITHOUT_FORCES = wp.constant(2)
+"""How a body starts that is in contact, or joined to one that is (`cuda_kernels.bodies.paths.start_paths`)."""
+ROUNDING = wp.constant(wp.float64(1.0e-15))
+
+STATUS = 3
+"""Entries of the status of a start."""
+
+
+@wp.kernel
+def judge_falls(first: wp.int32, c: Control):
+    """Whether an island's energy at the trial is no higher than at q_n (`small`); `ASKED` if some is."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    falls = c.change[w] <= ROUNDING * c.size[w]
+    c.small[w] = wp.where(falls, ONE, ZERO)
+    if not falls:
+        c.flags[ASKED] = 1
+
+
+@wp.kernel
+def leave_in_place(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), moving: wp.array(dtype=wp.int32)):
+    """Bodies in contact stay where their island's energy rises."""
+    b = wp.tid() + first
+    if moving[b] == WITHOUT_FORCES and c.small[island[b]] == ZERO:
+        moving[b] = 0
+
+
+@wp.kernel
+def hold_rising(first: wp.int32, c: Control):
+    """Islands whose energy still rises stay at q_n."""
+    w = wp.tid() + first
+    if w < c.counts[0] and c.small[w] == ZERO:
+        c.alpha[w] = ZERO
+
+
+@wp.kernel
+def gather_start(
+    first: wp.int32,
+    c: Control,
+    frozen: wp.array(dtype=wp.int32),
+    out: wp.array(dtype=wp.float64),
+):
+    """All that the host asks of a start: failure, whether the list covers the path, contacts to be
+    frozen; one item."""
+    out[0] = wp.float64(c.flags[FAILURE])
+    out[1] = wp.float64(c.flags[COVERED])
+    out[2] = wp.float64(frozen[0])
+
+
+@wp.kernel
+def check_frozen(first: wp.int32, c: Control, wanted: wp.array(dtype=wp.int32), room: wp.int32):
+    """Whether there was room for the contacts to be frozen; one item."""
+    if wanted[0] > room:
+        fail(c, NO_ROOM)

@@ -1,0 +1,212 @@
+"""What a user reads, sets and pushes between steps, and runs of many steps."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.io.trajectory import Trajectory
+from abd.rotations import quaternion_matrix
+
+DEVICES = ["numpy", NAME]
+
+
+def free_box(device=NAME, gravity=(0, 0, 0), **keys):
+    scene = abd.Scene(gravity=gravity, solver={"dt": 0.01, "integrator": "bdf1"})
+    scene.add_body("box", box=(0.3, 0.2, 0.1), mass=2.0, **keys)
+    scene.add_body("wall", box=(0.1, 1, 1), kind="static", position=(5, 0, 0))
+    return abd.Simulation(scene, device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_force_for_one_step_gives_its_impulse(device):
+    sim = free_box(device)
+    sim.bodies["box"].apply_force((4.0, 0, 0), steps=1)
+    for _ in range(3):
+        report = sim.step()
+    assert sim.bodies["box"].linear_velocity == pytest.approx((4.0 * 0.01 / 2.0, 0, 0), abs=1e-12)
+    assert report.energy["external_work"] > 0.0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_force_at_a_point_turns_as_its_couple_does(device):
+    """A small push at a corner: momentum and angular momentum as they should be, about the centre of mass."""
+    sim, other = free_box(device), free_box(device)
+    sim.bodies["box"].apply_force((0, 0.01, 0), at=(0.15, 0, 0), steps=1)
+    other.bodies["box"].apply_force((0, 0.01, 0), steps=1)
+    other.bodies["box"].apply_torque((0, 0, 0.0015), steps=1)
+    inertia = 2.0 / 12.0 * (0.3**2 + 0.2**2)
+    for one in (sim, other):
+        one.step()
+        assert one.bodies["box"].angular_velocity == pytest.approx((0, 0, 0.0015 * 0.01 / inertia), abs=1e-9)
+    np.testing.assert_allclose(sim.stepper.q, other.stepper.q, atol=1e-13)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_loads_follow_time_turn_with_the_body_and_come_off(device):
+    sim = free_box(device, quaternion=(1, 0, 0, 1))
+    box = sim.bodies["box"]
+    seen = []
+
+    def push(t, body):
+        seen.append((round(t, 6), body.name))
+        return (2.0, 0, 0) if t < 0.025 else (0, 0, 0)
+
+    load = box.apply_force(push, frame="body")
+    for _ in range(4):
+        sim.step()
+    assert [t for t, _ in seen] == [0.01, 0.02, 0.03, 0.04] and seen[0][1] == "box"
+    assert box.linear_velocity == pytest.approx((0, 2 * 2.0 * 0.01 / 2.0, 0), abs=1e-9)
+    load.remove()
+    box.apply_force((1, 0, 0))
+    box.clear_loads()
+    before = box.linear_velocity
+    sim.step()
+    assert len(seen) == 4 and box.linear_velocity == pytest.approx(before, abs=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gravity_can_be_set_and_is_kept_by_checkpoints(device):
+    sim = free_box(device)
+    sim.step()
+    sim.gravity = (0, 0, -2.0)
+    sim.bodies["box"].apply_force((1.0, 0, 0), at=(0, 0.1, 0))
+    sim.step()
+    assert sim.bodies["box"].linear_velocity[2] == pytest.approx(-0.02, abs=1e-12)
+    saved = sim.checkpoint()
+    other = free_box(device)
+    other.restore(saved)
+    for one in (sim, other):
+        for _ in range(3):
+            one.step()
+    np.testing.assert_array_equal(sim.stepper.q, other.stepper.q)
+    assert other.gravity.tolist() == [0, 0, -2.0]
+
+
+def test_what_cannot_be_changed_refuses():
+    sim = free_box()
+    with pytest.raises(ValueError, match="read-only"):
+        sim.model.bodies.force[0] = (1, 0, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        sim.model.settings.gravity[2] = 0.0
+    with pytest.raises(ValueError, match="'wall' is static"):
+        sim.bodies["wall"].apply_force((1, 0, 0))
+    with pytest.raises(ValueError, match="three finite numbers"):
+        sim.bodies["box"].apply_force((1, 0))
+    with pytest.raises(ValueError, match="three finite numbers"):
+        sim.gravity = (0, 0, np.nan)
+    with pytest.raises(ValueError, match="no rotation"):
+        sim.bodies["box"].transform = np.diag([2.0, 1, 1, 1])
+    with pytest.raises(ValueError, match="static"):
+        sim.bodies["wall"].position = (0, 0, 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_poses_and_velocities_are_set_one_by_one(device):
+    sim = free_box(device)
+    box, turn = sim.bodies["box"], np.array([0.5, -0.5, 0.5, 0.5])
+    box.position = (0.1, 0.2, 0.3)
+    box.quaternion = 3.0 * turn
+    box.angular_velocity = (0, 0, 2.0)
+    box.linear_velocity = (1.0, 0, 0)
+    assert box.position == pytest.approx((0.1, 0.2, 0.3), abs=1e-14)
+    assert box.quaternion == pytest.approx(turn, abs=1e-14)
+    assert box.rotation == pytest.approx(quaternion_matrix(turn), abs=1e-14)
+    assert box.angular_velocity == pytest.approx((0, 0, 2.0), abs=1e-12)
+    sim.step()
+    assert box.position == pytest.approx((0.11, 0.2, 0.3), abs=1e-9)
+
+
+def test_names_that_there_are_not_are_told():
+    sim = free_box()
+    with pytest.raises(KeyError) as told:
+        sim.bodies["boxx"]
+    assert str(told.value) == "no body 'boxx'; did you mean 'box'?"
+    with pytest.raises(KeyError) as told:
+        sim.bodies["zz"]
+    assert str(told.value) == "no body 'zz'; there are 2: 'box', 'wall'"
+    with pytest.raises(KeyError, match="asked for by name"):
+        sim.bodies[0]
+    assert (
+        "'box', 'wall'" in repr(sim.bodies) and "2 bodies" in repr(sim) and "dynamic, 2 kg" in repr(sim.bodies["box"])
+    )
+
+
+def test_many_steps_and_an_end_by_choice(tmp_path, capsys):
+    sim = free_box(gravity=(0, 0, -9.81))
+    report = sim.run(duration=0.05)
+    assert report.step == 5 and sim.time == pytest.approx(0.05)
+    assert sim.run(steps=10, on_step=lambda report: report.step < 8).step == 8
+    assert capsys.readouterr().err == ""
+    assert sim.run(steps=2, progress=True).step == 10
+    assert "gap" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="take one"):
+        sim.run(duration=1, steps=1)
+
+
+def test_a_recorded_run_goes_on_from_where_the_simulation_is(tmp_path):
+    sim = free_box(gravity=(0, 0, -9.81))
+    sim.run(steps=3)
+    sim.run(steps=4, record=tmp_path / "run")
+    with Trajectory(tmp_path / "run" / "trajectory.h5") as trajectory:
+        assert trajectory.time == pytest.approx(0.01 * np.arange(3, 8))
+        np.testing.assert_allclose(trajectory.transform(4)[0], sim.bodies["box"].transform, atol=1e-15)
+    assert (tmp_path / "run" / "report.json").is_file() and (tmp_path / "run" / "scene.toml").is_file()
+    with pytest.raises(ValueError, match="no scene"):
+        abd.Simulation(sim.model, device=NAME).run(steps=1, record=tmp_path / "other")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_friction_can_be_set_and_is_kept_by_checkpoints(device):
+    """A box slides freely, then slower by mu g; a copy from the checkpoint goes on bit for bit."""
+    scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
+    scene.add_material("ice", mu=0.0)
+    scene.add_material("steel", mu=0.0)
+    scene.add_body("floor", half_space={}, material="steel")
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), velocity=(2, 0, 0), material="ice", mass=1.0)
+    sim = abd.Simulation(scene, device=device)
+    sim.run(steps=5)
+    assert sim.bodies["box"].linear_velocity[0] == pytest.approx(2.0, abs=1e-9)
+    sim.materials["ice"].against("steel").mu = 0.4
+    assert sim.materials["steel"].against("ice").mu == 0.4 and sim.materials["ice"].mu == 0.0
+    sim.run(steps=10)
+    assert sim.bodies["box"].linear_velocity[0] == pytest.approx(2.0 - 0.4 * 9.81 * 0.1, abs=2e-3)
+    other = abd.Simulation(scene, device=device)
+    other.restore(sim.checkpoint())
+    for one in (sim, other):
+        one.run(steps=3)
+    np.testing.assert_array_equal(other.stepper.q, sim.stepper.q)
+    sim.materials["steel"].mu = 0.0
+    before = sim.bodies["box"].linear_velocity[0]
+    sim.run(steps=5)
+    assert sim.bodies["box"].linear_velocity[0] == pytest.approx(before, abs=1e-6)
+    assert "steel', 'ice': mu = 0>" in repr(sim.materials["steel"].against("ice"))
+    with pytest.raises(ValueError, match="not negative"):
+        sim.materials["ice"].mu = -1.0
+    with pytest.raises(KeyError, match="did you mean 'steel'"):
+        sim.materials["ice"].against("stel")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))], ids=["copy", "pickle"])
+def test_simulations_are_copied_by_their_checkpoints(copied):
+    """A copy goes on bit for bit, and by itself."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("floor", half_space={})
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.11), velocity=(1, 0, 0), mass=1.0)
+    scene.add_body("arm", box=(0.4, 0.05, 0.05), position=(2, 0, 1))
+    scene.add_hinge("pivot", "world", "arm", anchor=(1.8, 0, 1), axis=(0, 1, 0))
+    sim = abd.Simulation(scene, device=NAME)
+    sim.bodies["box"].apply_force((0, 1, 0))
+    sim.run(steps=4)
+    other = copied(sim)
+    assert other.time == sim.time and other.scene is not None and other.device == sim.device
+    kept = sim.stepper.q.copy()
+    other.run(steps=3)
+    np.testing.assert_array_equal(sim.stepper.q, kept)
+    sim.run(steps=3)
+    np.testing.assert_array_equal(other.stepper.q, sim.stepper.q)

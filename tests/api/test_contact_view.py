@@ -1,0 +1,281 @@
+"""Contact forces as a user reads them: they balance what they carry, on both bodies, live and from a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+from scipy.spatial.transform import Rotation
+
+import abd
+from abd.api.views import UnknownName
+from abd.io.trajectory import Trajectory
+
+pytestmark = pytest.mark.device
+
+G = 9.81
+DEVICES = sorted({NAME, "numpy"})
+
+
+def scene(mu: float = 0.5, **solver) -> abd.Scene:
+    out = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7, **solver})
+    out.add_material("default", mu=mu)
+    out.add_body("floor", half_space={})
+    return out
+
+
+def steps(scene: abd.Scene, count: int, device: str = NAME) -> abd.Simulation:
+    sim = abd.Simulation(scene, device=device)
+    for _ in range(count):
+        sim.step()
+    return sim
+
+
+def stack() -> abd.Scene:
+    """Three boxes of 2 kg, one over the other and a little aside."""
+    out = scene()
+    for k in range(3):
+        out.add_body(f"box {k}", box=(0.2, 0.2, 0.2), position=(0.02 * (-1) ** k, 0.03 * k, 0.1002 + 0.2005 * k), mass=2.0)
+    return out
+
+
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
+@pytest.mark.parametrize("contact_set", ["minima", "ipc"])
+def test_a_stack_at_rest_is_carried(device, contact_set):
+    """Every box by its weight, without a torque, the floor by all; action is reaction."""
+    made = stack()
+    made.spec.solver.contact_set = contact_set
+    sim = steps(made, 100, device)
+    for k in range(3):
+        force, torque = sim.bodies[f"box {k}"].contact_wrench()
+        assert force == pytest.approx([0, 0, 2.0 * G], abs=2e-6 * G) and torque == pytest.approx([0, 0, 0], abs=1e-6)
+    assert sim.bodies["floor"].contact_force == pytest.approx([0, 0, -6.0 * G], abs=1e-5)
+    contacts = sim.contacts()
+    centers = np.array([sim.bodies[f"box {k}"].transform[:3, 3] for k in range(3)])
+    load = 2.0 * G * np.cross(centers, [0, 0, -1.0]).sum(axis=0)
+    assert sim.bodies["floor"].contact_wrench(about=(0, 0, 0))[1] == pytest.approx(load, abs=1e-4)
+    assert (contacts.gap > 0).all() and contacts.sticks.all() and (np.abs(contacts.normal[:, 2]) > 0.999).all()
+    upward = contacts.between(sim.bodies["box 1"].index, sim.bodies["box 0"].index)
+    assert len(upward) >= 3 and np.abs(upward.force.sum(axis=0)) == pytest.approx([0, 0, 4.0 * G], abs=1e-5)
+    assert sim.bodies["box 1"].touches == ("box 0", "box 2") and not len(sim.contacts("box 2", "floor"))
+
+
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
+def test_patches_add_up(device):
+    """A pair's force and torque are those on the bodies, seen from the patch's center; friction acts across the gap."""
+    sim = steps(stack(), 60, device)
+    on = {name: np.zeros(6) for name in ("floor", "box 0", "box 1", "box 2")}
+    for patch in sim.contacts().patches():
+        assert patch.force == pytest.approx(patch.normal_force + patch.friction, abs=1e-12)
+        assert patch.sticks and patch.gap == pytest.approx(sim.contacts().gap[patch.points].min())
+        for name, sign in zip(patch.bodies, (1.0, -1.0), strict=True):
+            arm = patch.center - sim.bodies[name].transform[:3, 3]
+            on[name] += sign * np.concatenate([patch.force, patch.torque + np.cross(arm, patch.force)])
+    for name in ("box 0", "box 1", "box 2"):
+        assert on[name] == pytest.approx(np.concatenate(sim.bodies[name].contact_wrench()), abs=5e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("floor", ["half-space", "plate"])
+def test_what_slides_is_held_back_at_its_surface(device, floor):
+    """A ball and a box that slide: friction mu m g against the slip, with the lever arm r for the ball."""
+    made = scene(mu=0.3)
+    if floor == "plate":
+        made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
+        made.add_material("default", mu=0.3)
+        made.add_body("floor", box=(6, 6, 0.2), position=(0, 0, -0.1), kind="static")
+    made.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.1001), velocity=(2, 0, 0), mass=1.0)
+    made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 1, 0.1001), velocity=(0, 2, 0), mass=1.0)
+    sim = steps(made, 5, device)
+    force, torque = sim.bodies["ball"].contact_wrench()
+    assert force == pytest.approx([-0.3 * G, 0, G], abs=1e-3) and torque == pytest.approx([0, 0.03 * G, 0], abs=2e-4)
+    force, _ = sim.bodies["box"].contact_wrench()
+    assert force == pytest.approx([0, -0.3 * G, G], abs=1e-3)
+    point = sim.contacts("ball")[0]
+    assert not point.sticks and point.slip == pytest.approx([2 - 0.3 * G * 0.05 * 3.5, 0, 0], abs=0.1)
+    assert point.friction == pytest.approx([-0.3 * G, 0, 0], abs=1e-3) and point.normal_force == pytest.approx(G, abs=1e-3)
+    assert point.bodies[1] == "floor" and abs(point.point[2]) < 1e-3 and point.normal == pytest.approx([0, 0, 1])
+    assert sim.bodies["floor"].contact_wrench(about=sim.bodies["ball"].position)[0] == pytest.approx(
+        [0.3 * G, 0.3 * G, -2 * G], abs=2e-3
+    )
+    contacts = sim.contacts()
+    assert (np.linalg.norm(contacts.friction, axis=1) <= 0.3 * contacts.normal_force * (1 + 1e-6)).all()
+
+
+def test_starts_and_states_set_by_hand_have_normal_forces():
+    """Before a step the start is in balance; a body that is lifted touches nothing any more."""
+    made = scene()
+    made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=2.0)
+    sim = abd.Simulation(made, device=NAME)
+    assert sim.bodies["box"].contact_force[2] == pytest.approx(2.0 * G, rel=1e-6)
+    sim.step()
+    assert len(sim.contacts()) and not sim.contacts("box").friction.any()
+    sim.bodies["box"].position = (0, 0, 1)
+    assert not len(sim.contacts()) and not len(sim.contacts().patches()) and not sim.bodies["box"].contact_force.any()
+    with pytest.raises(UnknownName):
+        sim.contacts("bax")
+
+
+def test_reading_contacts_changes_nothing():
+    """Nor in the start, where they are listed for the reading alone."""
+    read, left = (abd.Simulation(stack(), device=NAME) for _ in range(2))
+    for _ in range(10):
+        assert len(read.contacts())
+        read.step()
+        left.step()
+    np.testing.assert_array_equal(read.stepper.q, left.stepper.q)
+
+
+def test_a_gripper_feels_what_its_fingers_press():
+    """A box held by friction between two jaws: contact carries its weight, and a jaw's exact joint carries the rest."""
+    made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})
+    made.add_material("default", mu=0.8)
+    made.add_body("box", box=(0.1, 0.1, 0.1), mass=0.5)
+    for name, side in (("left", -1), ("right", 1)):
+        made.add_body(name, box=(0.02, 0.08, 0.08), position=(side * 0.0602, 0, 0), mass=0.2, force=(-side * 20.0, 0, 0))
+        made.add_joint("slider", f"rail {name}", "world", name, anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact")
+    sim = steps(made, 60)
+    assert sim.bodies["box"].contact_force == pytest.approx([0, 0, 0.5 * G], abs=1e-8)
+    for name, side in (("left", -1), ("right", 1)):
+        jaw = sim.bodies[name]
+        contact, _ = jaw.contact_wrench()
+        held, _ = sim.joints[f"rail {name}"].wrench(point="center")
+        assert contact + held == pytest.approx([side * 20.0, 0, 0.2 * G], abs=1e-8)
+
+
+@pytest.mark.slow
+def test_a_pile_of_a_hundred_at_rest_is_carried(tmp_path):
+    """Boxes of all sizes, dropped at random: each is carried by its weight within 1e-6 of it, action is reaction, friction
+    stays within mu N, and the file has the same numbers. It takes 200 to 300 steps until nothing rocks any more."""
+    made, rng, weights = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8}), np.random.default_rng(0), [0.0]
+    made.add_material("default", mu=0.5)
+    made.add_body("floor", half_space={})
+    made.spec.output.contacts = True
+    for k in range(100):
+        layer, rest = divmod(k, 25)
+        size, pose = rng.uniform(0.08, 0.14, 3), np.eye(4)
+        pose[:3, :3] = Rotation.from_rotvec(rng.normal(0, 0.3, 3)).as_matrix()
+        pose[:3, 3] = 0.21 * (rest // 5 - 2), 0.21 * (rest % 5 - 2), 0.13 + 0.2 * layer
+        made.add_body(f"box {k}", box=tuple(size), density=1000, transform=pose)
+        weights.append(1000 * G * float(np.prod(size)))
+    sim = abd.Simulation(made, device=NAME)
+    for _ in range(800):
+        sim.step()
+        if np.abs(sim.stepper.qd[1:, :3]).max() < 1e-9:
+            break
+    sim.run(steps=1, record=tmp_path / "run")
+    contacts, load = sim.contacts(), np.array(weights)[1:]
+    on = np.array([contacts.on(k) for k in range(101)])
+    assert np.abs(on[1:, :3] - load[:, None] * [0, 0, 1]).max(axis=1) / load == pytest.approx(0.0, abs=1e-6)
+    assert np.abs(on[:, :3].sum(axis=0)).max() < 1e-12 * load.sum()
+    rubs, pushes = np.zeros((2, len(contacts.patches())))
+    for k, patch in enumerate(contacts.patches()):
+        rubs[k], pushes[k] = np.linalg.norm(patch.friction), contacts.normal_force[patch.points].sum()
+    assert (rubs <= 0.5 * pushes + 1e-6 * load.max()).all() and rubs.max() > 0.01 * load.min()
+    with Trajectory(tmp_path / "run") as trajectory:
+        stored = trajectory.contacts(len(trajectory) - 1)
+        for name in ("pair", "point", "normal", "gap", "force"):
+            np.testing.assert_array_equal(stored[name], getattr(contacts, name))
+
+
+def test_sensors_and_files_hold_the_same(tmp_path):
+    made = stack()
+    made.spec.output.contacts = True
+    sim = abd.Simulation(made, device=NAME)
+    force = sim.add_sensor("force", "contact_force", "box 1")
+    below = sim.add_sensor("below", "contact_wrench", ("box 1", "box 0"))
+    count = sim.add_sensor("points", "touches", "box 2")
+    kept = [sim.contacts()]
+    sim.run(steps=6, record=tmp_path / "run", on_step=lambda _: kept.append(sim.contacts()))
+    assert force.values.shape == (7, 3) and below.columns[3:] == ("tx", "ty", "tz") and count.values[0] == [4.0]
+    assert force.values[-1] == pytest.approx(sim.bodies["box 1"].contact_force)
+    assert below.values[-1][2] > force.values[-1][2] > 0
+    with Trajectory(tmp_path / "run") as trajectory:
+        assert trajectory.has_contacts and len(trajectory) == 7
+        for frame, found in enumerate(kept):
+            stored = trajectory.contacts(frame)
+            for name in ("pair", "point", "normal", "gap", "force"):
+                np.testing.assert_array_equal(stored[name], getattr(found, name))
+        offset = trajectory._file["contacts/offset"][...]
+        assert offset[0] == 0 and np.diff(offset).tolist() == [len(one) for one in kept]
+
+
+@pytest.mark.parametrize("contact_set", ["minima", "ipc"])
+def test_points_of_the_kernels_are_those_of_the_definitions(contact_set):
+    """Faces, edges that cross, corners, round bodies and the ground, point by point."""
+    from abd.contact.forces import pressing
+    from abd.contact.surfaces import Surfaces
+    from abd.contact.topology import Topology
+
+    scene = abd.Scene(solver={"contact_set": contact_set})
+    scene.add_body("ground", half_space={})
+    scene.add_body("low", box=(0.4, 0.1, 0.1), position=(0, 0, 0.0502))
+    turned = {"axis": (0, 0, 1), "degrees": 70}
+    scene.add_body("across", box=(0.4, 0.1, 0.1), position=(0, 0, 0.1504), axis_angle=turned)
+    scene.add_body("ball", sphere={"radius": 0.05}, position=(0, 0, 0.2506))
+    edge = {"axis": (0, 1, 0), "degrees": 45}
+    scene.add_body("rail", box=(0.1, 0.4, 0.1), position=(2, 0, 0.0709), axis_angle=edge, kind="static")
+    scene.add_body("bridge", box=(0.5, 0.1, 0.1), position=(2, 0, 0.1918))
+    sim = abd.Simulation(scene, device=NAME)
+    for _ in range(4):
+        sim.step()
+    found, c = sim.backend.pressing(), sim.backend.contacts
+    topology = None if contact_set == "ipc" else Topology.of(sim.model, Surfaces.of(sim.model))
+    expected = pressing(sim.model, Surfaces.of(sim.model), topology, c.pair_law, *c.acting(sim.model), sim.stepper.q)
+    assert len(found.pair) == len(expected.pair) > 9
+    order = [np.lexsort(np.round(np.column_stack([one.point, one.pair]), 9).T) for one in (found, expected)]
+    scale, forces = np.abs(expected.force).max(), ("force", "torque_i", "torque_j")
+    for name, tolerance in {"pair": 0, "point": 1e-9, "gap": 1e-12, **dict.fromkeys(forces, 1e-8 * scale)}.items():
+        one, two = (getattr(values, name)[rows] for values, rows in zip((found, expected), order, strict=True))
+        np.testing.assert_allclose(one, two, rtol=0, atol=tolerance, err_msg=name)
+
+
+def everything_rubs() -> abd.Scene:
+    """A ball that rolls and spins and a box that slides, on a plate and on the ground, with all three resistances."""
+    made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
+    made.add_material("default", mu=0.4, rolling=0.01, spinning=0.005)
+    made.add_body("floor", half_space={})
+    made.add_body("plate", box=(2, 2, 0.1), position=(3, 0, 0.051), density=1000)
+    spin = {"velocity": (1.0, 0.3, 0), "angular_velocity": (0, 3.0, 9.0)}
+    for name, x, z in (("low", 0.0, 0.1001), ("high", 3.0, 0.2012)):
+        made.add_body(f"{name} ball", sphere={"radius": 0.1}, position=(x, 0, z), mass=1.0, **spin)
+        made.add_body(f"{name} box", box=(0.2, 0.2, 0.2), position=(x, 0.5, z), mass=1.0, velocity=(0, 1, 0))
+    return made
+
+
+def test_friction_of_the_kernels_is_that_of_the_definition():
+    """Every lagged contact's force, place, slip and torques; and which point of contact it belongs to, in any order."""
+    from abd.contact import forces, sharing
+    from abd.contact.pair_rows import PairRows
+
+    sim = steps(everything_rubs(), 4)
+    ((contacts, eps),) = sim.stepper.rubbing()
+    q, reader, n = sim.stepper.q, sim.backend.rubbing, len(sim.bodies)
+    assert {0, 1, 2} <= set(contacts[1].tolist())
+    found, expected = (one(*contacts, q, eps, 7.0) for one in (reader.rubbing, forces.rubbing))
+    for name in ("point", "force", "slip", "torque_i", "torque_j"):
+        scale = np.abs(getattr(expected, name)).max()
+        assert scale > 0
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-12 * scale, err_msg=name)
+    point, pair = sim.contacts().point, sim.contacts().pair
+    shuffled, rng = np.random.default_rng(1).permutation(len(pair)), np.random.default_rng(2)
+    many = rng.integers(0, 2, 300), rng.normal(size=(300, 3))
+    for pairs, places in ((pair, point), (pair[shuffled], point[shuffled]), (pair[many[0] % len(pair)], many[1])):
+        known = reader.shared(pairs, places, PairRows(pairs, n), found, PairRows(found.pair, n))
+        for one, two in zip(known, sharing.shared(pairs, places, found), strict=True):
+            np.testing.assert_allclose(one, two, rtol=0, atol=1e-12 * max(np.abs(two).max(), 1.0))
+
+
+def test_patches_are_arrays_and_objects():
+    sim = steps(everything_rubs(), 3)
+    patches = sim.contacts().patches()
+    assert len(patches) == 5 and patches.count.sum() == len(sim.contacts())
+    for k, patch in enumerate(patches):
+        assert patch.bodies == patches.bodies[k] and patch.points.tolist() == patches[k].points.tolist()
+        assert (sim.contacts().pair[patch.points] == patches.pair[k]).all() and patch.gap == patches.gap[k]
+        assert patch.force == pytest.approx(patches.normal_force[k] + patches.friction[k])
+    assert patches[-1].bodies == patches[4].bodies and "5 patches" in repr(patches)
+    with pytest.raises(IndexError, match="there are 5 patches, and none 5"):
+        patches[5]
+    table = pytest.importorskip("pandas") and patches.to_pandas()
+    assert len(table) == 5 and {"first", "second", "force.x", "center.z", "sticks"} <= set(table.columns)

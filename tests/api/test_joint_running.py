@@ -1,0 +1,390 @@
+"""What can be asked of a joint and changed about it while a simulation runs; checkpoints keep all of it."""
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.api.simulation import Simulation
+from abd.errors import SceneError
+from abd.io.checkpoint import from_bytes, to_bytes
+from abd.joints.custom.custom import RowFlags
+from abd.joints.rows.laws import Law
+
+pytestmark = pytest.mark.device
+
+
+def arm(
+    device: str = NAME, enforcement: str = "exact", second: str = "cylindrical", dt: float = 0.01, **keys
+) -> Simulation:
+    """A bar on a hinge about y, and a second one at its end."""
+    scene = abd.Scene(solver={"dt": dt, "tolerance": 1e-7, "integrator": "bdf1"})
+    scene.add_body("upper", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
+    scene.add_body("lower", box=(0.1, 0.1, 0.6), mass=0.5, position=(1, 0, -0.3))
+    scene.add_hinge("shoulder", "world", "upper", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement=enforcement, **keys)
+    axis = {} if second == "fixed" else {"axis": (0, 1, 0)}
+    scene.add_joint(second, "elbow", "upper", "lower", anchor=(1, 0, 0), enforcement="exact", **axis)
+    return Simulation(scene, device)
+
+
+def run(sim: Simulation, steps: int):
+    """The last of some reports."""
+    return [sim.step() for _ in range(steps)][-1]
+
+
+def test_bodies_of_a_joint():
+    sim = arm()
+    elbow, shoulder = sim.joints["elbow"], sim.joints["shoulder"]
+    assert (elbow.parent, elbow.child, shoulder.parent) == ("upper", "lower", "world")
+    assert elbow.other_body("upper") == "lower" and shoulder.other_body("upper") == "world"
+    assert elbow.connects("upper") and elbow.connects("lower", "upper") and not shoulder.connects("lower")
+    with pytest.raises(ValueError, match="between 'upper' and 'lower'"):
+        elbow.other_body("world")
+
+
+def test_all_coordinates_at_once():
+    sim = arm()
+    elbow = sim.joints["elbow"]
+    assert elbow.coordinate_names == ("z", "theta")
+    elbow.coordinates = (0.2, -0.5)
+    assert np.allclose(elbow.coordinates, (0.2, -0.5), atol=1e-12)
+    elbow.coordinates_deg = (0.1, 90.0)
+    assert np.allclose(elbow.coordinates, (0.1, np.pi / 2), atol=1e-12)
+    assert np.allclose(elbow.coordinates_deg, (0.1, 90.0), atol=1e-10)
+    assert elbow.set_coordinates([0.0, 0.25]).converged
+    sim.set_coordinates({("elbow", "theta"): 0.5, ("shoulder", 0): -0.3})
+    assert elbow.coordinate("theta").value == pytest.approx(0.5, abs=1e-12)
+    assert sim.joints["shoulder"].coordinate().value == pytest.approx(-0.3, abs=1e-12)
+    elbow.coordinates[0] = 7.0
+    assert abs(elbow.coordinates[0]) < 1e-9, "what is read is a copy"
+    with pytest.raises(ValueError, match="coordinates z, theta; 1 values"):
+        elbow.coordinates = [1.0]
+    with pytest.raises(SceneError, match="elbow"):
+        sim.set_coordinates({("elbow", "phi"): 0.5})
+
+
+def test_frames_are_read_and_seated_anew():
+    """Both frames of the elbow moved along the bar and turned: it goes on there, and the wrench is told there."""
+    sim = arm(second="hinge")
+    run(sim, 3)
+    elbow, before = sim.joints["elbow"], sim.stepper.q.copy()
+    assert np.allclose(np.linalg.inv(elbow.T_DW) @ elbow.T_CW, elbow.T_CD, atol=1e-12)
+    assert np.abs(elbow.position - elbow.T_DW[:3, 3]).max() < 1e-5
+    moved = elbow.T_DW
+    moved[:3, 3] -= 0.2 * moved[:3, 0]
+    elbow.set_frames(T_CW=moved, T_DW=moved)
+    assert (sim.stepper.q == before).all()
+    assert np.allclose(elbow.T_CW, moved, atol=1e-9) and np.allclose(elbow.T_DW, moved, atol=1e-9)
+    assert np.abs(elbow.coordinates).max() < 1e-9 and elbow.residual[0] < 1e-4
+    saved = from_bytes(to_bytes(sim.checkpoint()))
+    run(sim, 5)
+    assert elbow.residual[0] < 1e-8
+    other = arm(second="hinge")
+    other.restore(saved)
+    run(other, 5)
+    assert (other.stepper.q == sim.stepper.q).all() and (other.coordinates == sim.coordinates).all()
+    assert (np.array(other.joints["elbow"].wrench()) == np.array(elbow.wrench())).all()
+    other.reset()
+    assert np.allclose(other.joints["elbow"].T_DW[:3, 3], (1, 0, 0))
+    for wrong in (np.zeros((4, 4)), np.eye(3), np.diag([1.0, 1.0, -1.0, 1.0])):
+        with pytest.raises(ValueError, match=r"pose|rotation"):
+            elbow.T_DW = wrong
+
+
+def test_a_frame_that_is_seated_apart_is_pulled_together(caplog):
+    sim = arm(enforcement="exact", second="hinge")
+    elbow = sim.joints["elbow"]
+    apart = elbow.T_CW
+    apart[:3, 3] += (0, 0, 0.05)
+    elbow.T_CW = apart
+    assert "seated anew while open by 0.05 m" in caplog.text
+    assert np.allclose(elbow.displacement, (0, 0, 0.05), atol=1e-9)
+    run(sim, 2)
+    assert np.abs(elbow.displacement).max() < 1e-7
+
+
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_compliance_and_damping_while_running(device):
+    """A hinge becomes soft: it sinks by compliance times load; what a list does not reach stays."""
+    sim = arm(device, enforcement="penalty", second="fixed")
+    shoulder = sim.joints["shoulder"]
+    run(sim, 1)
+    assert shoulder.enforcement == "penalty" and (shoulder.compliance == 0.0).all() and len(shoulder.compliance) == 5
+    shoulder.coordinate().lock(0.0)
+    shoulder.compliance, shoulder.damping = 1e-4, 200.0
+    assert shoulder.enforcement == "compliant" and (shoulder.compliance == 1e-4).all()
+    shoulder.compliance = (2e-4, 3e-4)
+    assert shoulder.compliance.tolist() == [2e-4, 3e-4, 1e-4, 1e-4, 1e-4]
+    assert shoulder.linear_compliance is None and shoulder.rotary_compliance == 1e-4
+    shoulder.rotary_compliance = 0.0
+    shoulder.linear_compliance = 1e-4
+    assert shoulder.compliance.tolist() == [1e-4] * 3 + [0.0] * 2 and shoulder.linear_compliance == 1e-4
+    saved = from_bytes(to_bytes(sim.checkpoint()))
+    run(sim, 40)
+    assert shoulder.displacement[2] == pytest.approx(-1.5 * 9.81 * 1e-4, rel=2e-2)
+    other = arm(device, enforcement="penalty", second="fixed")
+    other.restore(saved)
+    assert other.joints["shoulder"].compliance.tolist() == shoulder.compliance.tolist()
+    run(other, 40)
+    assert (other.stepper.q == sim.stepper.q).all()
+    with pytest.raises(ValueError, match="at most 5 numbers"):
+        shoulder.compliance = [1e-4] * 6
+    with pytest.raises(ValueError, match="none negative"):
+        shoulder.damping = -1.0
+
+
+def test_damping_by_its_ratio():
+    """As the scene's critical_damping gives it; the bodies at the time of asking count."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("a", box=(0.2, 0.3, 0.4), mass=2.0)
+    scene.add_body("b", box=(0.3, 0.3, 0.1), mass=3.0, position=(0.5, 0, 0))
+    soft = {"enforcement": "compliant", "compliance": 1e-4}
+    scene.add_fixed("one", "a", "b", anchor=(0.2, 0, 0), critical_damping=0.7, **soft)
+    scene.add_fixed("two", "a", "b", anchor=(0.2, 0, 0), **soft)
+    sim = Simulation(scene, "numpy")
+    one, two = sim.joints["one"], sim.joints["two"]
+    assert (two.damping == 0.0).all()
+    two.damp_critically(0.7)
+    assert np.allclose(two.damping, one.damping, rtol=1e-12) and two.damping[0] == pytest.approx(1.4 * np.sqrt(1.2 / 1e-4))
+    with pytest.raises(ValueError, match="zeta"):
+        two.damp_critically(-1.0)
+
+
+def test_limits_become_soft_and_hard_again():
+    sim = arm()
+    theta = sim.joints["shoulder"].coordinate()
+    theta.set_range_deg(-30.0, 10.0)
+    assert theta.range == pytest.approx((np.radians(-30), np.radians(10))) and theta.range_deg == pytest.approx(
+        (-30, 10)
+    )
+    assert theta.limit == "barrier" and theta.limit_compliance == 0.0
+    theta.set_limit(compliance=1e-3, damping=5.0)
+    assert (theta.limit, theta.limit_compliance, theta.limit_damping) == ("compliant", 1e-3, 5.0)
+    run(sim, 90)
+    over = theta.value - np.radians(10)
+    assert over > 0.0 and theta.limit_force == pytest.approx(-over / 1e-3, rel=0.3)
+    saved = from_bytes(to_bytes(sim.checkpoint()))
+    theta.set_limit(compliance=0.0)
+    assert theta.limit == "barrier"
+    other = arm()
+    other.restore(saved)
+    again = other.joints["shoulder"].coordinate()
+    assert (again.limit, again.limit_compliance, again.limit_damping) == ("compliant", 1e-3, 5.0)
+    run(sim, 30)
+    assert theta.value < np.radians(10)
+    theta.set_range(None, None)
+    assert theta.range == (-np.inf, np.inf) and sim.joints["shoulder"].num_unilateral == 0
+    with pytest.raises(ValueError, match="not negative"):
+        theta.set_limit(damping=-1.0)
+
+
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
+def test_a_range_that_leaves_out_the_present_value_takes_it_back(device):
+    """Against the weight, without ever letting it farther out; a checkpoint on the way goes on bit for bit."""
+    sim = arm(device, second="fixed")
+    theta = sim.joints["shoulder"].coordinate()
+    run(sim, 15)
+    value = theta.value
+    assert value > 0.1
+    theta.set_range(-1.0, value - 0.03)
+    assert theta.range[1] == value - 0.03 and theta.range_violation == pytest.approx(0.03)
+    run(sim, 1)
+    assert theta.limit_engagement == -1 and theta.limit_force < 0.0
+    run(sim, 2)
+    saved = from_bytes(to_bytes(sim.checkpoint()))
+    values = []
+    for _ in range(14):
+        sim.step()
+        values.append(theta.value)
+    assert max(values) < value + 0.02 and values[-1] < theta.range[1] and max(values[9:]) < theta.range[1] + 1e-12
+    assert theta.settings.upper_end is None
+    other = arm(device, second="fixed")
+    other.restore(saved)
+    run(other, 14)
+    assert (other.stepper.q == sim.stepper.q).all()
+
+
+def test_rows_by_name_with_locks_and_ranges():
+    """Forces of named rows: a locked hinge carries the moment of the weights; the end of a range does when it is let go."""
+    sim = arm(second="fixed")
+    shoulder = sim.joints["shoulder"]
+    theta = shoulder.coordinate()
+    theta.lock(0.0)
+    run(sim, 2)
+    moment = 9.81 * (1.0 * 0.5 + 0.5 * 1.0)
+    assert shoulder.num_bilateral == 6 and shoulder.num_unilateral == 0 and shoulder.num_constraints == 6
+    assert theta.lock_force == pytest.approx(-moment, rel=1e-4)
+    lock = shoulder.row("theta.lock")
+    assert lock.force == theta.lock_force and lock.motion_type == "rotary" and abs(lock.value) < 1e-7
+    assert lock.flags == RowFlags.BILATERAL | RowFlags.ROTARY | RowFlags.LOCKED
+    assert [one.name for one in shoulder.rows] == ["x", "y", "z", "rx", "ry", "theta.lock"]
+    assert [one.motion_type for one in shoulder.rows] == ["linear"] * 3 + ["rotary"] * 3
+    assert shoulder.bilateral_forces[-1] == theta.lock_force and len(shoulder.unilateral_forces) == 0
+    force = shoulder.wrench(frame="D")[0]
+    assert np.allclose([shoulder.row(name).force for name in "xyz"], force, rtol=1e-6, atol=1e-6)
+    theta.unlock()
+    theta.set_range(-0.5, 0.05)
+    run(sim, 60)
+    upper, lower = shoulder.row("theta.upper"), shoulder.row("theta.lower")
+    assert upper.flags == RowFlags.ROTARY | RowFlags.LIMIT and upper.engaged == -1 and lower.engaged == 0
+    assert upper.force == theta.limit_force == pytest.approx(-moment, rel=2e-2) and lower.force == 0.0
+    assert upper.value == pytest.approx(0.05 - theta.value) and upper.value > 0.0
+    assert lower.value == pytest.approx(theta.value + 0.5)
+    assert shoulder.unilateral_forces.tolist() == [0.0, theta.limit_force]
+    assert shoulder.num_unilateral == shoulder.num_engaged == 1 and shoulder.engagement == {"theta": -1}
+    with pytest.raises(KeyError, match=r"no row 'theta.lock'"):
+        shoulder.row("theta.lock")
+
+
+def test_axes_of_frames_of_a_wrench():
+    sim = arm(second="cylindrical")
+    run(sim, 5)
+    elbow = sim.joints["elbow"]
+    force, torque = elbow.wrench()
+    assert np.linalg.norm(elbow.T_CW[:3, :3] - elbow.T_DW[:3, :3]) > 1e-3
+    for frame, T in (("C", elbow.T_CW), ("D", elbow.T_DW), ("joint", elbow.T_DW)):
+        told = elbow.wrench(frame=frame)
+        assert np.allclose(told[0], T[:3, :3].T @ force) and np.allclose(told[1], T[:3, :3].T @ torque)
+
+
+def test_a_coordinate_is_an_attribute():
+    sim = arm()
+    assert sim.joints["elbow"].theta is sim.joints["elbow"].coordinate("theta") and "theta" in dir(sim.joints["elbow"])
+    with pytest.raises(AttributeError, match="no attribute 'phi'"):
+        sim.joints["elbow"].phi  # noqa: B018
+
+
+def test_a_tilt_is_a_gap_that_is_read():
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("top", box=(0.2, 0.2, 0.2), mass=1.0, angular_velocity=(1.0, 0, 0))
+    scene.add_spherical("ball", "world", "top", anchor=(0, 0, 0), max_tilt=0.5)
+    sim = Simulation(scene, "numpy")
+    assert sim.joints["ball"].row("tilt").value == pytest.approx(0.5)
+    run(sim, 10)
+    assert sim.joints["ball"].row("tilt").value == pytest.approx(0.4, abs=1e-3)
+
+
+def test_the_twist_of_the_admissible_frame():
+    """G of a hinge turns about its axis alone, whatever C does against it."""
+    sim = arm(enforcement="compliant", second="hinge", compliance=1e-4)
+    joint = sim.joints["shoulder"]
+    run(sim, 5)
+    before = joint.T_GD
+    run(sim, 1)
+    rate = joint.velocity_GD
+    assert np.abs(rate[[0, 1, 2, 3, 4]]).max() < 1e-7
+    assert rate[5] == pytest.approx(joint.rates[0], rel=1e-4)
+    turn = before[:3, :3].T @ joint.T_GD[:3, :3]
+    assert rate[5] == pytest.approx(np.arctan2(turn[1, 0], turn[0, 0]) / 0.01, rel=2e-2)
+
+
+def test_sensors_of_a_joint_s_point():
+    sim = arm(second="fixed")
+    names = {"p": "position", "v": "velocity", "f": "force"}
+    sensors = {key: sim.add_sensor(key, what, "elbow") for key, what in names.items()}
+    run(sim, 3)
+    elbow = sim.joints["elbow"]
+    assert (sensors["p"].values[-1] == elbow.position).all() and (sensors["v"].values[-1] == elbow.velocity).all()
+    assert np.abs(np.linalg.norm(sensors["p"].values, axis=1) - 1.0).max() < 1e-4
+    force = sensors["f"].values[-1]
+    assert (force[:3] == -elbow.wrench()[0]).all() and len(force) == 6
+    assert sim.add_sensor("body", "position", "upper").columns == ("x", "y", "z")
+
+
+SENSORS = """
+[[body]]
+name = "bar"
+box = [1, 0.1, 0.1]
+[[body]]
+name = "floor"
+half_space = {offset = -5}
+[[joint]]
+name = "pivot"
+type = "hinge"
+child = "bar"
+anchor = [-0.5, 0, 0]
+axis = [0, 1, 0]
+[[sensor]]
+name = "angle"
+what = "coordinate"
+joint = "pivot"
+[[sensor]]
+name = "end"
+what = "position"
+body = "bar"
+point = [0.5, 0, 0]
+every = 2
+[[sensor]]
+name = "load"
+what = "contact_force"
+body = "bar"
+other = "floor"
+"""
+
+
+def test_sensors_of_a_scene_file(tmp_path):
+    path = tmp_path / "pendulum.toml"
+    path.write_text(SENSORS)
+    scene = abd.load(path)
+    sim = Simulation(scene, "numpy")
+    run(sim, 4)
+    assert list(sim.sensors) == ["angle", "end", "load"]
+    assert sim.sensors["angle"].values[-1] == sim.joints["pivot"].coordinates
+    assert sim.sensors["end"].values.shape == (3, 3) and (sim.sensors["load"].values == 0.0).all()
+    other = abd.Scene.from_spec(scene.spec)
+    other.save(tmp_path / "again.toml")
+    assert abd.load(tmp_path / "again.toml").spec == scene.spec
+    sim.run(steps=2, record=tmp_path / "run")
+    import h5py
+
+    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
+        assert file["sensors/angle"].shape[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"what": "rotation"}, "no quantity of a joint"),
+        ({"body": "bar"}, "exactly one of joint and body"),
+        ({"point": (0, 0, 1)}, "means nothing"),
+        ({"name": "a/b"}, "cannot be a name"),
+    ],
+)
+def test_sensors_that_mean_nothing_are_told(change, message):
+    scene = abd.Scene()
+    scene.add_body("bar", box=(1, 0.1, 0.1))
+    scene.add_hinge("pivot", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0))
+    with pytest.raises(SceneError, match=message):
+        scene.add_sensor(**({"name": "s", "what": "rate", "joint": "pivot"} | change))
+        scene.compile()
+
+
+def test_a_sensor_of_an_unknown_joint_is_told():
+    scene = abd.Scene()
+    scene.add_body("bar", box=(1, 0.1, 0.1))
+    scene.add_sensor("s", "rate", joint="pivot")
+    with pytest.raises(SceneError, match=r"sensor\.s: there is no joint 'pivot'"):
+        Simulation(scene, "numpy")
+
+
+def test_distances_of_limits_are_inherited_from_the_scene():
+    def distances(**solver) -> list[float]:
+        scene = abd.Scene(solver=solver)
+        for k in range(3):
+            scene.add_body(f"b{k}", box=(1, 0.1, 0.1), position=(0, k, 0))
+        scene.add_hinge("h", "world", "b0", anchor=(0, 0, 0), axis=(0, 1, 0), range=(-2, 2))
+        scene.add_joint(
+            "slider",
+            "s",
+            "world",
+            "b1",
+            anchor=(0, 1, 0),
+            axis=(0, 1, 0),
+            coordinate={"z": {"range": (-2, 2), "limit_distance": 0.03}},
+        )
+        scene.add_spherical("b", "world", "b2", anchor=(0, 2, 0), max_tilt=0.5)
+        acting = Simulation(scene, "numpy").backend.system.acting
+        return acting.distance[acting.law == Law.BARRIER].tolist()
+
+    assert distances() == [0.01, 0.01, 0.03, 0.03, 0.01]
+    assert distances(limit_angle=0.02, limit_distance=0.05) == [0.02, 0.02, 0.03, 0.03, 0.02]

@@ -1,0 +1,95 @@
+"""Sensors: what they record, when, and as text."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import abd
+from abd.api.simulation import Simulation
+from abd.io.run import run
+from abd.io.trajectory import Trajectory
+
+
+@pytest.fixture
+def sim() -> Simulation:
+    """A bar that swings on a hinge, off its mesh frame's origin."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
+    scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return Simulation(scene, "numpy")
+
+
+def test_records_are_what_the_views_say(sim):
+    hinge, bar = sim.joints["hinge"], sim.bodies["bar"]
+    sensors = {
+        what: sim.add_sensor(what, what, "hinge")
+        for what in ("coordinate", "rate", "wrench", "residual", "multipliers", "displacement", "relative_velocity")
+    }
+    tip = sim.add_sensor("tip", "position", ("bar", (0.5, 0, 0)))
+    speed = sim.add_sensor("speed", "velocity", ("bar", (0.5, 0, 0)))
+    turning, frame = sim.add_sensor("w", "angular_velocity", "bar"), sim.add_sensor("R", "rotation", "bar")
+    push = sim.add_sensor("push", "coordinate_force", ("hinge", "theta"))
+    height = sim.add_sensor("height", lambda running: running.bodies["bar"].transform[2, 3])
+    for _ in range(5):
+        sim.step()
+    assert sensors["coordinate"].time.tolist() == pytest.approx([0.01 * k for k in range(6)])
+    for what, sensor in sensors.items():
+        names = {"coordinate": "coordinates", "rate": "rates"}
+        now = getattr(hinge, names.get(what, what))
+        now = np.concatenate(now()) if callable(now) else np.array(now)
+        assert (sensor.values[-1] == now).all() and sensor.values.shape == (6, len(sensor.columns))
+    assert tip.columns == ("x", "y", "z") and np.allclose(np.linalg.norm(tip.values, axis=1), 1.0, atol=1e-5)
+    mean = 0.5 * (speed.values[1:] + speed.values[:-1])
+    assert np.allclose(np.diff(tip.values, axis=0) / 0.01, mean, atol=3e-4)
+    assert turning.values[-1][1] == pytest.approx(hinge.rates[0], rel=1e-6)
+    assert np.allclose(frame.values[-1].reshape(3, 3), bar.transform[:3, :3], atol=1e-5)
+    assert (push.values == 0.0).all() and height.columns == ("v0",)
+    assert height.values[-1, 0] == bar.transform[2, 3]
+
+
+def test_every_so_many_steps_and_csv(sim, tmp_path):
+    sensor = sim.add_sensor("theta", "coordinate", ("hinge", 0), every=3)
+    for _ in range(7):
+        sim.step()
+    assert sensor.time == pytest.approx([0.0, 0.03, 0.06])
+    sensor.write_csv(tmp_path / "theta.csv")
+    with (tmp_path / "theta.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["time", "theta"]
+    assert np.array(rows, dtype=float).tolist() == np.column_stack([sensor.time, sensor.values]).tolist()
+
+
+def test_sensors_are_in_the_trajectory_of_a_run(tmp_path):
+    """One column per value at every frame, in a resumed run too."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
+    scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+
+    def simulate(model, device):
+        made = Simulation(model, "numpy")
+        made.add_sensor("load/bar", "wrench", "hinge", every=4)
+        return made
+
+    for steps, resume in ((3, False), (6, True)):
+        outcome = run(scene, scene.compile(), tmp_path / "run", steps=steps, resume=resume, simulate=simulate)
+    with Trajectory(tmp_path / "run") as trajectory:
+        load = trajectory.series("/sensors/load|bar")
+        assert load.shape == (7, 6) and (load == trajectory.series("/joints/hinge/wrench")).all()
+        assert trajectory.series("/joints/hinge/coordinates")[-1, 0] > 0.02
+    assert outcome.report["broken_joints"] == {} and abs(outcome.report["energy_drift"]) < 0.2
+
+
+def test_what_is_not_there_is_named(sim):
+    sim.add_sensor("a", "coordinate", "hinge")
+    for arguments, message in (
+        (("a", "rate", "hinge"), "already"),
+        (("b", "heat", "hinge"), "no quantity 'heat'; there are coordinate, rate"),
+        (("b", "wrench", "door"), "no joint 'door'"),
+        (("b", "position", "door"), "no body 'door'"),
+        (("b", "rate", ("hinge", "z")), "no such coordinate 'z'"),
+        (("b", "rate", "hinge", 0), "not a positive number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sim.add_sensor(*arguments)
+    assert list(sim.sensors) == ["a"]

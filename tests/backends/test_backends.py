@@ -1,0 +1,266 @@
+"""Backends against each other: the same steps from definitions and kernels, and the same bits from every run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+from on_device import DEVICE, NAME
+
+import abd
+from abd import backends
+from abd.backends import create
+from abd.backends.device.device import Device
+from abd.backends.linear import linear
+from abd.backends.reference.on_numpy import NumpyBackend
+from abd.backends.warp.on_warp import WarpBackend
+from abd.errors import DeviceError
+from abd.model import Kind, Model, affine_state
+from abd.step.integrators import scheme
+
+pytestmark = pytest.mark.device
+
+DT, TOLERANCE = 0.01, 1e-3
+CLOSE = 10.0 * TOLERANCE * DT
+"""Largest difference of positions [m] between solvers that stop at the tolerance."""
+
+
+def landing_box(**solver) -> abd.Scene:
+    """A tilted box that falls on a plane with friction."""
+    scene = abd.Scene(solver={"dt": DT, "tolerance": TOLERANCE, **solver})
+    scene.add_material("wood", mu=0.3)
+    scene.add_body("floor", half_space={"normal": [0, 0, 1], "offset": 0.0}, material="wood")
+    turn = {"axis": [1, 0.3, 0], "degrees": 5}
+    scene.add_body("box", box=[1, 1, 1], position=[0, 0, 0.6], axis_angle=turn, velocity=[0.3, 0, 0], material="wood")
+    return scene
+
+
+def workshop(**solver) -> abd.Scene:
+    """Joints of every type, bodies with fixed axes, a body that follows a script and pushes; contact and friction."""
+    scene = abd.Scene(solver={"dt": DT, "tolerance": TOLERANCE, **solver})
+    scene.add_material("wood", mu=0.3)
+    parts = {"material": "wood"}
+    scene.add_body("floor", box=[6, 4, 0.2], position=[0, 0, -0.1], kind="static", **parts)
+    scene.add_body("arm", box=[1, 0.2, 0.2], position=[0, 0, 0.5], angular_velocity=[0, 2, 0], **parts)
+    scene.add_body("hand", box=[1, 0.2, 0.2], position=[1.1, 0, 0.5], elasticity="arap", **parts)
+    scene.add_body("post", box=[0.2, 0.2, 1], position=[1.7, 0, 1.1], **parts)
+    scene.add_body("hat", box=[0.3, 0.3, 0.1], position=[1.7, 0, 1.66], torque=[0, 0, 3.0], **parts)
+    scene.add_body("block", box=[0.5, 0.5, 0.5], position=[-1.2, 0, 0.2505], **parts)
+    scene.add_body("slider", box=[0.3, 0.3, 0.3], position=[-0.79, 0, 0.1505], fix=["y", "rx", "ry", "rz"], **parts)
+    scene.add_body("wheel", box=[0.5, 0.5, 0.5], position=[0, 1.2, 2], fix=["x", "y", "z", "rx", "rz"], **parts)
+    script = {"velocity": [0.5, 0, 0], "angular_velocity": [0, 0, 0.3]}
+    scene.add_body("pusher", box=[0.3, 1, 0.4], position=[-1.61, 0, 0.3], kind="kinematic", motion=script, **parts)
+    scene.add_hinge("elbow", "arm", "hand", anchor=[0.55, 0, 0.5], axis=[0, 1, 0])
+    scene.add_spherical("wrist", "hand", "post", anchor=[1.65, 0, 0.5])
+    scene.add_fixed("pin", "post", "hat", anchor=[1.7, 0, 1.6])
+    scene.add_hinge("shoulder", abd.WORLD, "arm", anchor=[-0.5, 0, 0.5], axis=[0, 1, 0])
+    return scene
+
+
+def run(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list]:
+    """Positions (steps, n, 12) and reports of a run."""
+    simulation = abd.Simulation(scene, device=device)
+    reports, positions = [], []
+    for _ in range(steps):
+        reports.append(simulation.step())
+        positions.append(simulation.host_state().q)
+    return np.array(positions), reports
+
+
+def test_a_landing_box_is_the_same_on_numpy_and_cpu():
+    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(landing_box(), device, 50) for device in ("numpy", NAME))
+    assert np.abs(q_numpy - q_cpu).max() <= CLOSE
+    assert any(report.contacts for report in by_kernels)
+    for one, other in zip(by_definition, by_kernels, strict=True):
+        assert one.contacts == other.contacts
+        assert one.energy["kinetic"] == pytest.approx(other.energy["kinetic"], rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
+    scene = workshop(integrator=integrator)
+    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, 8) for device in ("numpy", NAME))
+    assert np.abs(q_numpy - q_cpu).max() <= CLOSE
+    in_contact = [k for k, report in enumerate(by_kernels) if report.contacts]
+    last, other = by_definition[in_contact[-1]], by_kernels[in_contact[-1]]
+    assert last.contacts == other.contacts > 0
+    assert last.min_gap == pytest.approx(other.min_gap, abs=CLOSE)
+    assert last.max_joint_residual == pytest.approx(other.max_joint_residual, rel=1e-2)
+    assert last.max_orthogonality_error == pytest.approx(other.max_orthogonality_error, rel=1e-2)
+    assert last.energy["contact"] == pytest.approx(other.energy["contact"], rel=1e-2)
+    assert last.energy["friction_work"] == pytest.approx(other.energy["friction_work"], rel=1e-2)
+    assert last.energy["friction_work"] < 0.0
+
+
+def started(backend, model: Model, simulation: abd.Simulation):
+    """The backend in the middle of a step from a simulation's state: on its path, friction lagged, linearised; all its
+    bodies in one island, because the candidates of one backend reach further than those of the other."""
+    state, n = simulation.stepper.state(), len(model.bodies)
+    backend.islands.join(np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2))
+    rule = scheme(model.settings.integrator, DT, state.previous_h)
+    forces = state.extra["forces"].reshape(n, 12)
+    backend.load_state(state.q, state.qd, state.previous_q, state.previous_qd, forces)
+    goals = simulation.stepper.prescribed.goals(state.time + DT)
+    mode = simulation.stepper.modes(rule, simulation.stepper.acting)
+    backend.begin(rule, mode, model.settings.eps_v * rule.beta * DT, goals)
+    backend.follow_velocity(np.ones(n, int))
+    backend.evaluate()
+    backend.lag_friction()
+    backend.linearize()
+    return backend
+
+
+def whole_hessian(backend: WarpBackend) -> np.ndarray:
+    """(n, n, 12, 12) all blocks of a linearised backend, after `solve` has projected them."""
+    n, read = backend.n, backend.device.read
+    H = np.zeros((n, n, 12, 12))
+    H[np.arange(n), np.arange(n)] = read(backend.diagonal)
+    for part in (backend.joints, backend.contacts.reduction, backend.friction.reduction):
+        if part.pairs:
+            row, column, blocks = (read(getattr(part.coupling, k), part.pairs) for k in ("row", "column", "blocks"))
+            np.add.at(H, (row, column), blocks)
+            np.add.at(H, (column, row), blocks.transpose(0, 2, 1))
+    return H
+
+
+def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
+    """Relative to the largest entry."""
+    return float(np.max(np.abs(value - expected)) / np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("make", [landing_box, workshop])
+def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
+    simulation = abd.Simulation(make(integrator=integrator), device=NAME)
+    for _ in range(14 if make is landing_box else 2):
+        simulation.step()
+    model = simulation.model
+    kernels = started(WarpBackend(model, NAME), model, simulation)
+    definition = started(NumpyBackend(model), model, simulation)
+    assert definition.contact_count() > 0 and definition.friction.count == kernels.friction.count > 0
+    (speed, _), (expected_speed, _) = kernels.solve(), definition.solve()
+    assert largest_difference(kernels.device.read(kernels.gradient), definition.gradient) <= 1e-10
+    assert largest_difference(whole_hessian(kernels), definition.blocks) <= 1e-10
+    assert largest_difference(kernels.device.read(kernels.linear.direction), definition.direction) <= 1e-7
+    np.testing.assert_allclose(speed, expected_speed, rtol=1e-7)
+    np.testing.assert_allclose(kernels.descent(), definition.descent(), rtol=1e-7)
+    alpha, expected = kernels.follow_direction(), definition.follow_direction()
+    np.testing.assert_allclose(alpha, expected, rtol=1e-5)
+    (change, size), (expected_change, expected_size) = kernels.try_step(0.5 * alpha), definition.try_step(0.5 * alpha)
+    np.testing.assert_allclose(change, expected_change, atol=1e-9 * expected_size.max())
+    np.testing.assert_allclose(size, expected_size, rtol=1e-8)
+    assert kernels.contact_count() == definition.contact_count()
+    np.testing.assert_array_equal(kernels.touching(), definition.touching())
+
+
+@pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
+def test_the_start_leads_prescribed_bodies_exactly_to_their_goals(backend):
+    """Also one that contact has strained: where it is set on its goal, the arc has been there before."""
+    model = workshop().compile()
+    pusher = model.bodies.names.index("pusher")
+    q, qd, n = model.bodies.q.copy(), model.bodies.qd, len(model.bodies)
+    q[pusher, 3:] += 0.02 * np.random.default_rng(0).normal(size=9)
+    assert np.flatnonzero(model.bodies.kind == Kind.KINEMATIC).tolist() == [pusher]
+    goal = affine_state(model.motions[pusher](2 * DT))
+    sides = backend(model)
+    sides.load_state(q, qd, q, qd)
+    sides.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, goal[None])
+    sides.follow_velocity(np.where(np.arange(n) == pusher, 1, 0))
+    sides.try_step(np.ones(sides.islands.count))
+    sides.accept()
+    np.testing.assert_allclose(sides.read_positions()[pusher], goal, rtol=0, atol=1e-14)
+
+
+def test_two_runs_give_the_same_bits():
+    (first, reports), (second, again) = (run(workshop(), NAME, 12) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    for one, other in zip(reports, again, strict=True):
+        assert one.energy == other.energy and one.min_gap == other.min_gap
+
+
+@pytest.mark.skipif(wp.config.mode == "debug", reason="kernels that check indices run on one thread")
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+    """Every launch that may be cut is cut into as many slices as there are threads, however small it is."""
+    whole = Device.launch
+
+    def cut(self, kernel, count, *inputs, grain=1, begin=0):
+        whole(self, kernel, count, *inputs, grain=grain if grain > 1 << 20 else 1, begin=begin)
+
+    monkeypatch.setattr(Device, "launch", cut)
+    monkeypatch.setattr(backends, "SMALL", 0)  # what is recorded has one thread
+    results = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("ABD_THREADS", threads)
+        simulation = abd.Simulation(workshop(), device=NAME)
+        assert simulation.backend.device.threads == (1 if simulation.backend.device.wide else int(threads))
+        for _ in range(8):
+            simulation.step()
+        results.append(simulation.checkpoint())
+    for other in results[1:]:
+        for name, value in results[0].items():
+            np.testing.assert_equal(value, other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize(("device", "make", "steps"), [(NAME, workshop, 12), ("numpy", landing_box, 15)])
+def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integrator):
+    whole, _ = run(make(integrator=integrator), device, steps)
+    first = abd.Simulation(make(integrator=integrator), device=device)
+    for _ in range(steps - 4):
+        first.step()
+    second = abd.Simulation(make(integrator=integrator), device=device)
+    second.restore(first.checkpoint())
+    for k in range(steps - 4, steps):
+        second.step()
+        np.testing.assert_array_equal(second.host_state().q, whole[k])
+    assert second.frame == steps
+
+
+def test_linear_solvers_agree():
+    """Direct solution and PCG to its tolerance; and so do runs that use them."""
+    simulation = abd.Simulation(workshop(), device=NAME)
+    for _ in range(10):
+        simulation.step()
+    kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
+    kernels.solve()
+    couplings = [
+        (part.coupling, part.pairs) for part in (kernels.joints, kernels.contacts.reduction, kernels.friction.reduction)
+    ]
+    directions = {}
+    for method in ("direct", "pcg"):
+        names = simulation.model.bodies.names
+        solver = linear.LinearSolver(kernels.device, method, kernels.mobile, names, kernels.islands, 1e-9)
+        iterations = solver.solve(kernels.gradient, kernels.diagonal, couplings)
+        assert (iterations > 0) == (method == "pcg")
+        directions[method] = kernels.device.read(solver.direction)
+    assert largest_difference(directions["pcg"], directions["direct"]) <= 1e-5
+    direct, _ = run(workshop(linear_solver="direct"), NAME, 8)
+    pcg, reports = run(workshop(linear_solver="pcg", linear_tolerance=1e-6), NAME, 8)
+    assert sum(report.linear_iterations for report in reports) > 100
+    assert np.abs(pcg - direct).max() <= CLOSE
+
+
+def boxes_in_worlds(worlds: int) -> abd.Scene:
+    """One box over one plane in every world, all at the same place but at different heights."""
+    solver = {"dt": DT, "tolerance": TOLERANCE, "contact_stiffness": 1e9, "d_hat": 5e-3}
+    scene = abd.Scene(solver=solver)
+    for k in range(worlds):
+        scene.add_body(f"floor {k}", half_space={"normal": [0, 0, 1], "offset": 0.0}, world=k)
+        scene.add_body(f"box {k}", box=[1, 1, 1], position=[0, 0, 0.6 + 0.1 * k], world=k)
+    return scene
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_worlds_do_not_influence_one_another(device):
+    together, alone = run(boxes_in_worlds(2), device, 20)[0], run(boxes_in_worlds(1), device, 20)[0]
+    np.testing.assert_allclose(together[:, :2], alone, rtol=0, atol=1e-7)
+
+
+def test_device_names():
+    model = landing_box().compile()
+    assert (
+        abd.Simulation(model, device="numpy").device == "numpy"
+        and abd.Simulation(model, device=NAME).device == DEVICE.name
+    )
+    with pytest.raises(DeviceError, match="use auto, cpu, cuda, cuda:N or numpy"):
+        create(model, "gpu")

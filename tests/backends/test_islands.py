@@ -1,0 +1,244 @@
+"""Islands: which bodies hang together, that they do not wait for one another, and their sleep."""
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.backends.reference.on_numpy import NumpyBackend
+from abd.backends.warp.numbering import Numbering
+from abd.backends.warp.on_warp import WarpBackend
+from abd.step.integrators import scheme
+
+pytestmark = pytest.mark.device
+
+DT = 0.01
+
+
+def numbering(bodies: int, ties) -> Numbering:
+    out = Numbering(bodies)
+    out.ties = np.array(ties, dtype=int).reshape(-1, 2)
+    return out
+
+
+def pairs_of(*pairs) -> np.ndarray:
+    return np.array(pairs, dtype=int).reshape(-1, 2)
+
+
+def test_joints_and_near_bodies_form_islands():
+    islands = numbering(6, [(1, 0), (3, 2)])
+    assert islands.renumber(np.ones(6, bool), pairs_of((2, 4)))
+    np.testing.assert_array_equal(islands.host, [0, 0, 1, 1, 1, 2])
+    np.testing.assert_array_equal(islands.paired, [False, True, False])
+    assert islands.count == 3
+
+
+def test_what_does_not_move_ties_nothing_together():
+    """Two boxes on one floor (body 0), a third one hinged to it, and a wall that nobody touches (body 4)."""
+    islands = numbering(5, [(3, 0)])
+    mobile = np.array([False, True, True, True, False])
+    islands.renumber(mobile, pairs_of((1, 0), (2, 0)))
+    assert len(set(islands.host[1:4])) == islands.count == 3
+    assert islands.host[0] == islands.host[4] == islands.host[1]
+
+
+def test_a_held_child_stays_with_its_parent():
+    """It counts the energy of the joint, which belongs to the parent's island."""
+    islands = numbering(3, [(2, 1)])
+    islands.renumber(np.array([True, True, False]), pairs_of())
+    assert islands.host[2] == islands.host[1] != islands.host[0]
+
+
+def test_islands_are_new_only_if_something_changed():
+    islands = numbering(4, [(1, 0)])
+    mobile = np.ones(4, bool)
+    assert islands.renumber(mobile, pairs_of((2, 3)))
+    before = islands.host
+    assert not islands.renumber(mobile, pairs_of((2, 3)))
+    assert islands.host is before
+    assert islands.renumber(mobile, pairs_of((2, 3), (1, 2)))
+    np.testing.assert_array_equal(islands.host, [0, 0, 0, 0])
+    np.testing.assert_array_equal(islands.carry(before, np.array([0.25, 0.5]), np.minimum), [0.25])
+    np.testing.assert_array_equal(islands.carry(before, np.array([True, False]), np.logical_and), [False])
+
+
+def test_whole_islands():
+    islands = numbering(4, [(1, 0), (3, 2)])
+    islands.renumber(np.ones(4, bool), pairs_of())
+    np.testing.assert_array_equal(islands.whole(np.array([True, True, True, False])), [True, False])
+
+
+def two_worlds_apart(first: bool = True, second: bool = True, **solver) -> abd.Scene:
+    """A box that hits the floor hard, spinning, and far from it one that falls freely."""
+    settings = {"dt": DT, "contact_stiffness": 1e9, "d_hat": 1e-3, **solver}
+    scene = abd.Scene(solver=settings)
+    scene.add_body("floor", box=[2, 2, 0.2], position=[0, 0, -0.1], kind="static")
+    if first:
+        turn = {"axis": [1, 0.3, 0], "degrees": 20}
+        spin = {"velocity": [0, 0, -8], "angular_velocity": [3, 2, 0]}
+        scene.add_body("hitting", box=[0.4, 0.4, 0.4], position=[0, 0, 0.45], axis_angle=turn, **spin)
+    if second:
+        scene.add_body("falling", box=[0.4, 0.4, 0.4], position=[50, 0, 5], angular_velocity=[0, 0, 1])
+    return scene
+
+
+def states(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list, list]:
+    """Positions (steps, n, 12), names and reports."""
+    simulation = abd.Simulation(scene, device=device)
+    reports, out = [], []
+    for _ in range(steps):
+        reports.append(simulation.step())
+        out.append(simulation.host_state().q)
+    return np.array(out), simulation.model.bodies.names, reports
+
+
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
+def test_bodies_of_one_island_do_not_notice_another(device):
+    both, names, reports = states(two_worlds_apart(), device, 12)
+    assert max(report.newton_iterations for report in reports) > 4
+    for body, keys in (("hitting", {"second": False}), ("falling", {"first": False})):
+        alone, own, _ = states(two_worlds_apart(**keys), device, 12)
+        difference = both[:, names.index(body)] - alone[:, own.index(body)]
+        assert np.abs(difference).max() <= 1e-7
+
+
+@pytest.mark.parametrize("make", [WarpBackend, NumpyBackend])
+def test_each_island_has_its_own_step_length(make):
+    """The falling box goes its whole way while the floor stops the other one."""
+    model = two_worlds_apart().compile()
+    backend, n = make(model), len(model.bodies)
+    names = model.bodies.names
+    q, qd = model.bodies.q, model.bodies.qd * 5.0
+    backend.load_state(q, qd, q, qd)
+    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
+    alpha = backend.follow_velocity(np.ones(n, int))
+    at = backend.islands.host
+    assert alpha[at[names.index("falling")]] == 1.0
+    assert alpha[at[names.index("hitting")]] < 0.9
+
+
+@pytest.mark.parametrize("make", [WarpBackend, NumpyBackend])
+def test_settled_islands_stay_where_they_are(make):
+    model = two_worlds_apart().compile()
+    backend, n, names = make(model), len(model.bodies), model.bodies.names
+    q, qd = model.bodies.q, model.bodies.qd
+    backend.load_state(q, qd, q, qd)
+    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
+    backend.follow_velocity(np.zeros(n, int))
+    backend.evaluate()
+    backend.lag_friction()
+    settled = np.arange(backend.islands.count) == backend.islands.host[names.index("falling")]
+    backend.linearize()
+    backend.settle(settled)
+    backend.solve()
+    change, _ = backend.try_step(backend.follow_direction())
+    backend.accept()
+    moved = np.abs(backend.read_positions() - q).max(axis=1)
+    assert moved[names.index("falling")] == 0.0 and moved[names.index("hitting")] > 1e-3
+    assert change[settled] == 0.0 and change[~settled] < 0.0
+
+
+def sleepers(**solver) -> abd.Scene:
+    """Two boxes at rest on the floor, far apart, and a third one on a rail that meets the first after 0.375 s."""
+    scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 2e-3, "sleep_time": 0.1, **solver})
+    scene.add_material("stone", mu=0.5)
+    scene.add_body("floor", half_space={"normal": [0, 0, 1], "offset": 0.0}, material="stone")
+    for name, x in (("near", 0.0), ("far", 40.0)):
+        scene.add_body(name, box=[0.5, 0.5, 0.5], position=[x, 0, 0.2505], material="stone")
+    rail = ["y", "z", "rx", "ry", "rz"]
+    scene.add_body("runner", box=[0.5, 0.5, 0.5], position=[-2.0, 0, 0.5], velocity=[4, 0, 0], fix=rail)
+    return scene
+
+
+def slept(simulation: abd.Simulation) -> list[str]:
+    flags = simulation.backend.sleeping
+    return [name for name, asleep in zip(simulation.model.bodies.names, flags, strict=True) if asleep]
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_calm_islands_sleep_until_something_comes_near(device):
+    simulation = abd.Simulation(sleepers(), device=device)
+    names = simulation.model.bodies.names
+    near, far = names.index("near"), names.index("far")
+    positions, asleep = [], []
+    for _ in range(44):
+        simulation.step()
+        positions.append(simulation.host_state().q)
+        asleep.append(slept(simulation))
+    positions = np.array(positions)
+    assert asleep[25] == ["near", "far"]
+    np.testing.assert_array_equal(
+        positions[26], np.where(np.arange(len(names))[:, None] == 3, positions[26], positions[25])
+    )
+    awake = next(k for k in range(26, 44) if "near" not in asleep[k])
+    assert 33 <= awake <= 38
+    assert positions[-1, near, 0] > 1e-3
+    assert asleep[-1] == ["far"]
+    np.testing.assert_array_equal(positions[-1, far], positions[25, far])
+
+
+def test_sleep_is_off_by_default_and_changes_little():
+    resting, _, _ = states(sleepers(), NAME, 44)
+    awake, _, reports = states(sleepers(sleep_speed=0.0), NAME, 44)
+    assert all(report.converged for report in reports)
+    assert np.abs(resting - awake).max() <= 2e-3
+    assert sleepers(sleep_speed=0.0).spec.solver.sleep_speed == abd.Scene().spec.solver.sleep_speed
+
+
+def test_a_sleeper_that_is_disturbed_wakes_up():
+    simulation = abd.Simulation(sleepers(), device=NAME)
+    for _ in range(26):
+        simulation.step()
+    assert slept(simulation) == ["near", "far"]
+    simulation.stepper.sleep.disturb()
+    simulation.step()
+    assert slept(simulation) == []
+
+
+def test_sleep_resumes_bit_for_bit():
+    whole, _, _ = states(sleepers(), NAME, 30)
+    first = abd.Simulation(sleepers(), device=NAME)
+    for _ in range(17):
+        first.step()
+    second = abd.Simulation(sleepers(), device=NAME)
+    second.restore(first.checkpoint())
+    for k in range(17, 30):
+        second.step()
+        np.testing.assert_array_equal(second.host_state().q, whole[k])
+
+
+def test_a_run_that_sleeps_balances_its_friction():
+    """Nothing is left to do, and that is no failure."""
+    scene = abd.Scene(
+        solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 1e-2, "sleep_time": 0.05, "friction_iterations": -1}
+    )
+    scene.add_material("stone", mu=0.5)
+    scene.add_body("floor", half_space={}, material="stone")
+    scene.add_body("box", box=[0.5, 0.5, 0.5], position=[0, 0, 0.2505], material="stone")
+    simulation = abd.Simulation(scene, device=NAME)
+    reports = [simulation.step() for _ in range(20)]
+    assert slept(simulation) == ["box"]
+    assert all(report.converged for report in reports) and reports[-1].newton_iterations == 0
+
+
+def test_contacts_that_come_and_go_resume_bit_for_bit():
+    """The order of elimination depends on pairs of earlier steps, which the state holds."""
+    random = np.random.default_rng(4)
+    scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3})
+    scene.add_material("stone", mu=0.3)
+    scene.add_body("floor", half_space={}, material="stone")
+    for k in range(12):
+        place = [0.35 * (k % 2), 0.35 * (k // 2 % 2), 0.25 + 0.36 * (k // 4)]
+        turn = {"axis": random.normal(size=3).tolist(), "degrees": float(random.uniform(0, 60))}
+        scene.add_body(f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone")
+    first, patterns = abd.Simulation(scene, device=NAME), set()
+    for _ in range(26):
+        first.step()
+        patterns.add(first.backend.linear.memory()["solver_pairs"].tobytes())
+    assert len(patterns) > 3
+    second = abd.Simulation(scene, device=NAME)
+    second.restore(first.checkpoint())
+    for _ in range(8):
+        first.step()
+        second.step()
+        np.testing.assert_array_equal(second.host_state().q, first.host_state().q)

@@ -1,0 +1,382 @@
+"""Linear solvers against dense LAPACK: chains, trees, loops, nets, contacts that come and go; patterns, schedules."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import warp as wp
+from block_systems import System, chain, cube, net, random_pairs, random_tree, star_of_chains
+from on_device import NAME
+
+import cuda_kernels
+from abd.backends.device.device import Device
+from abd.backends.linear import elimination, factor_schedules, linear
+from abd.backends.linear.conjugate_gradients import LOOK_EVERY
+from abd.backends.linear.elimination import Elimination
+from abd.backends.linear.factor_schedules import LevelsOfRows
+from abd.backends.linear.linear import LinearSolver
+from abd.backends.warp.numbering import Division
+from abd.errors import StepFailure
+from abd.step.forcing import LOOSEST, Forcing
+
+pytestmark = pytest.mark.device
+
+NOTHING = np.zeros((0, 2), dtype=int)
+GRAPHS = {
+    "one body": (1, NOTHING),
+    "free bodies": (7, NOTHING),
+    "chain": (40, chain(40)),
+    "star": (31, star_of_chains(3, 10)),
+    "tree": (60, random_tree(60, seed=1)),
+    "ladder of four-bars": (60, net(2, 30)),
+    "ring": (24, np.concatenate([chain(24), [[23, 0]]])),
+    "net": (49, net(7, 7)),
+    "two nets and a chain": (60, np.concatenate([net(5, 5), 25 + net(5, 5), 50 + chain(10)])),
+    "full": (12, random_pairs(12, 66, seed=2)),
+}
+
+
+@pytest.fixture(scope="module")
+def device() -> Device:
+    device = Device(NAME)
+    device.load(cuda_kernels)
+    return device
+
+
+def largest_error(x: np.ndarray, exact: np.ndarray) -> float:
+    return float(np.abs(x - exact).max() / np.abs(exact).max())
+
+
+def split_everywhere(monkeypatch) -> None:
+    """Cut even small trees into many ranges and levels."""
+    monkeypatch.setattr(elimination, "WORTH_CUTTING", 0.0)
+    monkeypatch.setattr(elimination, "WORTH_DEALING", 0.0)
+    monkeypatch.setattr(elimination, "LEVEL_COST", 0.0)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_direct_and_iterative_solutions_are_the_dense_one(device, graph):
+    n, pairs = GRAPHS[graph]
+    system = System(device, n, pairs)
+    exact = system.dense()
+    direct, pcg = system.solver("direct"), system.solver("pcg")
+    assert largest_error(system.solve(direct), exact) <= 1e-12
+    assert system.iterations == 0 and direct.describe()["name"] == "block Cholesky"
+    assert largest_error(system.solve(pcg), exact) <= 1e-9
+    # joints alone: the preconditioner is the matrix, and a wide device does not look after every iteration
+    assert system.iterations == (LOOK_EVERY if device.wide else 1)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_schedules_agree_and_threads_do_not_matter(monkeypatch, device, graph):
+    """One range, many ranges with levels above them, or levels alone: the same solution; any threads: the same bits."""
+    n, pairs = GRAPHS[graph]
+    exact = System(device, n, pairs).dense()
+    split_everywhere(monkeypatch)
+    solutions = []
+    for threads in ("1", "2", "3"):
+        monkeypatch.setenv("ABD_THREADS", threads)
+        system = System(Device(NAME), n, pairs)
+        solutions.append(system.solve(system.solver("direct")))
+        assert largest_error(solutions[-1], exact) <= 1e-12
+        np.testing.assert_array_equal(solutions[-1], solutions[0])
+    monkeypatch.setattr(
+        LinearSolver, "_elimination", lambda self, keys: Elimination(n, keys // n, keys % n, in_ranges=False)
+    )
+    for most in (0, 16, 128):
+        monkeypatch.setattr(factor_schedules, "TOP_SLOTS", most)
+        system = System(device, n, pairs)
+        solver = system.solver("direct")
+        assert largest_error(system.solve(solver), exact) <= 1e-12
+        assert solver.describe()["ranges"] == 0 and solver.describe()["levels"] > 0
+
+
+def test_trees_have_no_fill_and_chains_are_eliminated_from_both_ends():
+    for n, pairs in ((1000, chain(1000)), (300, random_tree(300, seed=3)), (61, star_of_chains(4, 15))):
+        assert Elimination(n, *pairs.T).slots == 2 * n - 1
+    long = Elimination(20000, *chain(20000).T)
+    sizes = np.diff(long.ranges)
+    assert len(sizes) == 2 and sizes.min() > 9000 and len(long.levels) == 2
+
+
+def test_levels_are_few_where_items_run_side_by_side():
+    """Chains, ladders and trees without ranges: a logarithmic number of levels for at most a few times the products."""
+    for n, pairs, levels in (
+        (1000, chain(1000), 14),
+        (2000, net(2, 1000), 30),
+        (1001, star_of_chains(10, 100), 14),
+        (2000, random_tree(2000, seed=4), 30),
+    ):
+        serial, wide = (Elimination(n, *pairs.T, in_ranges=in_ranges) for in_ranges in (True, False))
+        assert len(wide.levels) - 1 <= levels and len(wide.ranges) == 1
+        assert wide.products <= 4 * serial.products
+        assert sorted(wide.order) == list(range(n))
+
+
+def test_levels_with_little_work_are_one_launch(device, monkeypatch):
+    monkeypatch.setattr(device, "raw", None)
+    for n, alone in ((20, 0), (1000, 4), (20000, 10)):
+        e = Elimination(n, *chain(n).T, in_ranges=False)
+        schedule = LevelsOfRows(device, e, e.fill()[0])
+        slots = [level[1] for level in schedule.levels]
+        assert len(slots) - schedule.top == alone
+        assert max(slots[alone:]) <= factor_schedules.TOP_SLOTS
+    e = Elimination(1024, *net(32, 32).T, in_ranges=False)
+    schedule = LevelsOfRows(device, e, e.fill()[0])
+    assert 0 < schedule.top < len(schedule.levels) // 2  # the last rows of a net have few blocks but many products
+
+
+@pytest.mark.parametrize("in_ranges", [True, False])
+def test_fill_is_the_pattern_of_the_dense_factor(in_ranges):
+    n, pairs = GRAPHS["two nets and a chain"]
+    e = Elimination(n, *pairs.T, in_ranges=in_ranges)
+    arrays, panels = e.fill()
+    A = np.zeros((n, n))
+    A[pairs[:, 0], pairs[:, 1]] = A[pairs[:, 1], pairs[:, 0]] = -1.0
+    A += n * np.eye(n)
+    U = np.linalg.cholesky(A[np.ix_(e.order, e.order)]).T
+    rows, columns = np.nonzero(U)
+    np.testing.assert_array_equal(arrays["row"], rows)
+    np.testing.assert_array_equal(arrays["column"], columns)
+    off = np.count_nonzero(U, axis=1) - 1
+    assert e.slots == len(rows) and e.products == (off * (off + 1) // 2).sum()
+    assert bool(panels) == in_ranges and len(arrays["up_row"]) == (0 if in_ranges else len(rows) - n)
+
+
+def test_rows_of_a_panel_have_the_same_blocks_right_of_them():
+    n, pairs = 400, net(20, 20)
+    e = Elimination(n, *pairs.T)
+    pattern, panels = e.fill()
+    columns = [pattern["column"][a:b] for a, b in zip(pattern["starts"][:-1], pattern["starts"][1:], strict=True)]
+    bounds, updates = panels["panels"], {}
+    assert np.diff(bounds).max() == elimination.PANEL and (bounds[0], bounds[-1]) == (0, n)
+    for k, (first, last) in enumerate(pairwise(bounds)):
+        for row in range(first, last):
+            np.testing.assert_array_equal(columns[row], [*range(row, last), *columns[last - 1][1:]])
+        shared = columns[last - 1][1:]
+        for reach, column in zip(range(len(shared), 0, -1), shared, strict=True):
+            updates.setdefault((panels["panel"][column], k), reach)
+    listed = zip(np.repeat(np.arange(len(bounds) - 1), np.diff(panels["ups"])), panels["up_panel"], strict=True)
+    assert sorted(updates) == [(int(target), int(source)) for target, source in listed]
+    assert [updates[key] for key in sorted(updates)] == panels["up_reach"].tolist()
+
+
+@pytest.mark.parametrize("graph", ["ladder of four-bars", "net", "two nets and a chain", "full"])
+def test_values_do_not_depend_on_panels(monkeypatch, device, graph):
+    """The order of the rows alone decides the bits, however many of them are worked on together."""
+    n, pairs = GRAPHS[graph]
+    system, solutions = System(device, n, pairs), []
+    for most in (1, 2, 8):
+        monkeypatch.setattr(elimination, "PANEL", most)
+        solutions.append(system.solve(system.solver("direct")))
+        np.testing.assert_array_equal(solutions[-1], solutions[0])
+
+
+def contact_system(device, seed=5, contacts=40) -> System:
+    """Two chains with contacts between their links; friction in half of them, written the other way round, and where
+    contact has ended."""
+    joints = np.concatenate([chain(20), 20 + chain(20)])
+    loose = random_pairs(40, contacts, seed)
+    return System(device, 40, joints, loose[3:], loose[::2, ::-1], seed=seed)
+
+
+def test_contacts_and_friction_add_to_the_blocks_of_joints(device):
+    system = contact_system(device)
+    exact = system.dense()
+    assert largest_error(system.solve(system.solver("direct")), exact) <= 1e-12
+    pcg = system.solver("pcg")
+    assert largest_error(system.solve(pcg), exact) <= 1e-9
+    assert system.iterations > 1 and "bodies and joints" in pcg.describe()["name"]
+
+
+def test_block_jacobi_reaches_the_dense_solution(device):
+    system = System(device, 40, NOTHING, random_pairs(40, 60, seed=6))
+    moving = np.ones(40, dtype=bool)
+    moving[11] = False
+    solver = system.solver("pcg", moving=moving)
+    assert largest_error(system.solve(solver), system.dense(moving)) <= 1e-9
+    assert system.iterations > 10 and solver.describe()["name"] == "pcg, block-Jacobi"
+
+
+def test_static_bodies_stay_out_of_the_system(device):
+    system = contact_system(device)
+    moving = np.ones(40, dtype=bool)
+    moving[[0, 7, 33]] = False
+    exact = system.dense(moving)
+    x = system.solve(system.solver("direct", moving=moving))
+    assert largest_error(x, exact) <= 1e-12 and not x[~moving].any()
+
+
+def with_pairs(device, system: System, loose: np.ndarray, seed: int = 9) -> System:
+    """The joints of a system with other pairs in contact."""
+    other = System(device, 40, system.pairs[0], loose, seed=seed)
+    other.couplings[0], other.blocks[0] = system.couplings[0], system.blocks[0]
+    other.diagonal += 1000.0 * np.eye(12)
+    return other
+
+
+def test_a_pattern_serves_as_long_as_it_holds_all_pairs(device, monkeypatch):
+    system = contact_system(device)
+    solver = system.solver("direct")
+    system.solve(solver)
+    pattern = solver._whole.elimination
+    analyses = []
+    analyse = Elimination.__init__
+    monkeypatch.setattr(
+        Elimination, "__init__", lambda self, *args, **options: (analyses.append(1), analyse(self, *args, **options))[0]
+    )
+    loose = system.pairs[1]
+    fewer = with_pairs(device, system, loose[3:], seed=8)
+    assert largest_error(fewer.solve(solver), fewer.dense()) <= 1e-12
+    assert solver._whole.elimination is pattern and not analyses
+    more = with_pairs(device, system, random_pairs(40, 60, seed=9))
+    assert largest_error(more.solve(solver), more.dense()) <= 1e-12
+    assert solver._whole.elimination is not pattern and len(analyses) == 1
+
+
+def test_a_new_pattern_holds_the_pairs_that_come_near(device):
+    """Which are looked for when a pattern has to be made anew, so that they need no further one when they touch."""
+    system, later = contact_system(device), random_pairs(40, 60, seed=9)
+    asked = []
+
+    def near():
+        asked.append(1)
+        return later
+
+    solver = system.solver("direct")
+    system.solve(solver, near=near)
+    system.solve(solver, near=near)
+    assert not asked
+    some, everything = with_pairs(device, system, later[:45]), with_pairs(device, system, later)
+    assert largest_error(some.solve(solver, near=near), some.dense()) <= 1e-12
+    pattern = solver._whole.elimination
+    assert largest_error(everything.solve(solver, near=near), everything.dense()) <= 1e-12
+    assert asked == [1] and solver._whole.elimination is pattern
+
+
+def test_pairs_that_are_near_do_not_crowd_out_those_in_contact(device, monkeypatch):
+    """They are left out where they are too many, and where a factor is refused because of them."""
+    system, later = contact_system(device), random_pairs(40, 60, seed=9)
+    some, few = (with_pairs(device, system, later[:count]) for count in (45, 30))
+    solver = system.solver("direct")
+    system.solve(solver)
+    few.solve(solver, near=lambda: later)
+    assert len(solver._whole_keys) < 60
+    choose = linear.choose
+
+    def refuse(wanted, elimination, pairs, *rest):
+        return (
+            linear.Choice(False, "too wide") if elimination.slots > limit else choose(wanted, elimination, pairs, *rest)
+        )
+
+    fresh = some.solver("direct")
+    some.solve(fresh)
+    limit = fresh._whole.elimination.slots
+    monkeypatch.setattr(linear, "choose", refuse)
+    solver = system.solver("direct")
+    system.solve(solver)
+    assert solver.choice.direct
+    assert largest_error(some.solve(solver, near=lambda: later), some.dense()) <= 1e-12
+    assert solver.choice.direct and solver._whole.elimination.slots == limit
+
+
+def test_without_contacts_the_pattern_of_joints_is_used_again(device):
+    system = contact_system(device)
+    solver = system.solver("direct")
+    system.solve(solver)
+    system.couplings[1:] = [(c, 0) for c, _ in system.couplings[1:]]
+    system.pairs[1:] = [NOTHING, NOTHING]
+    system.blocks[1:] = [np.zeros((0, 12, 12))] * 2
+    assert largest_error(system.solve(solver), system.dense()) <= 1e-12
+    assert solver.describe()["factor_blocks"] == (104 if device.wide else 78)
+
+
+@pytest.mark.parametrize("wanted", ["direct", "pcg"])
+def test_corrections_use_the_matrix_of_the_last_solve(device, wanted):
+    system = contact_system(device)
+    solver = system.solver(wanted)
+    first = system.solve(solver)
+    solver.correct(device.upload(2.0 * system.gradient, wp.float64))
+    assert largest_error(device.read(solver.direction), 3.0 * first) <= 1e-5
+
+
+def test_bodies_that_are_done_keep_their_direction(device):
+    system = System(device, 20, np.concatenate([chain(10), 10 + chain(10)]))
+    for wanted in ("direct", "pcg"):
+        solver = system.solver(wanted)
+        solver.islands._assign(Division.of(np.repeat([0, 1], 10).astype(np.int32), np.zeros(0, dtype=int)))
+        expected = system.solve(solver)
+        solver.islands.settle(np.array([False, True]))
+        system.gradient *= 2.0
+        x = system.solve(solver)
+        np.testing.assert_allclose(x[:10], 2.0 * expected[:10], rtol=1e-9)
+        np.testing.assert_array_equal(x[10:], expected[10:])
+        system.gradient /= 2.0
+
+
+def test_a_matrix_that_is_not_positive_definite_names_the_body(device):
+    system = System(device, 30, chain(30))
+    system.diagonal[17, 4, 4] = -1.0
+    with pytest.raises(StepFailure) as failure:
+        system.solve(system.solver("direct"))
+    assert failure.value.reason == "not_positive_definite" and failure.value.bodies == ("body 17",)
+    system.diagonal[17, 4, 4] = np.nan
+    with pytest.raises(StepFailure, match="not a number"):
+        system.solve(system.solver("direct"))
+
+
+def test_conjugate_gradients_without_positive_curvature_stop(device):
+    """Contacts that couple more than the bodies' own blocks carry: iterations would go on for nothing, and soon."""
+    pairs = chain(40)
+    system = System(device, 40, NOTHING, pairs)
+    system.diagonal[:] = np.eye(12)
+    system.blocks = [np.zeros((0, 12, 12)), np.tile(-50.0 * np.eye(12), (len(pairs), 1, 1)), np.zeros((0, 12, 12))]
+    system.couplings = [system.coupling(p, b) for p, b in zip(system.pairs, system.blocks, strict=True)]
+    with pytest.raises(StepFailure) as failure:
+        system.solve(system.solver("pcg"))
+    assert failure.value.reason == "not_positive_definite" and "iteration 64" in str(failure.value)
+
+
+def test_the_choice_follows_size_and_structure(device):
+    """Chains and small systems are factored; a large heap, whose factor fills in, is not."""
+    cluster = random_pairs(8, 28, seed=1)
+    assert System(device, 8, NOTHING, cluster).solver("auto").describe() == {}
+    for system, name in (
+        (System(device, 300, chain(300)), "block Cholesky"),
+        (System(device, 8, NOTHING, cluster), "block Cholesky"),
+        (System(device, 12**3, NOTHING, cube(12), stiffness=0.1), "pcg, block-Jacobi"),
+    ):
+        solver = system.solver("auto", tolerance=1e-4)
+        system.solve(solver)
+        assert solver.describe()["name"] == name
+        assert "products" in solver.describe()["why"]
+
+
+def test_a_solve_goes_on_where_it_ended(device):
+    """Tightening takes the iterations that were saved, no more, and gives what the tight solve gives."""
+    system = contact_system(device)
+    tight, loose = system.solver("pcg"), system.solver("pcg")
+    expected = system.solve(tight)
+    iterations = system.iterations
+    rough = system.solve(loose, forcing=1e-2)
+    assert largest_error(rough, expected) > 1e-6 and system.iterations < iterations
+    assert system.iterations + loose.tighten() == iterations
+    np.testing.assert_array_equal(device.read(loose.direction), expected)
+    direct = system.solver("direct")
+    system.solve(direct, forcing=1e-2)
+    assert direct.tighten() == 0
+
+
+def test_forcing_follows_progress_and_lets_only_tight_solves_decide():
+    forcing = Forcing(1e-4)
+    assert forcing.tolerance == LOOSEST and forcing.decides(False) and not forcing.decides(True)
+    forcing.advance(1.0)
+    forcing.advance(0.9)
+    assert forcing.tolerance == LOOSEST
+    forcing.advance(0.9 * 0.05)
+    assert forcing.tolerance == pytest.approx(0.9 * 0.05**2)
+    forcing.advance(1e-9)
+    assert forcing.tolerance == 1e-4 and forcing.decides(True)
+    assert Forcing(0.1).tolerance == 0.1 and Forcing(0.1).decides(True)

@@ -1,0 +1,226 @@
+"""The command line as a user meets it: output, exit status, files, interruption and resumption, no traceback."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from abd.cli import main
+from abd.io.trajectory import Trajectory
+
+ROOT = Path(__file__).resolve().parents[2]
+FALL = """
+[output]
+frames = 8
+
+[[body]]
+name = "ground"
+half_space = {}
+
+[[body]]
+name = "box"
+box = [1, 1, 1]
+position = [0, 0, 0.505]
+
+[[body]]
+name = "lid"
+box = [1, 1, 1]
+position = [0.2, 0.1, 1.511]
+"""
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    """A folder with a scene, as working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fall.toml").write_text(FALL)
+    return "fall.toml"
+
+
+def command(*arguments):
+    """A separate process."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "abd.cli", *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def run(*arguments) -> int:
+    """In this process."""
+    return main(["run", *arguments, "--device", "cpu"])
+
+
+def certificate(directory):
+    spec = importlib.util.spec_from_file_location("certify", ROOT / "tools" / "certify.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["certify"] = module
+    spec.loader.exec_module(module)
+    return module.certify(directory)
+
+
+def test_help_names_what_there_is_and_imports_nothing_heavy():
+    result = command("--help")
+    assert result.returncode == 0
+    assert all(name in result.stdout for name in ("run", "check", "plot", "bench", "doctor", "schema"))
+    listing = "import sys, abd.cli; abd.cli._parser(); print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    begin = time.perf_counter()
+    loaded = subprocess.run(
+        [sys.executable, "-c", listing], capture_output=True, text=True, env=environment, check=True
+    )
+    print(f"abd --help: {time.perf_counter() - begin:.3f} s")
+    heavy = {"numpy", "scipy", "warp", "h5py", "trimesh", "matplotlib", "rich", "pydantic", "cupy"}
+    assert not heavy & set(loaded.stdout.split())
+
+
+def test_run_writes_a_certified_directory(scene, capsys):
+    assert run(scene) == 0
+    output = capsys.readouterr()
+    assert "8 steps (8 converged)" in output.out and "written to runs/fall-1" in output.out
+    assert {path.name for path in Path("runs/fall-1").iterdir()} == {
+        "trajectory.h5",
+        "report.json",
+        "scene.toml",
+        "energy.svg",
+    }
+    assert certificate("runs/fall-1").ok
+    assert run(scene, "--quiet") == 0
+    assert capsys.readouterr() == ("", "") and Path("runs/fall-2").is_dir()
+    # The resolved scene is a scene, and the same one.
+    assert run("runs/fall-1/scene.toml", "--out", "again", "--quiet") == 0
+    with Trajectory("runs/fall-1") as first, Trajectory("again") as second:
+        assert first.series("/bodies/transform").tobytes() == second.series("/bodies/transform").tobytes()
+
+
+def test_json_is_all_there_is_on_standard_output(scene):
+    result = command("run", scene, "--json", "--device", "cpu")
+    assert result.returncode == 0
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["step"] for line in lines[:-1]] == list(range(1, 9))
+    assert lines[-1]["status"] == "done" and lines[-1]["report"]["steps"] == 8 and lines[-1]["out"] == "runs/fall-1"
+    assert lines[0]["energy"]["gravity"] > 0.0 and len(lines[0]["momentum"]["linear"]) == 3
+
+
+def test_resume_is_bit_for_bit(scene, capsys):
+    assert run(scene, "--out", "whole", "--quiet", "-o", "solver.integrator=bdf2") == 0
+    options = [scene, "--out", "parts", "--quiet", "-o", "solver.integrator=bdf2"]
+    assert run(*options, "--steps", "5") == 0
+    assert run(*options) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert run(*options[:3], "--resume") == 2
+    assert "another scene" in capsys.readouterr().err
+    assert run(*options, "--resume") == 0
+    with Trajectory("whole") as whole, Trajectory("parts") as parts:
+        assert len(parts) == 9
+        for name in ("/bodies/transform", "/bodies/velocity", "/energy/contact", "/solver/min_gap"):
+            assert whole.series(name).tobytes() == parts.series(name).tobytes()
+
+
+def test_control_c_keeps_what_was_computed(scene):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    arguments = ["run", scene, "--json", "--device", "cpu", "--steps", "100000"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "abd.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        for _ in range(3):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 130
+    last = json.loads(out.splitlines()[-1])
+    assert last["status"] == "interrupted"
+    assert "abd run fall.toml --out runs/fall-1 --resume --device cpu --steps 100000 --json" in err
+    with Trajectory("runs/fall-1") as trajectory:
+        assert len(trajectory) == last["report"]["steps"] + 1 > 3
+
+
+def test_options(scene, capsys):
+    assert run(scene, "--quiet", "--duration", "0.03", "-o", "solver.dt=0.005", "-o", "output.every=2") == 0
+    with Trajectory("runs/fall-1") as trajectory:
+        assert trajectory.series("/step").tolist() == [0, 2, 4, 6]
+        assert trajectory.time[-1] == pytest.approx(0.03)
+    for wrong in (["--steps", "0"], ["--steps", "2", "--duration", "1"], ["--duration", "-1"]):
+        with pytest.raises(SystemExit) as stop:
+            run(scene, *wrong)
+        assert stop.value.code == 2
+
+
+def test_failure_is_status_1(scene, capsys):
+    """One Newton iteration and a tolerance out of reach: the run stops at its first step that is not free fall, and says
+    why."""
+    assert run(scene, "-o", "solver.max_newton=1", "-o", "solver.tolerance=1e-14", "-o", "solver.retries=0") == 1
+    assert "step 2 failed" in capsys.readouterr().err
+    report = json.loads(Path("runs/fall-1/report.json").read_text())
+    assert report["failed_step"] == 2 and report["steps"] == 1
+    with Trajectory("runs/fall-1") as trajectory:
+        assert len(trajectory) == 2
+
+
+def test_check(scene, capsys):
+    assert main(["check", scene]) == 0
+    output = capsys.readouterr().out
+    assert "3 bodies (2 dynamic, 1 static), 1 of them half-spaces" in output and "no problems" in output
+    assert "2000 kg" in output and "24 triangles" in output
+    assert main(["check", scene, "-o", "body.lid.position=[0.2, 0.1, 1.4]"]) == 2
+    error = capsys.readouterr().err
+    assert "box" in error and "lid" in error and "1 problem" in error
+    assert run(scene, "-o", "body.lid.position=[0.2, 0.1, 1.4]") == 2
+    assert "lid" in capsys.readouterr().err and not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("grvity = [0, 0, -9.81]", "gravity"),
+        ('[[body]]\nname = "a"\nbox = [1, 1]', "box"),
+        ("gravity = [", "bad.toml"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["run", "check"])
+def test_wrong_scenes_are_status_2_without_traceback(scene, capsys, verb, text, said):
+    Path("bad.toml").write_text(text)
+    assert main([verb, "bad.toml"]) == 2
+    error = capsys.readouterr().err
+    assert said in error and "Traceback" not in error
+
+
+def test_what_is_not_there(scene, capsys):
+    assert main(["run", "fal.toml"]) == 2
+    assert "fal.toml" in capsys.readouterr().err
+    assert main(["plot", "nowhere"]) == 2
+    assert "nowhere" in capsys.readouterr().err
+    assert main(["run", scene, "--device", "abacus"]) == 2
+    assert "abacus" in capsys.readouterr().err and not list(Path("runs").iterdir())
+    assert main(["run", scene, "-o", "solver.tim=1"]) == 2
+    assert "solver.tim" in capsys.readouterr().err
+    Path("occupied").write_text("")
+    assert main(["run", scene, "--out", "occupied"]) == 2
+    assert "occupied" in capsys.readouterr().err
+
+
+def test_plot(scene, capsys):
+    assert run(scene, "--quiet") == 0
+    assert main(["plot", "runs/fall-1", "--format", "png"]) == 0
+    drawn = capsys.readouterr().out.split()
+    assert drawn == [f"runs/fall-1/{name}.png" for name in ("energy", "momentum", "gap", "iterations", "stages")]
+    assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in drawn)
+
+
+def test_doctor_and_schema(capsys):
+    assert main(["doctor"]) == 0
+    output = capsys.readouterr().out
+    assert all(topic in output for topic in ("warp-lang", "kernel cache", "--device auto", "CUDA driver", "for a GPU"))
+    assert main(["schema", "--json"]) == 0
+    assert "body" in json.loads(capsys.readouterr().out)["properties"]
+    assert main(["schema"]) == 0
+    assert "half_space" in capsys.readouterr().out

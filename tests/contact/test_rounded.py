@@ -1,0 +1,339 @@
+"""Exact spheres and capsules, and rounded meshes: distances, forces, starts, mass, and motion against closed forms."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import cos, sin
+
+import h5py
+import numpy as np
+import pytest
+from on_device import NAME
+from resident_twins import assert_same_steps
+from tool import load_tool
+
+import abd
+from abd.contact import ccd
+from abd.contact.candidates import contacts, find_candidates
+from abd.contact.pair_law import widest_activation
+from abd.contact.pairs import body_pairs
+from abd.contact.path import follow, standing
+from abd.contact.surfaces import Surfaces
+from abd.io.run import run
+from abd.io.skin import skin
+from abd.io.trajectory import Trajectory
+from abd.pictures.camera import View
+from abd.pictures.cast import Recorded
+from abd.pictures.films import Film, Studio
+from abd.potentials import contact
+from abd.potentials.contact import ContactParameters
+from abd.scene.compile.compile import compile_scene
+from abd.scene.overlaps.intersections import find_initial_intersections
+from abd.scene.schema.schema import SceneSpec
+
+G = 9.81
+PARTS = {
+    "sphere": ({"sphere": {"radius": 0.2}}, 0.2),
+    "capsule": ({"capsule": {"radius": 0.15, "length": 0.5}}, 0.4),
+    "box": ({"box": (0.3, 0.3, 0.3)}, 0.15),
+    "rounded box": ({"box": (0.2, 0.2, 0.2), "rounding": 0.05}, 0.15),
+}
+"""Bodies and how far they reach along their own z axis from the origin [m]."""
+D_HAT = 1e-3
+PAIRS = list(combinations_with_replacement(PARTS, 2))
+LYING = {"sphere": 0.2, "capsule": 0.15, "box": 0.15, "rounded box": 0.15}
+"""How far they reach along their x axis."""
+
+
+def stacked(lower: str, upper: str, gap: float, lying: bool = False, **settings):
+    """The compiled scene of one body above another at a gap [m]; both stand on end, or lie parallel."""
+    reach, turn = (LYING if lying else {name: part[1] for name, part in PARTS.items()}), {}
+    if lying:
+        turn = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 90.0}}
+    height = reach[lower] + reach[upper] + gap
+    # away from the diagonals of the faces
+    shift = (0.06, 0.0) if "box" in (lower[-3:], upper[-3:]) else (0.0, 0.0)
+    bodies = [
+        {"name": "lower", **PARTS[lower][0], **turn},
+        {"name": "upper", **PARTS[upper][0], **turn, "position": (*shift, height)},
+    ]
+    return compile_scene(SceneSpec(body=bodies, solver={"d_hat": D_HAT, **settings}))
+
+
+def near(model, q: np.ndarray):
+    """All contacts of the two bodies within reach of their barrier, and their gaps [m]."""
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    found = find_candidates(model, surfaces, pairs, standing(q), widest_activation(model))
+    listed = contacts(model, surfaces, pairs, found)
+    return listed, np.sqrt(contact.closest(listed.positions(q), listed).D) - listed.xi
+
+
+@pytest.mark.parametrize("lying", [False, True])
+@pytest.mark.parametrize(("lower", "upper"), PAIRS)
+def test_every_pair_meets_at_its_surfaces_and_pushes_apart(lower, upper, lying):
+    """The gap is that of the ideal shapes, the force points from one to the other: parallel capsules included."""
+    gap = 2e-4
+    model = stacked(lower, upper, gap, lying)
+    q = model.bodies.q
+    listed, gaps = near(model, q)
+    assert gaps.min() == pytest.approx(gap, rel=1e-9)
+    elements = contact.contact_elements(listed.positions(q), listed, ContactParameters(1.0, D_HAT))
+    i, j = (part.sum(axis=0)[:3] for part in elements.gradients())
+    push = -i if listed.first[0] == 1 ^ int(listed.flipped[0]) else -j
+    np.testing.assert_allclose(i, -j, atol=1e-9 * abs(i[2]))
+    # the sum over all pairs of two meshes is not straight where edges of flat faces are near
+    straight = 0.2 if lower[-3:] == upper[-3:] == "box" else 1e-6
+    assert abs(push[2]) > 0.0 and np.abs(push[:2]).max() < straight * abs(push[2])
+    lifted = q.copy()
+    lifted[1, 2] += 1e-8
+    energy = [contact.energy(listed.positions(x), listed, ContactParameters(1.0, D_HAT)).sum() for x in (q, lifted)]
+    assert energy[1] < energy[0]
+
+
+@pytest.mark.parametrize("lying", [False, True])
+@pytest.mark.parametrize(("lower", "upper"), PAIRS)
+def test_starts_are_judged_by_the_ideal_shapes(lower, upper, lying):
+    assert find_initial_intersections(stacked(lower, upper, 1e-6, lying)) == []
+    (problem,) = find_initial_intersections(stacked(lower, upper, -1e-3, lying))
+    assert problem.value == pytest.approx(1e-3, rel=0.05)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_half_spaces_meet_the_ideal_shapes(name):
+    for gap, count in ((1e-6, 0), (-1e-3, 1)):
+        bodies = [
+            {"name": "ground", "half_space": {}},
+            {"name": "body", **PARTS[name][0], "position": (0, 0, PARTS[name][1] + gap)},
+        ]
+        model = compile_scene(SceneSpec(body=bodies))
+        assert len(find_initial_intersections(model)) == count
+        if gap > 0.0:
+            assert near(model, model.bodies.q)[1].min() == pytest.approx(gap, abs=1e-12)
+
+
+def test_a_body_inside_a_ball_is_found():
+    bodies = [
+        {"name": "ball", "sphere": {"radius": 1.0}},
+        {"name": "box", "box": (0.1, 0.1, 0.1), "position": (0.7, 0, 0)},
+    ]
+    (problem,) = find_initial_intersections(compile_scene(SceneSpec(body=bodies)))
+    assert "box" in problem.message and problem.value > 0.3
+
+
+def test_mass_and_inertia_are_those_of_the_solids():
+    """Against fine meshes, and the sphere against 2/5 m r^2; an explicit mass scales both."""
+    spheres = [{"name": "a", "sphere": {"radius": 0.3}}, {"name": "b", "sphere": {"radius": 0.3}, "mass": 2.0}]
+    capsules = [
+        {"name": f"capsule {segments}", "capsule": {"radius": 0.3, "length": 0.8, "segments": segments}}
+        for segments in (None, 256)
+    ]
+    bodies = compile_scene(
+        SceneSpec(body=[{**b, "position": (k, 0, 0)} for k, b in enumerate(spheres + capsules)])
+    ).bodies
+    assert bodies.mass[0] == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.3**3, rel=1e-12)
+    np.testing.assert_allclose(bodies.moment[0], bodies.mass[0] * 0.3**2 / 5.0, rtol=1e-12)
+    np.testing.assert_allclose(bodies.moment[1], 2.0 * 0.3**2 / 5.0, rtol=1e-12)
+    assert bodies.volume[1] == pytest.approx(bodies.volume[0], rel=1e-12)
+    np.testing.assert_allclose(bodies.mass[2], bodies.mass[3], rtol=1e-3)
+    np.testing.assert_allclose(np.sort(bodies.moment[2]), np.sort(bodies.moment[3]), rtol=2e-3)
+
+
+def test_a_ball_keeps_round():
+    stretched = {"name": "a", "sphere": {"radius": 0.3}, "scale": (1.0, 2.0, 1.0)}
+    with pytest.raises(abd.errors.SceneError, match="different factors"):
+        compile_scene(SceneSpec(body=[stretched]))
+    grown = compile_scene(SceneSpec(body=[{"name": "a", "sphere": {"radius": 0.3}, "scale": 2.0}])).bodies
+    assert grown.radius[0] == 0.6 and grown.mass[0] == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.6**3)
+    with pytest.raises(abd.errors.SceneError, match="rounding"):
+        compile_scene(SceneSpec(body=[{"name": "a", "sphere": {"radius": 0.3}, "rounding": 0.1}]))
+
+
+@pytest.mark.parametrize("other", ["sphere", "capsule", "box"])
+@pytest.mark.parametrize("spin", [0.0, 1.0])
+def test_advancement_comes_close_to_the_surface(other, spin):
+    """Half a metre of radius, a gap of 1e-5 m: the march ends within a fifth of the gap, and sliding past is free."""
+    parts = {"sphere": {"sphere": {"radius": 0.5}}, "capsule": {"capsule": {"radius": 0.5, "length": 1.0}}}
+    top = {"sphere": 0.5, "capsule": 1.0, "box": 0.5}[other]
+    bodies = [
+        {"name": "other", **parts.get(other, {"box": (3.0, 3.0, 1.0)})},
+        {"name": "ball", "sphere": {"radius": 0.5}, "position": (0, 0, top + 0.5 + 1e-5)},
+    ]
+    model = compile_scene(SceneSpec(body=bodies, solver={"d_hat": 1e-3}))
+    q, surfaces, pairs = model.bodies.q, Surfaces.of(model), body_pairs(model)
+
+    def share(velocity) -> tuple[float, float]:
+        """How far the ball gets on its way, and the gap that is left there."""
+        direction = np.zeros_like(q)
+        direction[1, :3] = velocity
+        direction[1, 3:] = spin * np.array([[0, 0, 1], [0, 0, 0], [-1, 0, 0]], dtype=float).ravel()
+        path = follow(q, direction, np.tile(np.eye(3), (2, 1, 1)), surfaces.radii(q))
+        listed = contacts(model, surfaces, pairs, find_candidates(model, surfaces, pairs, path, 1e-3))
+        toi = ccd.time_of_impact(path, listed).min()
+        x = listed.positions(path.state(toi))
+        return toi, (np.sqrt(contact.closest(x, listed).D) - listed.xi).min()
+
+    toi, left = share((0.0, 0.0, -0.1))
+    assert 0.8 * 1e-4 <= toi < 1e-4 and 0.0 < left <= 0.2 * 1e-5 * (1.0 + 1e-6)
+    toi, left = share((1e-3, 0.0, 0.0))
+    assert toi == 1.0 and left > 0.5e-5
+
+
+def test_skins_surround_the_ideal_shapes():
+    """No further out than the radius, and its points are on the surface or hidden within."""
+    model = compile_scene(
+        SceneSpec(body=[{"name": k, **v[0], "position": (3 * n, 0, 0)} for n, (k, v) in enumerate(PARTS.items())])
+    )
+    for mesh, radius in zip(model.meshes, model.bodies.radius, strict=True):
+        if radius > 0.0:
+            vertices, triangles = skin(mesh.vertices, mesh.triangles, mesh.codim_edges, mesh.points, radius)
+            assert triangles.min() == 0 and triangles.max() == len(vertices) - 1
+            np.testing.assert_allclose(np.ptp(vertices, axis=0), np.ptp(mesh.vertices, axis=0) + 2 * radius, rtol=0.02)
+            assert (np.ptp(vertices, axis=0) <= np.ptp(mesh.vertices, axis=0) + 2 * radius + 1e-12).all()
+
+
+def test_pictures_and_files_show_round_bodies(tmp_path):
+    """A ball alone: a disc in the middle of the picture."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("ball", sphere={"radius": 0.1})
+    scene.add_body("other", sphere={"radius": 0.1}, position=(0.8, 0, 0))
+    run(scene, compile_scene(scene), tmp_path / "run", device=NAME, steps=1)
+    with Trajectory(tmp_path / "run") as trajectory:
+        assert len(trajectory.meshes[0].triangles) == 0 and len(trajectory.meshes[0].drawn[1]) == 1280
+        recorded = Recorded(trajectory)
+        film = Film(View(azimuth=-90.0, elevation=0.0), (160, 90))
+        pixels = Studio(recorded, film, np.zeros(1, int)).draw(recorded.moment(0)).astype(int)
+    shown = pixels[..., 0] < 150  # blue before a pale sky
+    across = np.ptp(np.flatnonzero(shown.any(axis=0))) / np.ptp(np.flatnonzero(shown.any(axis=1)))
+    assert across == pytest.approx(5.0, rel=0.15)
+
+
+def rolling(dt: float = 0.01, duration: float = 1.0, speed: float = 1.0, mu: float = 0.5, **body):
+    """A body of radius 0.1 m set down on a plane; its speed and the speed of its rim [m/s]."""
+    scene = abd.Scene(solver={"dt": dt, "integrator": "bdf2", "d_hat": 1e-3})
+    scene.add_material("rough", mu=mu)
+    scene.add_body("ground", half_space={}, material="rough")
+    scene.add_body("body", position=(0, 0, 0.1 + 1e-3), velocity=(speed, 0, 0), material="rough", **body)
+    simulation = abd.Simulation(scene, device=NAME)
+    speeds = []
+    for _ in range(round(duration / dt)):
+        simulation.step()
+        V, A = simulation.bodies["body"].velocity, simulation.bodies["body"].transform
+        W = V[:3, :3] @ np.linalg.inv(A[:3, :3])
+        speeds.append((V[0, 3], 0.05 * (W[0, 2] - W[2, 0])))
+    return np.array(speeds)
+
+
+ALONG_Y = {"axis_angle": {"axis": (1.0, 0.0, 0.0), "degrees": 90.0}}
+
+
+def test_a_ball_set_down_rolls_with_five_sevenths():
+    speeds = rolling(sphere={"radius": 0.1})
+    assert speeds[-1, 0] == pytest.approx(5.0 / 7.0, rel=0.005)
+    assert speeds[-1, 1] == pytest.approx(speeds[-1, 0], rel=1e-3)
+
+
+def test_a_ball_slides_before_it_rolls():
+    """mu = 0.05: sliding ends at 2 v / (7 mu g) = 0.583 s; before, v = v0 - mu g t and w r = 5/2 mu g t; bdf2 brakes the spin."""
+    mu = 0.05
+    speeds = rolling(mu=mu, duration=0.9, sphere={"radius": 0.1})
+    t = 0.01 * np.arange(1, len(speeds) + 1)
+    sliding = (t > 0.1) & (t < 0.55)
+    v, rim = np.diff(speeds[sliding], axis=0).mean(axis=0) / 0.01
+    assert v == pytest.approx(-mu * G, rel=0.005) and rim == pytest.approx(2.5 * mu * G, rel=0.01)
+    assert np.abs(np.diff(speeds[t > 0.65], axis=1)).max() < 2e-3
+
+
+def test_a_capsule_rolls_like_its_inertia_says():
+    """v = v0 / (1 + I / (m r^2)) with I about the axis, held up by both ends of its segment."""
+    capsule = {"radius": 0.1, "length": 0.3}
+    (body,) = SceneSpec(body=[{"name": "a", "capsule": capsule}]).body
+    bodies = compile_scene(SceneSpec(body=[body])).bodies
+    axial = 2.0 * np.sort(bodies.moment[0])[0]
+    speeds = rolling(capsule=capsule, **ALONG_Y)
+    assert speeds[-1, 0] == pytest.approx(1.0 / (1.0 + axial / (bodies.mass[0] * 0.1**2)), rel=0.006)
+    assert speeds[-1, 1] == pytest.approx(speeds[-1, 0], rel=1e-3)
+
+
+def test_two_parallel_capsules_hold_each_other():
+    """One lies along the other: edge pairs fade where they are parallel, their ends do not."""
+    scene = abd.Scene(solver={"d_hat": 1e-3})
+    side = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 90.0}}
+    scene.add_body("lower", kind="static", capsule={"radius": 0.1, "length": 0.6}, **side)
+    upper = {"capsule": {"radius": 0.05, "length": 0.4}, "fix": ["y", "rx", "ry", "rz"], **side}
+    scene.add_body("upper", position=(0, 0, 0.152), velocity=(0, 0, -1.0), **upper)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(100):
+        report = simulation.step()
+    assert report.converged and 0.0 < report.min_gap < 1e-3
+    assert simulation.bodies["upper"].transform[2, 3] == pytest.approx(0.15 + report.min_gap, abs=1e-6)
+
+
+POINT = {"surface": {"vertices": [(0.0, 0.0, 0.0)], "points": [0]}}
+
+
+@pytest.mark.parametrize(
+    "point", [{"sphere": {"radius": 0.1}}, {**POINT, "radius": 0.1}, {**POINT, "mass": 1.0, "inertia": (0.01,) * 3}]
+)
+def test_a_scene_of_one_point_runs(point):
+    """Its size is that of the ball about it; without one that of the scene counts."""
+    scene = abd.Scene()
+    scene.add_body("ground", half_space={})
+    scene.add_body("ball", **point, position=(0, 0, 0.0002 if "mass" in point else 0.1002))
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(20):
+        report = simulation.step()
+    assert report.converged and 0.0 < report.min_gap < widest_activation(simulation.model)
+
+
+def test_a_ball_rolls_down_an_incline():
+    """5/7 g sin on a gentle slope, exactly round: no rim to roll over."""
+    angle = 0.1
+    scene = abd.Scene(solver={"integrator": "bdf2"})
+    scene.add_material("rough", mu=0.5)
+    normal, downhill = np.array([sin(angle), 0.0, cos(angle)]), np.array([cos(angle), 0.0, -sin(angle)])
+    scene.add_body("slope", half_space={"normal": tuple(normal)}, material="rough")
+    scene.add_body("ball", sphere={"radius": 0.1}, position=tuple(0.1002 * normal), material="rough")
+    simulation = abd.Simulation(scene, device=NAME)
+    speeds = []
+    for _ in range(50):
+        simulation.step()
+        speeds.append(simulation.bodies["ball"].velocity[:3, 3] @ downhill)
+    measured = (speeds[-1] - speeds[10]) / (39 * 0.01)
+    assert measured == pytest.approx(5.0 / 7.0 * G * sin(angle), rel=0.005)
+
+
+def pile(**solver) -> abd.Scene:
+    """A ball, a capsule, a box and a rounded box fall onto one another and a plate, turning, with friction."""
+    scene = abd.Scene(solver={"d_hat": 1e-3, **solver})
+    scene.add_material("rough", mu=0.4)
+    scene.add_body("plate", kind="static", box=(2.0, 2.0, 0.1), position=(0, 0, -0.05), material="rough")
+    for k, (name, (shape, _)) in enumerate(PARTS.items()):
+        turn = {"axis_angle": {"axis": (1.0, 0.3 * k, 0.2), "degrees": 70.0}}
+        place, spin = (0.05 * k, 0.03, 0.22 + 0.42 * k), (2.0, 1.0, 3.0 - k)
+        scene.add_body(name, **shape, **turn, position=place, angular_velocity=spin, velocity=(0, 0, -1.0), material="rough")
+    return scene
+
+
+def test_host_and_record_agree_on_round_bodies():
+    assert_same_steps(pile(), 16, within=1e-8, counts=("newton_iterations", "substeps", "contacts"))
+
+
+def test_processor_and_definitions_agree_on_round_bodies():
+    both = [abd.Simulation(pile(), device=device) for device in ("numpy", "cpu")]
+    for _ in range(12):
+        for simulation in both:
+            assert simulation.step().converged
+    difference = np.abs(both[0].host_state().q - both[1].host_state().q).max()
+    assert difference < 1e-3 * 0.01, "the tolerance, 1e-3 m/s, over one step"
+
+
+def test_a_pile_of_round_bodies_is_certified(tmp_path):
+    """Every state free, judged by ipctk with the radii; a run whose ball is made larger afterwards is not."""
+    certify = load_tool("certify")
+    run(pile(), compile_scene(pile()), tmp_path / "run", device=NAME, steps=40)
+    found = certify.certify(tmp_path / "run", every=5)
+    assert found.ok and 0.0 < found.smallest_gap < 1e-3
+    with h5py.File(tmp_path / "run" / "trajectory.h5", "r+") as file:
+        radius = file["bodies/radius"][...]
+        file["bodies/radius"][...] = radius * np.where(radius == 0.2, 1.02, 1.0)
+    assert not certify.certify(tmp_path / "run", every=5).ok

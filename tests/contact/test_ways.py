@@ -1,0 +1,325 @@
+"""The way between two states is free, or the step is taken again: arcs, proofs, kernels, and bodies thrown at each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from contact_models import bodies_over_a_plane
+from contact_on_device import Kernels, upload_path
+from on_device import DEVICE, NAME, pose_of, random_states
+from resident_twins import pair
+from test_ccd import gaps, gaps_at, one_body_each, radii
+from test_retries import assert_same
+from tool import load_tool
+
+import abd
+from abd.backends.device.upload import new_path
+from abd.contact.ccd import ENOUGH, way_shares
+from abd.contact.path import axial, between, nearest_rotation_vectors, rotations
+from abd.errors import StepFailure
+from abd.potentials.contact import Stencil
+from abd.step.ways import CLOSE, HALVINGS, LONGER, SHORTER, NotProven, Pieces
+from cuda_kernels.bodies.ways import way_paths
+
+warp = pytest.importorskip("warp")
+passing = load_tool("passing")
+
+STENCILS = (Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE)
+
+
+# arcs ------------------------------------------------------------------------------------------------------------
+
+
+def turned_states(count: int, seed: int, most: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States, what they become by turning by up to `most` [rad], and the rotation vectors."""
+    rng = np.random.default_rng(seed)
+    q = random_states(count, seed, strain=0.02)
+    w = rng.normal(size=(count, 3))
+    w *= (rng.uniform(0.0, most, size=count) / np.linalg.norm(w, axis=1))[:, None]
+    end = q.copy()
+    end[:, :3] += rng.normal(size=(count, 3))
+    strain = np.eye(3) + 0.01 * rng.normal(size=(count, 3, 3))
+    end[:, 3:] = (rotations(w) @ q[:, 3:].reshape(-1, 3, 3) @ strain).reshape(-1, 9)
+    return q, end, w
+
+
+@pytest.mark.parametrize("most", [1.0, 3.0, 9.0])
+def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
+    q, end, w = turned_states(50, 3, most)
+    near = w + 0.3 * np.random.default_rng(1).normal(size=w.shape)
+    path = between(q, end, near, np.ones(len(q)))
+    np.testing.assert_allclose(path.state(1.0), end, atol=1e-12)
+    np.testing.assert_allclose(path.state(0.0), q, atol=1e-14)
+    assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, (
+        "the branch; strain shifts the axis near whole turns"
+    )
+    assert path.strain.max() < 0.2
+
+
+def test_the_way_back_is_the_same_curve():
+    q, end, w = turned_states(50, 4, 5.0)
+    there, back = between(q, end, w, np.ones(50)), between(end, q, -w, np.ones(50))
+    for alpha in (0.2, 0.5, 0.9):
+        np.testing.assert_allclose(back.state(1.0 - alpha), there.state(alpha), atol=1e-11)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-5, 1.0, np.pi - 1e-9, np.pi, np.pi + 1e-7, 6.0, 2 * np.pi, 7.0, 20.0])
+def test_rotation_vectors_of_any_angle(angle):
+    n = np.random.default_rng(5).normal(size=(40, 3))
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    w = nearest_rotation_vectors(rotations(angle * n), 1.001 * angle * n)
+    np.testing.assert_allclose(w, angle * n, atol=2e-8)
+
+
+def test_half_a_turn_has_an_axis_without_a_hint():
+    n = np.random.default_rng(6).normal(size=(40, 3))
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    w = nearest_rotation_vectors(rotations(np.pi * n), np.zeros((40, 3)))
+    np.testing.assert_allclose(np.abs(np.einsum("mi,mi->m", w, n)), np.pi, atol=1e-8)
+
+
+# proofs ----------------------------------------------------------------------------------------------------------
+
+
+def ways(stencil: Stencil, turn: float, count: int = 200):
+    """Ways of two bodies each with one contact, apart at both ends; many lead through."""
+    q, contacts = one_body_each(7, count, stencil, 0.01)
+    rng = np.random.default_rng(8)
+    direction = np.zeros((2 * count, 12))
+    direction[::2, :3] = 1.5 * rng.normal(size=(count, 3))
+    w = turn * rng.normal(size=(2 * count, 3))
+    if stencil == Stencil.POINT_PLANE:
+        w[1::2] = 0.0
+        direction[::2, :3] -= 0.5 * contacts.plane[:, :3]
+    end = q + direction
+    end[:, 3:] = (rotations(w) @ q[:, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
+    path = between(q, end, w, radii(q, contacts))
+    apart = (gaps(path, contacts, 0.0) > 0.0) & (gaps(path, contacts, 1.0) > 0.0)
+    return path, contacts[apart]
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("stencil", STENCILS[:2])
+def test_a_way_is_free_as_far_as_it_is_said_to_be_and_no_less(stencil, turn):
+    path, contacts = ways(stencil, turn)
+    share = way_shares(path, contacts)
+    lowest = np.min([gaps_at(path, contacts, at * share) for at in np.linspace(0.0, 1.0, 300)], axis=0)
+    assert np.all(lowest > 0.0)
+    keeps = ENOUGH * np.minimum(gaps(path, contacts, 0.0), gaps(path, contacts, 1.0))
+    nearest = np.min([gaps(path, contacts, at) for at in np.linspace(0.0, 1.0, 600)], axis=0)
+    assert np.all(share[nearest > 1.5 * keeps] == 1.0)
+    blocked = nearest < 0.9 * keeps
+    assert np.all(share[blocked] < 1.0) and 3 < np.count_nonzero(blocked) < len(blocked)
+
+
+def test_a_gap_may_open_from_very_little_and_close_to_very_little():
+    """A fifth of the smaller gap is kept, not a fifth of the first one: what leaves a contact is free both ways."""
+    q, contacts = one_body_each(9, 40, Stencil.POINT_PLANE)
+    q[::2, 3:] = np.eye(3).ravel()
+    x = contacts.positions(q)[:, 0]
+    n = contacts.plane[:, :3]
+    height = np.einsum("mi,mi->m", x, n) - contacts.plane[:, 3]
+    q[::2, :3] -= (height - 1e-6)[:, None] * n
+    end = q.copy()
+    end[::2, :3] += 0.3 * n
+    zero = np.zeros((len(q), 3))
+    for one, other in ((q, end), (end, q)):
+        assert np.all(way_shares(between(one, other, zero, radii(q, contacts)), contacts) == 1.0)
+
+
+# kernels ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("back", [False, True])
+def test_paths_on_the_device(back):
+    n, h = 60, 0.02
+    q, end, w = turned_states(n, 11, 6.0)
+    q[:5] = end[:5] = random_states(5, 12, strain=0.0)
+    w[:5] = 0.0
+    velocity = np.zeros((n, 12))
+    spin = rotations(np.zeros((n, 3))) * 0.0
+    spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0] = w.T / h
+    spin -= spin.transpose(0, 2, 1)
+    velocity[:, 3:] = (spin @ q[:, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
+    np.testing.assert_allclose(axial(spin), w / h)
+    corner = 0.5 * np.ones((n, 3))
+    path = new_path(DEVICE, n)
+    box = DEVICE.upload(-corner, warp.vec3d), DEVICE.upload(corner, warp.vec3d)
+    states = pose_of(q), pose_of(end), DEVICE.upload(velocity, warp.float64)
+    DEVICE.launch(way_paths, n, *box, *states, h, int(back), path, DEVICE.zeros(n, warp.float64))
+    expected = between(end, q, -w, np.ones(n)) if back else between(q, end, w, np.ones(n))
+    for name in ("p", "A", "dp", "w", "S"):
+        found = DEVICE.read(getattr(path, name)).reshape(getattr(expected, name).shape)
+        np.testing.assert_allclose(found, getattr(expected, name), atol=1e-11, err_msg=name)
+        if name in ("dp", "w", "S"):
+            assert not found[:5].any(), "what stands still does so to the last bit"
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("seed", [0, 1])
+def test_shares_on_the_device(seed):
+    """Every candidate by itself, as the definition has it."""
+    model = bodies_over_a_plane(seed)
+    q = model.bodies.q
+    rng = np.random.default_rng(seed)
+    end = q.copy()
+    end[:3, :3] += 0.02 * rng.normal(size=(3, 3))
+    w = np.zeros_like(q[:, :3])
+    w[:3] = 0.1 * rng.normal(size=(3, 3))
+    end[:, 3:] = (rotations(w) @ q[:, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
+    path = between(q, end, w, np.full(len(q), 3.0))
+    kernels = Kernels(model, path)
+    listed, contacts, n = kernels.listed(), kernels.contacts, len(q)
+    start, finish = gaps(path, listed, 0.0), gaps(path, listed, 1.0)
+    inner = (start > 1e-4) & (finish > 1e-4)
+    assert np.count_nonzero(inner) >= 10
+    kernels.energies(end)
+    shares = contacts.way_shares(upload_path(path), False, DEVICE.zeros(n, warp.float64))
+    found = DEVICE.read(shares, contacts.candidates.count)
+    expected = way_shares(path, listed, model.settings.d_hat)
+    assert np.array_equal(found[inner] < 1.0, expected[inner] < 1.0)
+    both = inner & (found < 1.0)
+    np.testing.assert_allclose(found[both], expected[both], atol=0.05)
+
+
+# pieces ----------------------------------------------------------------------------------------------------------
+
+
+def test_pieces_go_to_the_first_collision_and_on():
+    pieces = Pieces(0.01, 0.01)
+    whole = 2**HALVINGS
+    assert pieces.shorten(0.6) and pieces.next == int(0.6 * whole)
+    ahead = pieces.next
+    pieces.free()
+    assert pieces.left == pieces.next == whole - ahead
+    assert pieces.shorten(1.0 / CLOSE - 0.01) and pieces.next == (whole - ahead) // SHORTER
+    first = pieces.next
+    pieces.free()
+    assert pieces.next == min(pieces.left, LONGER * first)
+    while pieces.left:
+        pieces.free()
+    short = Pieces(0.01 / whole, 0.01)
+    assert short.left == 1 and not short.shorten(0.5)
+
+
+def test_a_way_that_is_never_free_is_a_failure_that_changes_nothing(monkeypatch):
+    def scene() -> abd.Simulation:
+        made = abd.Scene()
+        made.add_body("ground", half_space={})
+        made.add_body("box", box=(0.1,) * 3, position=(0, 0, 0.06), velocity=(0.5, 0, 0))
+        sim = abd.Simulation(made, device=NAME)
+        sim.step()
+        return sim
+
+    failing, other = scene(), scene()
+    lengths = []
+
+    def never(h: float):
+        # the first few substeps are free, so that there is something to take back
+        lengths.append(h)
+        return NotProven.nobody() if len(lengths) == 5 else NotProven(np.array([0.3]), np.array([[1, 0]]))
+
+    monkeypatch.setattr(failing.backend, "free_way", never)
+    monkeypatch.setattr(failing.backend, "whole", None)  # whole steps do not ask it
+    with pytest.raises(StepFailure, match=r"'box' and 'ground'.*not proven free") as caught:
+        failing.step()
+    assert caught.value.reason == "passed" and caught.value.bodies == ("box", "ground")
+    assert lengths[0] == 0.01 and pytest.approx(min(lengths)) == 0.01 * 0.5**HALVINGS
+    assert_same(failing, other)
+    monkeypatch.undo()
+    failing.step(), other.step()
+    assert_same(failing, other)
+
+
+# bodies thrown at each other ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("seed", range(4))
+def test_boxes_meet_at_two_sizes_per_step(seed):
+    end = passing.run(passing.Pair(passing.BOX, passing.BOX, tilt=0.0, offset=0.02), 2.0, 0.0, seed, NAME)
+    assert end.ahead > 0.15, "they end on the sides from which they came"
+    mass = 1000.0 * passing.SIZE**3
+    assert end.pushed[0] < -0.4 * mass * 2.0 * passing.SIZE / passing.DT, "nearly all of the closing momentum"
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", ["ball at fixed plate", "box at free plate", "box at kinematic plate", "rod at rod"])
+def test_nothing_passes(name):
+    row = passing.row(name, 20.0, 0.0, trials=3, references=0, device=NAME, seed=1)
+    assert row["failed"] == row["passed"] == 0, row
+    # whether iterates walk around one another is their own affair, but somewhere they do
+    assert row["refused"] > 0 or name in ("box at kinematic plate", "rod at rod"), row
+    assert row["substeps"] > row["steps"] or row["refused"] == 0
+
+
+def test_nothing_passes_on_the_definitions():
+    end = passing.run(passing.Pair(passing.BOX, passing.BOX, tilt=0.0, offset=0.02), 5.0, 0.0, 1, "numpy")
+    assert end.refused > 0 and end.ahead > 0.05
+
+
+@pytest.mark.parametrize("sizes", [0.5, 20.0])
+def test_resident_steps_take_the_same_pieces(sizes):
+    pair_of_boxes = passing.Pair(passing.BOX, passing.PLATE, "static", tilt=0.2)
+    scene, duration, _ = passing.thrown(pair_of_boxes, sizes, 0.0, 2, 1)
+    host, resident = pair(scene)
+    refused = 0
+    for _ in range(round(duration / passing.DT)):
+        one, two = host.step(), resident.step()
+        assert (one.substeps, one.refused_ways) == (two.substeps, two.refused_ways)
+        refused += one.refused_ways
+    assert refused > 0
+    np.testing.assert_allclose(resident.stepper.q, host.stepper.q, atol=1e-6)
+
+
+# fast hits -------------------------------------------------------------------------------------------------------
+
+
+def test_a_fast_hit_does_what_it_does_at_a_hundredth_of_the_step():
+    """A spinning box that comes half its size per step strikes with the attitude that it has where it meets the plate."""
+    row = passing.row("box at fixed plate", 0.5, 1.0, trials=2, references=2, device=NAME, seed=0)
+    assert row["momentum"] == row["energy"] == 2 and row["refused"] > 0, row
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2", "generalized_alpha"])
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_bodies_that_meet_after_a_long_way_do_so_in_a_short_piece(device, integrator):
+    """Two boxes close by 0.6 of their size per step, flat at each other."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": integrator})
+    for side in (-1.0, 1.0):
+        scene.add_body(f"box {side:g}", box=(0.2,) * 3, position=(0.2 * side, 0, 0), velocity=(-6.0 * side, 0, 0))
+    sim = abd.Simulation(scene, device=device)
+    reports = [sim.step() for _ in range(4)]
+    assert sum(report.refused_ways for report in reports) > 0
+    assert max(report.substeps for report in reports) <= 6
+    # restitution 0: nothing is left of the closing motion
+    np.testing.assert_allclose(sim.stepper.qd[:, 0], 0.0, atol=0.02)
+    np.testing.assert_allclose(reports[-1].momentum["linear"], 0.0, atol=1e-6)
+
+
+@pytest.mark.device
+def test_slow_hits_of_fast_bodies_are_whole_whatever_slides_elsewhere():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    for x, speed in ((0.0, 20.0), (0.202, 19.5)):
+        scene.add_body(f"box {speed:g}", box=(0.2,) * 3, position=(x, 0, 0), velocity=(speed, 0, 0))
+    scene.add_body("ground", half_space={"offset": -5.0})
+    scene.add_body("slider", box=(0.2,) * 3, position=(0, 3, -4.9), velocity=(0, 40, 0))
+    sim = abd.Simulation(scene, device=NAME)
+    reports = [sim.step() for _ in range(3)]
+    assert sum(report.refused_ways for report in reports) == 0
+    np.testing.assert_allclose(sim.stepper.qd[:2, 0], 19.75, atol=0.02)
+
+
+@pytest.mark.device
+def test_what_rests_and_slides_is_never_taken_again():
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_material("default", mu=0.3)
+    scene.add_body("ground", half_space={})
+    for k in range(3):
+        scene.add_body(f"box {k}", box=(0.2,) * 3, position=(0, 0, 0.102 + 0.202 * k))
+    scene.add_body("slider", box=(0.2,) * 3, position=(1, 0, 0.101), velocity=(2, 0, 0), angular_velocity=(0, 0, 5))
+    sim = abd.Simulation(scene, device=NAME)
+    reports = [sim.step() for _ in range(40)]
+    assert sum(report.refused_ways for report in reports) == 0
+    assert all(report.substeps == 1 for report in reports)

@@ -1,0 +1,187 @@
+"""Robots' files that are broken, hostile or too large: one message, exit status 2, bounded memory and time."""
+
+import struct
+import time
+import tracemalloc
+import zipfile
+import zlib
+
+import pytest
+
+from abd.cli import main
+
+pytest.importorskip("mujoco")
+for module in ("abd.commands.check", "abd.scene.scene", "abd.scene.importers.robots.scene"):
+    pytest.importorskip(module)  # what it costs to load is no part of the bounds
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+def urdf(inner: str, name: str = "r") -> str:
+    return f'<robot name="{name}">{inner}</robot>'
+
+
+def links(*names: str) -> str:
+    return "".join(f'<link name="{name}">{INERTIAL}</link>' for name in names)
+
+
+def hinge(name: str, parent: str, child: str, kind: str = "revolute") -> str:
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/></joint>'
+
+
+def mesh_link(filename: str, scale: str = "1 1 1") -> str:
+    shape = f'<geometry><mesh filename="{filename}" scale="{scale}"/></geometry>'
+    return f'<link name="a">{INERTIAL}<collision>{shape}</collision></link>'
+
+
+def mjcf(inner: str, head: str = "") -> str:
+    return f"<mujoco>{head}<worldbody>{inner}</worldbody></mujoco>"
+
+
+MESH = '<asset><mesh name="m" file="{}" scale="{}"/></asset>'
+USES_MESH = '<body><joint/><geom type="mesh" mesh="m"/></body>'
+LAUGHS = (
+    "<!DOCTYPE r ["
+    + "".join(
+        f'<!ENTITY a{k} "{"&a" + str(k - 1) + ";" if k else "ha"}{"&a" + str(k - 1) + ";" if k else "ha"}">'
+        for k in range(40)
+    )
+    + "]>"
+)
+EXTERNAL = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+
+CASES = {
+    # name: file name, text, words of the message
+    "truncated urdf": ("r.urdf", urdf(links("a", "b"))[:90], "no XML"),
+    "truncated mjcf": ("r.xml", mjcf('<body><joint/><geom size="1"/></body>')[:40], "no XML"),
+    "empty": ("r.urdf", "", "no XML"),
+    "no robot at all": ("r.xml", "<svg/>", "neither URDF nor MJCF"),
+    "no links": ("r.urdf", urdf(""), "no links"),
+    "circle": ("r.urdf", urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("y", "b", "a")), "circle"),
+    "own parent": ("r.urdf", urdf(links("a", "b") + hinge("x", "b", "b")), "circle"),
+    "two parents": (
+        "r.urdf",
+        urdf(links("a", "b", "c") + hinge("x", "a", "c") + hinge("y", "b", "c") + hinge("z", "a", "b")),
+        "hangs on joint 'x' already",
+    ),
+    "two roots": ("r.urdf", urdf(links("a", "b")), "2 links hang on no joint"),
+    "unknown link": ("r.urdf", urdf(links("base") + hinge("x", "base", "basee")), "did you mean 'base'"),
+    "unknown joint type": (
+        "r.urdf",
+        urdf(links("a", "b") + hinge("x", "a", "b", "revolut")),
+        "did you mean 'revolute'",
+    ),
+    "macro": ("r.urdf", urdf(links("a") + '<xacro:m xmlns:xacro="x"/>'), "is a macro"),
+    "nan inertia": ("r.urdf", urdf(links("a").replace('ixx="1"', 'ixx="nan"')), "not finite"),
+    "infinite mass": ("r.urdf", urdf(links("a").replace('value="1"', 'value="inf"')), "not finite"),
+    "negative mass": ("r.urdf", urdf(links("a").replace('value="1"', 'value="-1"')), "negative"),
+    "nan in mjcf": ("r.xml", mjcf('<body><inertial pos="0 0 0" mass="1" diaginertia="1 NaN 1"/></body>'), "not finite"),
+    "flat scale": ("r.urdf", urdf(mesh_link("m.obj", "1 0 -1")), "cannot have the scale '1 0 -1'"),
+    "flat scale in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("m.obj", "-1 1 0")), "cannot have the scale '-1 1 0'"),
+    "negative size": (
+        "r.urdf",
+        urdf(f'<link name="a">{INERTIAL}<collision><geometry><sphere radius="-1"/></geometry></collision></link>'),
+        "sizes",
+    ),
+    "outside": ("r.urdf", urdf(mesh_link("../../../etc/passwd")), "lies outside"),
+    "outside, absolute": ("r.urdf", urdf(mesh_link("file:///etc/hostname")), "lies outside"),
+    "outside of a package": ("r.urdf", urdf(mesh_link("package://p/../../../etc/hostname")), "lies outside"),
+    "outside in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("/etc/hostname", "1 1 1")), "lies outside"),
+    "include outside": ("r.xml", '<mujoco><include file="../../../etc/hostname"/></mujoco>', "lies outside"),
+    "from the net": ("r.urdf", urdf(mesh_link("http://example.org/m.obj")), "scheme 'http'"),
+    "includes itself": ("r.xml", '<mujoco><include file="r.xml"/></mujoco>', "includes itself"),
+    "external entity": ("r.urdf", EXTERNAL + urdf(links("a"), "&x;"), "entities"),
+    "a billion laughs": ("r.xml", LAUGHS + mjcf("&a39;"), "entities"),
+    "too deep": ("r.xml", mjcf("<body>" * 5000 + "</body>" * 5000), "deep"),
+    "too many copies": (
+        "r.xml",
+        mjcf('<replicate count="50000"><replicate count="50000"><geom size="1"/></replicate></replicate>'),
+        "copies",
+    ),
+    "mujoco refuses": ("r.xml", mjcf('<body><joint tipe="hinge"/></body>'), "unrecognized attribute"),
+    "no matter": ("r.xml", mjcf('<body><joint/><geom size="0"/></body>'), "MuJoCo's compiler"),
+    "no height field": ("r.xml", mjcf("", '<asset><hfield file="h.png" size="1 1 1 1"/></asset>'), "not there"),
+    "large height field": (
+        "r.xml",
+        mjcf("", '<asset><hfield nrow="99999" ncol="99999" size="1 1 1 1"/></asset>'),
+        "too large",
+    ),
+}
+
+
+def refused(path, capsys, *options: str) -> str:
+    """What `abd check` says of a file that it refuses, within bounds."""
+    start = time.process_time()
+    tracemalloc.start()
+    try:
+        status = main(["check", str(path), *options])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    told = capsys.readouterr().err
+    assert status == 2, told
+    assert told.endswith("\n1 problem\n") and "Traceback" not in told, told
+    assert peak < 100e6 and time.process_time() - start < 10.0
+    return told
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_message(case, tmp_path, capsys):
+    name, text, words = CASES[case]
+    path = tmp_path / name
+    path.write_text(text)
+    assert words in refused(path, capsys)
+
+
+def test_huge_files(tmp_path, capsys):
+    (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.obj")))
+    with (tmp_path / "m.obj").open("wb") as file:
+        file.truncate(10 << 30)
+    assert "10240 MiB" in refused(tmp_path / "r.urdf", capsys)
+    with (tmp_path / "huge.xml").open("wb") as file:
+        file.truncate(10 << 30)
+    assert "10240 MiB" in refused(tmp_path / "huge.xml", capsys)
+
+
+def test_a_mesh_that_claims_billions_of_triangles(tmp_path, capsys):
+    (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.stl")))
+    (tmp_path / "m.stl").write_bytes(bytes(80) + struct.pack("<I", 4_000_000_000) + bytes(50))
+    assert "complete binary" in refused(tmp_path / "r.urdf", capsys)
+
+
+def test_zip_bombs(tmp_path, capsys):
+    bomb = tmp_path / "r.urdf"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("r.urdf", bytes(50 << 20))
+    assert "no XML" in refused(bomb, capsys)
+    bomb.rename(tmp_path / "r.mjz")
+    assert "no scene format" in refused(tmp_path / "r.mjz", capsys)
+
+
+def test_a_picture_that_unpacks_to_gigabytes(tmp_path, capsys):
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 60000, 60000, 8, 0, 0, 0, 0)
+    data = zlib.compress(bytes(10 << 20), 9)
+    picture = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+    (tmp_path / "h.png").write_bytes(picture)
+    path = tmp_path / "r.xml"
+    path.write_text(mjcf("", '<asset><hfield file="h.png" size="1 1 1 1"/></asset>'))
+    assert "too large" in refused(path, capsys)
+
+
+def test_links_that_lead_out(tmp_path, capsys):
+    folder = tmp_path / "robot"
+    folder.mkdir()
+    (tmp_path / "secret.obj").write_text("v 0 0 0\n")
+    (folder / "m.obj").symlink_to(tmp_path / "secret.obj")
+    (folder / "r.urdf").write_text(urdf(mesh_link("m.obj")))
+    assert "lies outside" in refused(folder / "r.urdf", capsys)
+
+
+def test_wrong_options(tmp_path, capsys):
+    path = tmp_path / "r.xml"
+    path.write_text(mjcf('<body><joint/><geom size="1"/></body>', '<keyframe><key name="up" qpos="1"/></keyframe>'))
+    assert "did you mean 'up'" in refused(path, capsys, "--keyframe", "upp")
+    assert "no folder" in refused(path, capsys, "--assets", str(tmp_path / "nowhere"))

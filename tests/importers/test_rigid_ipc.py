@@ -1,0 +1,395 @@
+"""The rigid-ipc importer: every rule of the format on small scenes, and the 25 scenes beside the checkout."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from abd.errors import SceneError
+from abd.model import Kind
+from abd.scene.checks.checks import check_scene
+from abd.scene.compile.compile import compile_scene
+from abd.scene.importers.rigid_ipc import read_rigid_ipc
+from abd.scene.overlaps.intersections import find_initial_intersections
+
+FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
+SCENES = sorted(FIXTURES.glob("rigid-ipc/scenes/**/*.json")) + sorted(
+    FIXTURES.glob("affine-body-dynamics/scenes/*.json")
+)
+needs_fixtures = pytest.mark.skipif(not SCENES, reason="no folder shared/fixtures beside the checkout")
+
+CUBE = """v -0.5 -0.5 -0.5\nv 0.5 -0.5 -0.5\nv 0.5 0.5 -0.5\nv -0.5 0.5 -0.5
+v -0.5 -0.5 0.5\nv 0.5 -0.5 0.5\nv 0.5 0.5 0.5\nv -0.5 0.5 0.5
+f 1 4 3 2\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"""
+PLANE = "v -10 0 -10\nv -10 0 10\nv 10 0 10\nv 10 0 -10\nf 1 2 3\nf 1 3 4\n"
+ANGLE = "v 0 0 0\nv 1 0 0\nv 1 2 0\nl 1 2 3\n"
+TWO_LINES = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 5 0 0\nv 7 0 0\nv 5 2 0\nl 1 2 3\nl 4 5 6\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "meshes" / "sub").mkdir(parents=True)
+    (tmp_path / "scenes" / "group").mkdir(parents=True)
+    for name, text in (("cube", CUBE), ("plane", PLANE), ("angle", ANGLE), ("pair", TWO_LINES), ("sub/cube", CUBE)):
+        (tmp_path / "meshes" / f"{name}.obj").write_text(text)
+    return tmp_path
+
+
+def read(folder, *bodies, problem=None, **top):
+    path = folder / "scenes" / "group" / "scene.json"
+    path.write_text(json.dumps({"rigid_body_problem": {"rigid_bodies": list(bodies), **(problem or {})}, **top}))
+    spec, notes = read_rigid_ipc(path)
+    assert check_scene(spec) == []
+    return spec, notes, compile_scene(spec)
+
+
+def test_defaults_of_the_format(folder):
+    spec, notes, model = read(
+        folder, {"mesh": "cube.obj"}, {"mesh": "cube.obj", "position": [3, 4, 0]}, max_time=0.3, timestep=0.1
+    )
+    settings = model.settings
+    diagonal = np.linalg.norm([4, 5, 1])
+    assert spec.name == "scene" and model.bodies.names == ["cube", "cube_1"] and len(model.meshes) == 1
+    assert (settings.gravity == 0).all() and settings.frames == 3 and settings.dt == 0.1
+    assert settings.d_hat == 1e-3 and settings.max_newton == 3000
+    assert settings.tolerance == pytest.approx(1e-2 * diagonal)
+    assert settings.friction_iterations == 0 and settings.eps_v == 1e-3
+    np.testing.assert_allclose(model.bodies.mass, 1000.0)
+    np.testing.assert_allclose(model.bodies.kappa, 1e9)
+    assert notes == []
+
+
+def test_settings(folder):
+    _, notes, model = read(
+        folder,
+        {"mesh": "cube.obj"},
+        problem={"coefficient_friction": 0.3, "gravity": [0, -9.8, 0], "coefficient_restitution": -1},
+        ipc_solver={"velocity_conv_tol": 1e-4, "is_velocity_conv_tol_abs": True, "max_iterations": 77},
+        distance_barrier_constraint={"initial_barrier_activation_distance": 1e-2, "minimum_separation_distance": 1e-4},
+        friction_constraints={"iterations": -1, "static_friction_speed_bound": 1e-5},
+        max_iterations=12,
+        **{"#note": "a comment"},
+    )
+    settings = model.settings
+    assert (settings.tolerance, settings.max_newton, settings.frames) == (1e-4, 77, 12)
+    assert (settings.d_hat, settings.minimum_separation) == (1e-2, 1e-4)
+    assert (settings.friction_iterations, settings.eps_v, model.materials.mu[0, 0]) == (-1, 1e-5, 0.3)
+    assert notes == []
+
+
+def test_misspelt_keys_leave_the_default_and_are_noted(folder):
+    _, notes, model = read(
+        folder,
+        {"mesh": "cube.obj"},
+        distance_barrier_constraints={"initial_barrier_activation_distance": 1},
+        max_time=1,
+    )
+    assert model.settings.d_hat == 1e-3
+    assert notes == [
+        "unknown key 'distance_barrier_constraints' ignored; its default holds "
+        "(did you mean 'distance_barrier_constraint'?)"
+    ]
+
+
+def test_pose_and_loads(folder):
+    body = {
+        "mesh": "sub/cube.obj",
+        "scale": [1, 2, 3],
+        "rotation": [10, 20, 30],
+        "position": [1, 2, 3],
+        "density": 10,
+        "linear_velocity": [1, 0, 0],
+        "angular_velocity": [0, 0, 180],
+        "force": [5, 0, 0],
+        "torque": [0, 0, 180],
+        "group_id": 4,
+    }
+    _, notes, model = read(folder, body, max_time=1)
+    bodies = model.bodies
+    rx, ry, rz = (Rotation.from_rotvec(np.radians(angle) * axis) for angle, axis in zip((10, 20, 30), np.eye(3)))
+    transform = model.user_transform(bodies.q)[0]
+    np.testing.assert_allclose(transform[:3, :3], (rz * ry * rx).as_matrix(), atol=1e-14)
+    np.testing.assert_allclose(transform[:3, 3], [1, 2, 3])
+    assert bodies.mass[0] == pytest.approx(60) and bodies.group[0] == 4
+    np.testing.assert_allclose(bodies.torque[0], [0, 0, np.pi])
+    assert any("pi/180" in note for note in notes)
+    # the rate of the axes is [w]x A with w = pi about z
+    rate, axes = bodies.qd[0, 3:].reshape(3, 3), bodies.q[0, 3:].reshape(3, 3)
+    np.testing.assert_allclose(rate, np.pi * np.array([[0, -1, 0], [1, 0, 0], [0, 0, 0]]) @ axes, atol=1e-14)
+
+
+def test_dimensions_override_the_scale(folder):
+    spec, _, _ = read(
+        folder,
+        {"mesh": "plane.obj", "dimensions": [100, 0, 50], "scale": 7, "type": "static"},
+        {"mesh": "cube.obj", "dimensions": [1, 2, 3], "position": [0, 5, 0]},
+        max_time=1,
+    )
+    assert spec.body[0].scale == (5.0, 1.0, 2.5)
+    assert spec.body[1].scale == (1.0, 2.0, 3.0)
+
+
+def test_mirrored_mesh_keeps_its_outer_side(folder):
+    spec, _, model = read(folder, {"mesh": "cube.obj", "scale": [-1, 1, 1]}, max_time=1)
+    assert spec.body[0].scale == (-1.0, 1.0, 1.0) and model.bodies.mass[0] == pytest.approx(1000)
+    assert not any("inwards" in note for note in model.notes)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "translation", "rotation", "axis"),
+    [
+        ([True, True, True, True, True, False], [False] * 3, 1, [0, 0, 1]),
+        ([True, False, True, True, True, True], [False, True, False], 0, [0, 0, 0]),
+        ([False, False, True, True, True, False], [True, True, False], 1, [0, 0, 1]),
+        ([True, True, True, False, False, False], [False] * 3, 3, [0, 0, 0]),
+        (False, [True] * 3, 3, [0, 0, 0]),
+    ],
+)
+def test_patterns_of_fixed_axes(folder, fixed, translation, rotation, axis):
+    body = {"mesh": "cube.obj", "is_dof_fixed": fixed, "linear_velocity": [1, 1, 1], "angular_velocity": [90, 90, 90]}
+    _, notes, model = read(folder, body, max_time=1)
+    bodies = model.bodies
+    assert bodies.kind[0] == Kind.DYNAMIC and bodies.free_translation[0].tolist() == translation
+    assert bodies.free_rotation[0] == rotation
+    np.testing.assert_allclose(bodies.rotation_axis[0], axis)
+    np.testing.assert_allclose(bodies.qd[0, :3], np.array(translation, dtype=float))
+    assert notes == [] and model.notes == []
+
+
+def test_static_and_disabled_bodies(folder):
+    _, _, model = read(
+        folder,
+        {"mesh": "plane.obj", "is_dof_fixed": True},
+        {"mesh": "plane.obj", "type": "static", "position": [0, 1, 0], "linear_velocity": [1, 0, 0]},
+        {"mesh": "gone.obj", "enabled": False},
+        {"mesh": "cube.obj", "position": [0, 5, 0]},
+        max_time=1,
+    )
+    assert model.bodies.kind.tolist() == [Kind.STATIC, Kind.STATIC, Kind.DYNAMIC]
+    assert (model.bodies.qd == 0).all()
+
+
+def test_open_meshes_are_sheets_and_lines(folder):
+    _, notes, model = read(
+        folder,
+        {"mesh": "plane.obj", "scale": 0.1, "density": 5},
+        {"mesh": "angle.obj", "position": [0, 3, 0]},
+        max_time=1,
+    )
+    np.testing.assert_allclose(model.bodies.mass, [5 * 4, 3000])
+    np.testing.assert_allclose(model.bodies.moment[0], [20 * 4 / 12, 0, 20 * 4 / 12], atol=1e-12)
+    np.testing.assert_allclose(model.bodies.radius, 0)
+    np.testing.assert_allclose(model.bodies.volume, [4, 3])
+    assert len(notes) == 2 and "a sheet of 5 kg/m^2" in notes[0] and "lines of 1000 kg/m" in notes[1]
+
+
+def test_components_are_bodies(folder):
+    body = {"mesh": "pair.obj", "split_components": True, "position": [9, 0, 0], "linear_velocity": [0, 1, 0]}
+    spec, _, model = read(folder, {"mesh": "cube.obj"}, body, max_time=1)
+    assert model.bodies.names == ["cube", "pair_0", "pair_1"]
+    np.testing.assert_allclose(model.bodies.mass[1:], 1000 * (1 + np.sqrt(2)) * np.array([1, 2]))
+    np.testing.assert_allclose(model.bodies.qd[:, 1], [0, 1, 1])
+    assert spec.body[2].position == (9, 0, 0) and model.bodies.q[2, 0] > 14
+
+
+def test_kinematic_body_turns_about_its_centre_of_mass(folder):
+    (folder / "meshes" / "beside.obj").write_text(CUBE.replace("v -0.5", "v 1.5").replace("v 0.5", "v 2.5"))
+    _, _, model = read(
+        folder,
+        {
+            "mesh": "beside.obj",
+            "type": "kinematic",
+            "angular_velocity": [0, 0, 90],
+            "linear_velocity": [9, 0, 0],
+            "is_dof_fixed": [True, True, True, True, True, False],
+            "kinematic_max_time": 1.0,
+        },
+        max_time=1,
+    )
+    motion = model.motions[0]
+    for t, turn in ((0.0, 0.0), (0.5, 45.0), (1.0, 90.0), (7.0, 90.0)):
+        pose = motion(t)
+        np.testing.assert_allclose(pose[:3, :3] @ [2, 0, 0] + pose[:3, 3], [2, 0, 0], atol=1e-14)
+        np.testing.assert_allclose(pose[:2, 0], [np.cos(np.radians(turn)), np.sin(np.radians(turn))], atol=1e-14)
+
+
+def test_kinematic_poses_are_those_of_the_principal_frame(folder):
+    quarter = [0, 0, np.pi / 2]
+    _, _, model = read(
+        folder,
+        {
+            "mesh": "cube.obj",
+            "scale": [3, 1, 2],
+            "rotation": [0, 0, 90],
+            "type": "kinematic",
+            "kinematic_poses": [{"position": [0, 1, 0]}, {"position": [0, 2, 0], "rotation": quarter}],
+            "linear_velocity": [0, 5, 0],
+        },
+        max_time=1,
+        timestep=0.1,
+    )
+    motion, points = model.motions[0], np.array([[1.5, 0, 0], [0, 0.5, 0], [0, 0, 1.0]])
+    first, second, later = motion(0.1), motion(0.2), motion(0.4)
+    # upstream's axes by growing inertia: the long one (3), then 2, then 1; without rotation these lie along x, y, z
+    np.testing.assert_allclose(
+        np.abs(points @ first[:3, :3].T), np.array([[1.5, 0, 0], [0, 0, 0.5], [0, 1, 0]]), atol=1e-14
+    )
+    np.testing.assert_allclose(
+        np.abs(points @ second[:3, :3].T), np.array([[0, 1.5, 0], [0, 0, 0.5], [1, 0, 0]]), atol=1e-14
+    )
+    np.testing.assert_allclose(
+        [p[:3, 3] for p in (first, second, later)], [[0, 1, 0], [0, 2, 0], [0, 3, 0]], atol=1e-14
+    )
+    np.testing.assert_allclose(later[:3, :3], second[:3, :3], atol=1e-14)
+
+
+def test_inline_meshes_and_saved_simulations(folder):
+    path = folder / "scenes" / "saved.json"
+    body = {
+        "vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        "faces": [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+    }
+    body["edges"] = [[0, 1], [1, 2], [0, 2], [0, 3], [1, 3], [2, 3]]
+    path.write_text(json.dumps({"args": {"rigid_body_problem": {"rigid_bodies": [body]}, "max_time": 1}}))
+    spec, notes = read_rigid_ipc(path)
+    assert any("saved simulation" in note for note in notes)
+    model = compile_scene(spec)
+    assert model.bodies.mass[0] == pytest.approx(1000 / 6) and len(model.meshes[0].codim_edges) == 0
+
+
+def test_constraints_of_the_affine_family(folder):
+    corners = [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    spec, notes, model = read(
+        folder,
+        {"mesh": "sub\\cube.obj", "name": "base", "is_dof_fixed": True},
+        {"mesh": "sub//cube.obj", "name": "arm", "position": [2, 0, 0], "rotation": [0, 0, 1.57], "scale": 0.5},
+        problem={
+            "orthogonality_stiffness": 5e9,
+            "linear_constraints": [
+                *({"type": "pin_world", "body_name": "base", "body_point": point} for point in corners),
+                {"type": "pin_joint", "bodyA_name": "base", "bodyA_point": [1, 0, 0], "bodyB_name": "arm"},
+                {"type": "pin_world", "body_name": "arm", "body_point": [1, 0, 0]},
+            ],
+        },
+        max_time=1,
+    )
+    assert [body.kind for body in spec.body] == ["static", "dynamic"]
+    np.testing.assert_allclose(model.bodies.kappa, 5e9)
+    assert any("'base' is held by 3 pins" in note for note in notes) and any("is_dof_fixed" in note for note in notes)
+    first, second = model.joints
+    assert (first.type, first.parent, first.child, first.collide) == ("pin", 0, 1, True)
+    assert (second.parent, second.child) == (-1, 1)
+    np.testing.assert_allclose(second.parent_frame[:3, 3], [2 + 0.5 * np.cos(1.57), 0.5 * np.sin(1.57), 0])
+    axis = model.user_transform(model.bodies.q)[1][:3, 0]
+    np.testing.assert_allclose(axis, [np.cos(1.57), np.sin(1.57), 0], atol=1e-14)
+
+
+def test_pins_in_line_hold_a_hinge_not_a_body(folder):
+    points = [[0, 0, 0], [1, 0, 0], [2, 0, 0]]
+    pins = [{"type": "pin_world", "body_name": "cube", "body_point": point} for point in points]
+    spec, _, model = read(folder, {"mesh": "cube.obj"}, problem={"linear_constraints": pins}, max_time=1)
+    assert spec.body[0].kind == "dynamic" and len(model.joints) == 3
+
+
+def test_all_problems_at_once(folder):
+    pin = {"type": "pin_world", "body_name": "cuve", "body_point": [0, 0, 0]}
+    with pytest.raises(SceneError) as error:
+        read(
+            folder,
+            {"mesh": "gone.obj"},
+            {"mesh": "gone.obj"},
+            {"mesh": "cube.obj", "position": [1, 2]},
+            {"mesh": "cube.obj", "is_dof_fixed": [True]},
+            {"mesh": "cube.obj", "density": -1},
+            {"mesh": "cube.obj", "type": "statik"},
+            timestep="fast",
+        )
+    text = [str(problem) for problem in error.value.problems]
+    assert len(text) == 7
+    assert "scene.json: rigid_body_problem.rigid_bodies[0].mesh: mesh file 'gone.obj' not found" in "\n".join(text)
+    assert all("scene.json" in line for line in text)
+    with pytest.raises(SceneError, match="did you mean 'cube'"):
+        read(folder, {"mesh": "cube.obj"}, problem={"linear_constraints": [pin]})
+
+
+def test_broken_json_names_the_line(folder):
+    path = folder / "scenes" / "broken.json"
+    path.write_text('{\n"timestep": 0.1,\n}')
+    with pytest.raises(SceneError) as error:
+        read_rigid_ipc(path)
+    assert error.value.problems[0].line == 3
+
+
+@needs_fixtures
+@pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
+def test_fixture_scenes_load_without_problems(path):
+    spec, notes = read_rigid_ipc(path)
+    assert check_scene(spec) == []
+    assert not any("unknown key" in note for note in notes)
+    model = compile_scene(spec)
+    assert find_initial_intersections(model) == []
+    bodies = model.bodies
+    assert (bodies.mass[bodies.kind == Kind.DYNAMIC] > 0).all()
+    assert np.isfinite(bodies.q).all() and len(model.meshes) <= len(bodies)
+    rotation = bodies.q[:, 3:].reshape(-1, 3, 3)
+    np.testing.assert_allclose(
+        rotation @ rotation.transpose(0, 2, 1), np.broadcast_to(np.eye(3), rotation.shape), atol=1e-13
+    )
+
+
+def fixture(name):
+    return next(path for path in SCENES if path.stem == name)
+
+
+@needs_fixtures
+def test_fixture_wrecking_ball():
+    spec, _ = read_rigid_ipc(fixture("wrecking-ball"))
+    model = compile_scene(spec)
+    assert len(model.bodies) == 575 and len(model.meshes) == 5
+    assert model.settings.frames == 1000 and model.settings.d_hat == 1e-3
+    cube = model.bodies.names.index("cube")
+    assert model.bodies.mass[cube] == pytest.approx(1000)
+    link = model.bodies.names.index("link_1")
+    assert model.bodies.mass[link] == pytest.approx(7680 * 0.102043, rel=1e-5)
+
+
+@needs_fixtures
+def test_fixture_tolerances_and_lengths():
+    expected = {
+        "arch-25-stones": (2000, 1e-3, 1, 0.5),
+        "card-house-2-levels": (200, 1e-3, -1, 0.5),
+        "5-cubes": (1000, 1e-5, 0, 0.0),
+        "single": (1000, 1e-2, 0, 0.0),
+        "wreck_ball": (320, 1e-4, -1, 0.1),
+        "edge-edge-parallel": (250, 1e-2, 0, 0.0),
+    }
+    for name, (frames, relative, iterations, mu) in expected.items():
+        model = compile_scene(read_rigid_ipc(fixture(name))[0])
+        settings = model.settings
+        assert settings.frames == frames
+        assert settings.tolerance == pytest.approx(relative * settings.diagonal)
+        assert settings.friction_iterations == iterations and model.materials.mu[0, 0] == mu
+
+
+@needs_fixtures
+def test_fixture_kinematic_bodies():
+    model = compile_scene(read_rigid_ipc(fixture("kinematically-scripted"))[0])
+    motion = model.motions[3]
+    np.testing.assert_allclose([motion(0.01 * k)[1, 3] for k in range(5)], [0, 1, 2, 3, 3], atol=1e-12)
+    turned = motion(0.04)[:3, :3]
+    np.testing.assert_allclose(turned[1:, 1], [np.cos(np.radians(15)), np.sin(np.radians(15))], atol=1e-12)
+
+    model = compile_scene(read_rigid_ipc(fixture("092-piston"))[0])
+    (crank,) = model.motions
+    pose = model.motions[crank](0.25)
+    np.testing.assert_allclose(pose[:3, :3], Rotation.from_euler("z", 90, degrees=True).as_matrix(), atol=1e-12)
+
+
+@needs_fixtures
+def test_fixture_joints_of_the_simple_joint():
+    model = compile_scene(read_rigid_ipc(fixture("simple_joint"))[0])
+    assert model.bodies.names == ["A", "B"] and model.bodies.kind.tolist() == [Kind.STATIC, Kind.DYNAMIC]
+    np.testing.assert_allclose([joint.parent_frame[:3, 3] for joint in model.joints], [[0, 0, -22], [0, 0, 20]])
+    assert model.joints[0].stiffness_mass == pytest.approx(model.bodies.mass[1])

@@ -1,0 +1,178 @@
+"""Couplings by a function of several coordinates, and couplings that are switched while a simulation runs."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from on_device import DEVICE, NAME
+
+import abd
+from abd.errors import DeviceError, SceneError
+from abd.joints.rows.relations import FUNCTIONS, Relation
+
+pytestmark = pytest.mark.device
+
+FORM = {"formula": "0.3 * sin(a) * (1 + b)", "variables": {"a": "j1.theta", "b": "j2"}}
+on_host = pytest.mark.skipif(DEVICE.wide, reason="functions of several coordinates run on the processor")
+
+
+def wheels(device=NAME, count=3, drives=(), torque=0.0, integrator="generalized_alpha", **coupling) -> abd.Simulation:
+    """Wheels of one kg m^2 / 6 side by side about z; the first one's angle is that of the coupling's left side."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-7, "integrator": integrator})
+    for k in range(count):
+        scene.add_body(f"wheel{k}", box=(1, 1, 1), mass=1.0, position=(0, 0, 2 * k), torque=(0, 0, torque if k == 0 else 0))
+        drive = {"drive": drives[k]} if k < len(drives) and drives[k] else {}
+        scene.add_hinge(f"j{k}", abd.WORLD, f"wheel{k}", anchor=(0, 0, 2 * k), axis=(0, 0, 1), enforcement="exact", **drive)
+    scene.add_coupling("c", "j0", **coupling)
+    return abd.Simulation(scene, device=device)
+
+
+@on_host
+@pytest.mark.parametrize("device", ["numpy", NAME])
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_a_formula_of_two_coordinates_holds(device, enforcement):
+    """q0 = 0.3 sin(q1) (1 + q2) while q1 and q2 are driven."""
+    drives = [None, {"mode": "position", "target": "2 * t"}, {"mode": "position", "target": "3 * t"}]
+    simulation = wheels(device, drives=drives, enforcement=enforcement, **FORM)
+    for _ in range(15):
+        simulation.step()
+    a, b, c = (simulation.joints[f"j{k}"].coordinates[0] for k in range(3))
+    assert (b, c) == pytest.approx((0.3, 0.45), abs=1e-6)
+    assert a == pytest.approx(0.3 * np.sin(b) * (1 + c), abs=1e-3 if enforcement == "penalty" else 1e-8)
+    assert abs(simulation.couplings["c"].residual) == pytest.approx(abs(a - 0.3 * np.sin(b) * (1 + c)), abs=1e-9)
+
+
+@on_host
+def test_it_does_no_work_of_its_own():
+    """Virtual work: a torque on q0 that drives hold at q1 and q2 is felt there by f's derivatives."""
+    held = [None, {"mode": "position", "target": 0.0}, {"mode": "position", "target": 0.0}]
+    simulation = wheels(drives=held, torque=0.5, enforcement="exact", **FORM)
+    for _ in range(5):
+        simulation.step()
+    efforts = [simulation.joints[f"j{k}"].wrench()[1][2] for k in range(3)]
+    assert efforts[0] == pytest.approx(-0.5, abs=1e-6)
+    drive = simulation.joints["j1"].coordinate("theta").drive_force
+    assert drive == pytest.approx(-0.3 * 0.5, abs=1e-6)
+    assert simulation.joints["j2"].coordinate("theta").drive_force == pytest.approx(0.0, abs=1e-6)
+
+
+@on_host
+def test_a_function_of_python_is_named(tmp_path):
+    abd.coupling_function("half product", lambda q: 0.5 * q[0] * q[1] + 0.1 * q[0])
+    try:
+        drives = [None, {"mode": "position", "target": "4 * t"}, {"mode": "position", "target": "4 * t"}]
+        keys = {"function": "half product", "variables": {"a": "j1", "b": "j2"}, "enforcement": "exact"}
+        simulation = wheels(drives=drives, **keys)
+        for _ in range(10):
+            simulation.step()
+        assert simulation.joints["j0"].coordinates[0] == pytest.approx(0.5 * 0.16 + 0.04, abs=1e-8)
+        simulation.scene.save(tmp_path / "scene.toml")
+        assert abd.load(tmp_path / "scene.toml") == simulation.scene
+    finally:
+        del FUNCTIONS["half product"]
+
+
+def test_derivatives_are_those_of_the_function():
+    relation = Relation(lambda v: np.sin(v[0]) * v[1] ** 3 + v[2], -2.0, 3)
+    v = np.array([0.7, 1.3, -40.0])
+    value, slopes = relation.at(v)
+    assert value == pytest.approx(-2 * (np.sin(0.7) * 1.3**3 - 40.0))
+    expected = -2 * np.array([np.cos(0.7) * 1.3**3, 3 * np.sin(0.7) * 1.3**2, 1.0])
+    assert slopes == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.skipif(not DEVICE.wide, reason="for devices that the host does not share arrays with")
+def test_functions_are_refused_on_devices_by_name():
+    with pytest.raises(DeviceError, match=r"functions of several coordinates.*use --device cpu or numpy"):
+        wheels(**FORM)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, "has no terms"),
+        ({"formula": "a", "terms": [{"coordinate": "j1"}]}, "f has one form"),
+        ({"formula": "a"}, "has no variables"),
+        ({"formula": "a + q", "variables": {"a": "j1"}}, "unknown name 'q'.*known are a, pi"),
+        ({"formula": "sin", "variables": {"sin": "j1"}}, "is no name for a variable"),
+        ({"function": "nobody", "variables": {"a": "j1"}}, "there is no function 'nobody'"),
+        ({"terms": [{"coordinate": "j1"}], "variables": {"a": "j1"}}, "say nothing beside terms"),
+        ({"formula": "a", "variables": {"a": "j9"}}, "there is no joint 'j9'"),
+        ({"formula": "a", "variables": {"a": "j0"}}, "depends on itself"),
+    ],
+)
+def test_what_is_wrong_with_a_function_is_said(keys, words):
+    with pytest.raises(SceneError, match=words):
+        wheels(**keys)
+
+
+def test_a_coupling_is_switched_while_running_and_checkpoints_keep_it():
+    spin = [None, {"mode": "velocity", "target": 2.0}]
+    gear = {"terms": [{"coordinate": "j1", "factor": 0.5}], "enforcement": "exact"}
+    simulation = wheels(count=2, drives=spin, integrator="bdf1", **gear)
+    for _ in range(5):
+        simulation.step()
+    assert simulation.joints["j0"].rates[0] == pytest.approx(1.0, abs=1e-6)
+    coupling = simulation.couplings["c"]
+    coupling.active = False
+    fresh = copy.deepcopy(simulation)
+    assert not fresh.couplings["c"].active
+    saved = simulation.checkpoint()
+    angles = []
+    for one in (simulation, fresh):
+        one.joints["j1"].coordinate("theta").set_rate(-2.0)
+        for _ in range(5):
+            one.step()
+        angles.append(one.joints["j0"].coordinates[0])
+    assert angles[0] == angles[1] == pytest.approx(0.05 + 0.05, abs=2e-3), "the wheel spins on"
+    simulation.restore(saved)
+    assert not coupling.active and simulation.joints["j0"].coordinates[0] == pytest.approx(0.05, abs=2e-3)
+    coupling.active = True
+    simulation.step()
+    assert coupling.residual == pytest.approx(0.0, abs=1e-8)
+
+
+@on_host
+@pytest.mark.parametrize("device", ["numpy", NAME])
+@pytest.mark.parametrize("stiffness", [20.0, 1e6])
+def test_a_force_by_a_formula_of_its_coordinate_is_the_spring_of_the_same_stiffness(device, stiffness):
+    """Implicit, however stiff; a built-in spring beside it takes the same path in as many iterations."""
+    runs = []
+    for spring in ({"stiffness": stiffness}, {"force_formula": f"-{stiffness} * q"}):
+        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})
+        scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0)
+        own = {"coordinate": {"z": {"initial": 0.1, **spring}}}
+        scene.add_slider("j", abd.WORLD, "a", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", **own)
+        simulation = abd.Simulation(scene, device=device)
+        counts = [simulation.step().newton_iterations for _ in range(15)]
+        runs.append((simulation.joints["j"].coordinates[0], max(counts), simulation.joints["j"].wrench()[0][0]))
+    assert runs[1][0] == pytest.approx(runs[0][0], abs=1e-9)
+    assert runs[1][1] <= runs[0][1] + 1
+    assert runs[1][2] == pytest.approx(runs[0][2], abs=1e-5 * stiffness**0.5)
+
+
+@on_host
+def test_a_cubic_spring_keeps_its_energy_and_functions_know_the_time():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.005, "spectral_radius": 1.0, "tolerance": 1e-8})
+    scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0)
+    own = {"coordinate": {"z": {"initial": 0.5, "force_formula": "-40 * q**3"}}}
+    scene.add_slider("j", abd.WORLD, "a", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", **own)
+    simulation = abd.Simulation(scene, device=NAME)
+    energies = []
+    for _ in range(150):
+        simulation.step()
+        q, v = simulation.joints["j"].coordinates[0], simulation.joints["j"].rates[0]
+        energies.append(0.5 * v**2 + 10.0 * q**4)
+    assert energies == pytest.approx(np.full(150, 10.0 * 0.5**4), rel=1e-2)
+    abd.coupling_function("ramp", lambda at: 3.0 * at[1])
+    try:
+        scene.joint("j").coordinate["z"].force_formula = None
+        scene.joint("j").coordinate["z"].force_function = "ramp"
+        simulation = abd.Simulation(scene, device=NAME)
+        for _ in range(100):
+            simulation.step()
+        assert simulation.joints["j"].rates[0] == pytest.approx(1.5 * 0.5**2, rel=1e-2)
+    finally:
+        del FUNCTIONS["ramp"]

@@ -1,0 +1,624 @@
+"""Joint types that users define: the slotted hinge in three forms against the built-in one, derivatives, gaps, errors."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import warp as wp
+from on_device import DEVICE, NAME, random_states
+
+import abd
+from abd import RowFlags
+from abd.backends.warp.terms.custom_measures import kernel_of, refuse_host_functions
+from abd.errors import DeviceError, SceneError
+from abd.joints.coordinates.configurations import configuration_space
+from abd.joints.coordinates.transform import project, transform, twist_gradient
+from abd.joints.custom.custom_rows import grouped
+from abd.joints.custom.numpy_rows import sample_poses
+from abd.joints.custom.wrench_rows import align_z, closest_rotations, logarithms
+from abd.joints.pieces.axes import displacement, turn
+from abd.joints.pieces.motions import turned
+from abd.joints.rows.measures import value_at
+from abd.joints.rows.table import linearize, tabulate, values
+from abd.joints.types import TYPES
+from abd.model import WORLD, Joint
+from abd.potentials.arap import polar
+from abd.rotations import log, pose
+
+pytestmark = pytest.mark.device
+
+LENGTH = RowFlags.BILATERAL | RowFlags.LINEAR
+ANGLE = RowFlags.BILATERAL | RowFlags.ROTARY
+ROWS = {"y": LENGTH, "z": LENGTH, "rx": ANGLE, "ry": ANGLE}
+OWN = {"x": RowFlags.LINEAR, "theta": RowFlags.ROTARY}
+
+devices = pytest.mark.parametrize("device", ["numpy", NAME])
+
+
+@pytest.fixture
+def define():
+    """`abd.joint_type`; its types are forgotten after the test."""
+    return abd.joint_type
+
+
+# the slotted hinge in three forms ---------------------------------------------------------------------------------
+
+
+def slotted_residual(M, r, p):
+    """y, z, rx, ry, then the coordinates x, theta; `arctan2` takes no complex numbers."""
+    theta = np.arctan2(0.5 * (M[:, 1, 0] - M[:, 0, 1]), 0.5 * (M[:, 0, 0] + M[:, 1, 1]))
+    return np.stack([r[:, 1], r[:, 2], -M[:, 1, 2], M[:, 0, 2], r[:, 0], theta], axis=1)
+
+
+@wp.func
+def slotted_row(row: int, M: wp.mat33d, r: wp.vec3d, p: wp.array(dtype=wp.float64)) -> wp.float64:
+    if row == 0:
+        return r[1]
+    if row == 1:
+        return r[2]
+    if row == 2:
+        return -M[1, 2]
+    if row == 3:
+        return M[0, 2]
+    if row == 4:
+        return r[0]
+    return wp.atan2(M[1, 0] - M[0, 1], M[0, 0] + M[1, 1])
+
+
+def slotted_projection(T, p):
+    G = T.copy()
+    G[:, :3, :3] = align_z(T[:, :3, :3])
+    G[:, 1:3, 3] = 0.0
+    return G
+
+
+def slotted_wrenches(T_GD, p):
+    """y of D turns against C: its wrench is (s, c, 0, 0, 0, 0); moments about x and y of C."""
+    W = np.zeros((len(T_GD), 4, 6), dtype=T_GD.dtype)
+    W[:, 0, 0], W[:, 0, 1] = T_GD[:, 1, 0], T_GD[:, 1, 1]
+    W[:, 1, 2] = W[:, 2, 3] = W[:, 3, 4] = 1.0
+    return W
+
+
+def slotted_transform(values, p):
+    return pose(turned(np.array([0.0, 0.0, values[1]])), np.array([values[0], 0.0, 0.0]))
+
+
+def define_slotted(define, form):
+    """A slotted hinge by name, with both coordinates."""
+    keys = {"rows": ROWS, "transform": slotted_transform}
+    if form == "wrenches":
+        own = {"x": displacement("x"), "theta": turn("theta")}
+        keys |= {"wrenches": slotted_wrenches, "project": slotted_projection, "coordinates": own}
+    else:
+        keys |= {"function": slotted_residual if form == "numpy" else slotted_row, "coordinates": OWN}
+    return define(f"slotted_{form}", **keys)
+
+
+def cart(kind, device, enforcement):
+    """A bar that slides along x between two stops, swings about y and is pushed across; its simulation at the end."""
+    scene = abd.Scene(solver={"dt": 0.02, "tolerance": 1e-8, "joint_tolerance": 1e-11, "integrator": "bdf2"})
+    scene.add_body(
+        "bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.15, 0, 0), kappa=1e11, velocity=(0.8, 0, 0), force=(0, 3, 0),
+        torque=(0.5, 0, 0.3),
+    )  # fmt: skip
+    scene.add_joint(
+        kind, "slot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), x_axis=(1, 0, 0), enforcement=enforcement,
+        coordinate={"x": {"range": (-0.12, 0.12), "stiffness": 5.0}, "theta": {"range": (-2.0, 2.0), "damping": 0.02}},
+        **({"compliance": 1e-5} if enforcement == "compliant" else {}),
+    )  # fmt: skip
+    simulation = abd.Simulation(scene.compile(), device=device)
+    for _ in range(10 if device == "numpy" else 25):
+        simulation.step()
+    return simulation
+
+
+built_in_cart = functools.cache(functools.partial(cart, "slotted_hinge"))
+CASES = [("numpy", "exact"), (NAME, "exact"), (NAME, "compliant"), (NAME, "penalty")]
+
+
+@pytest.mark.parametrize(("device", "enforcement"), CASES)
+@pytest.mark.parametrize("form", ["numpy", "warp", "wrenches"])
+def test_the_slotted_hinge_rebuilt_takes_the_path_of_the_built_in_one(define, form, device, enforcement):
+    define_slotted(define, form)
+    if DEVICE.wide and device == NAME and form != "warp":
+        with pytest.raises(DeviceError, match="NumPy functions do not run on"):
+            cart(f"slotted_{form}", device, enforcement)
+        return
+    own, built_in = cart(f"slotted_{form}", device, enforcement), built_in_cart(device, enforcement)
+    mine, theirs = own.joint_readings(), built_in.joint_readings()
+    # impacts at the ends of ranges act along rows of the joint, which differ by how far penalties leave it open
+    within = 1e-7 if enforcement == "penalty" else 1e-9
+    assert np.abs(own.stepper.q - built_in.stepper.q).max() < within
+    assert mine.coordinates == pytest.approx(theirs.coordinates, abs=within)
+    assert mine.wrench == pytest.approx(theirs.wrench, abs=1e-4 if enforcement == "penalty" else 3e-8)
+    assert abs(mine.wrench[0, 1] + 3.0) < 1e-3  # the push across, which the slot takes
+    assert np.abs(mine.residual - theirs.residual).max() < (1e-9 if enforcement == "exact" else 3e-5)
+    assert list(own.joints["slot"].engagement) == ["x", "theta"]
+
+
+def chain(kinds, device):
+    """Two bars on slotted hinges, the second on the first; states after 15 steps."""
+    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8, "joint_tolerance": 1e-11})
+    parent = abd.WORLD
+    for k, kind in enumerate(kinds):
+        name = f"bar {k}"
+        scene.add_body(name, box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2 + 0.4 * k, 0, 0), kappa=1e11)
+        scene.add_joint(
+            kind, f"slot {k}", parent, name, anchor=(0.4 * k, 0, 0), axis=(0, 1, 0), x_axis=(1, 0, 0.2),
+            enforcement="exact", coordinate={"x": {"stiffness": 50.0}},
+        )  # fmt: skip
+        parent = name
+    simulation = abd.Simulation(scene.compile(), device=device)
+    for _ in range(15):
+        simulation.step()
+    return simulation.stepper.q
+
+
+def test_types_of_all_kinds_work_side_by_side(define):
+    for form in ("numpy", "warp"):
+        define_slotted(define, form)
+    built_in = chain(["slotted_hinge", "slotted_hinge"], NAME)
+    assert np.abs(built_in[1, 2]) > 1e-2
+    for device in ("numpy",) if DEVICE.wide else ("numpy", NAME):
+        assert np.abs(chain(["slotted_warp", "slotted_numpy"], device) - built_in).max() < 1e-9
+
+
+# derivatives ------------------------------------------------------------------------------------------------------
+
+
+def joint_of(kind, ends=(WORLD, 0), **parameters):
+    return Joint("joint", kind, 0, *ends, np.eye(4), np.eye(4), parameters=parameters)
+
+
+def test_differences_and_the_adjoint_agree(define):
+    M, r = sample_poses()
+    p, length = np.zeros((len(M), 0)), np.full(len(M), 0.3)
+    by_numpy, by_warp = (define_slotted(define, form).function for form in ("numpy", "warp"))
+    assert not by_numpy.takes_complex
+    differences, adjoint = (one.slopes(M, r, p, length) for one in (by_numpy, by_warp))
+    assert adjoint[0] == pytest.approx(differences[0], abs=1e-14)
+    assert adjoint[1] == pytest.approx(differences[1], abs=1e-10)
+
+
+def cubes(M, r, p):
+    return p[:, :1] * M[:, 0] * r[:, :1] ** 3
+
+
+def by_hand(M, r, p):
+    out = np.zeros((len(M), 3, 12))
+    for k in range(3):
+        out[:, k, k] = p[:, 0] * r[:, 0] ** 3
+        out[:, k, 9] = 3.0 * p[:, 0] * M[:, 0, k] * r[:, 0] ** 2
+    return out
+
+
+THREE = dict.fromkeys(("a", "b", "c"), LENGTH)
+
+
+def test_functions_of_complex_numbers_have_exact_derivatives(define):
+    M, r = sample_poses()
+    p, length = np.full((len(M), 1), 2.0), np.ones(len(M))
+    function = define("cubes", cubes, rows=THREE, parameters={"size": 2.0}).function
+    assert function.takes_complex
+    assert function.slopes(M, r, p, length)[1] == pytest.approx(by_hand(M, r, p), abs=1e-15)
+    given = define("cubes", cubes, rows=THREE, parameters={"size": 2.0}, jacobian=by_hand).function
+    assert given.slopes(M, r, p, length)[1] == pytest.approx(by_hand(M, r, p), abs=0.0)
+
+
+def test_differences_are_scaled_by_the_length_of_the_joint(define):
+    """A function of millimetres: a step in r of the size of metres would miss its curve."""
+    M, r = sample_poses()
+    small = 1e-3 * r
+    function = define("bent", lambda M, r, p: np.real(1e-3 * np.sin(1e3 * r)), rows=THREE).function
+    assert not function.takes_complex
+    slopes = function.slopes(M, small, np.zeros((len(M), 0)), np.full(len(M), 1e-3))[1]
+    assert slopes[:, 0, 9] == pytest.approx(np.cos(1e3 * small[:, 0]), abs=1e-9)
+
+
+def test_a_wrong_jacobian_is_refused_with_row_and_size(define):
+    def wrong(M, r, p):
+        out = by_hand(M, r, p)
+        out[:, 1, 9] += 0.25
+        return out
+
+    with pytest.raises(SceneError, match=r"row 'b': its derivative by r\[0\] is .* 0\.25 apart"):
+        define("cubes", cubes, rows=THREE, parameters={"size": 2.0}, jacobian=wrong)
+    assert "cubes" not in TYPES
+
+
+@devices
+def test_rows_between_two_bodies_have_the_gradients_of_their_values(define, device):
+    kind = define_slotted(define, "numpy" if device == "numpy" else "warp")
+    joint = replace(joint_of(kind.function.name, ends=(0, 1)), child_frame=pose(turned(np.ones(3)), np.ones(3)))
+    table = tabulate([joint], [(0, one) for one in kind.measured(joint) + kind.coordinates(joint)])
+    q, direction = random_states(2, 3), np.random.default_rng(4).normal(size=(2, 12))
+    near, child, parent = linearize(table, q)
+    slope = child @ direction[1] + parent @ direction[0]
+    ends = [values(table, q + s * 1e-5 * direction, near) for s in (1.0, -1.0)]
+    assert slope == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-8)
+
+
+# the form of wrenches ---------------------------------------------------------------------------------------------
+
+CYLINDRICAL = np.eye(6)[[0, 1, 3, 4]]
+"""v_x = v_y = w_x = w_y = 0, the example of ArtiSynth's guide."""
+
+
+def onto_the_axis(T, p):
+    G = T.copy()
+    G[:, :3, :3] = align_z(T[:, :3, :3])
+    G[:, :2, 3] = 0.0
+    return G
+
+
+def test_wrenches_give_the_error_of_the_projection_and_its_rate(define):
+    rows = {"x": LENGTH, "y": LENGTH, "rx": ANGLE, "ry": ANGLE}
+    own = {"z": displacement("z"), "theta": turn("theta")}
+    kind = define("cylinder", rows=rows, coordinates=own, wrenches=CYLINDRICAL, project=onto_the_axis)
+    assert kind.function.takes_complex
+    joint = joint_of("cylinder")
+    T = pose(turned(np.array([0.2, -0.3, 0.8])), np.array([0.05, -0.02, 0.4]))
+    G = project(joint, T)
+    assert G[:3, 2] == pytest.approx([0, 0, 1], abs=1e-15)
+    assert G[:3, 3] == pytest.approx([0, 0, 0.4])
+    assert value_at(kind.constraints(joint), T) == pytest.approx(CYLINDRICAL @ log(np.linalg.inv(G) @ T), abs=1e-14)
+    assert value_at(kind.constraints(joint), G) == pytest.approx(0.0, abs=1e-15)
+    to_C = np.kron(np.eye(2), G[:3, :3])
+    assert twist_gradient(kind.constraints(joint), G) @ to_C == pytest.approx(CYLINDRICAL, abs=1e-13)
+
+
+def test_logarithms_and_rotations_in_bulk_are_those_of_single_poses():
+    M, r = sample_poses()
+    M[0], M[1] = np.eye(3), turned(np.array([1e-9, 0.02, 0.0]))
+    T = np.array([pose(R, p) for R, p in zip(M, r, strict=True)])
+    assert logarithms(T) == pytest.approx(np.array([log(one) for one in T]), abs=1e-14)
+    strained = M @ (np.eye(3) + 0.05 * np.diag([1.0, -1.0, 0.5]))
+    assert closest_rotations(strained) == pytest.approx(polar(strained), abs=1e-14)
+
+
+# coordinates, gaps, parameters ------------------------------------------------------------------------------------
+
+
+def test_coordinates_count_turns_and_come_back_from_their_transform(define):
+    for form in ("numpy", "warp", "wrenches"):
+        kind = define_slotted(define, form)
+        joint = joint_of(kind.function.name)
+        for x, theta in np.random.default_rng(1).uniform(-9.0, 9.0, (20, 2)):
+            T = transform(joint, np.array([x, theta]))
+            assert value_at(kind.coordinates(joint), T, np.array([0.0, theta + 1.0])) == pytest.approx([x, theta])
+            assert project(joint, T) == pytest.approx(T, abs=1e-14)
+        assert configuration_space(joint) is not None
+
+
+@pytest.mark.parametrize("form", ["warp"] if DEVICE.wide else ["numpy", "warp", "wrenches"])
+def test_coordinates_can_be_set_and_read_in_a_simulation(define, form):
+    define_slotted(define, form)
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0)
+    start = {"x": {"initial": 0.1}, "theta": {"initial": 0.2}}
+    scene.add_joint(f"slotted_{form}", "slot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), coordinate=start)
+    simulation = abd.Simulation(scene, device=NAME)
+    slot = simulation.joints["slot"]
+    assert slot.coordinates == pytest.approx([0.1, 0.2], abs=1e-12)
+    assert slot.set_coordinate("theta", 1.0).converged
+    simulation.step()
+    assert slot.coordinates == pytest.approx([0.1, 1.0], abs=1e-9)
+    assert slot.error_twist == pytest.approx(0.0, abs=1e-9)
+    assert len(slot.multipliers) == slot.num_bilateral == 4
+
+
+@wp.func
+def bowl_row(row: int, M: wp.mat33d, r: wp.vec3d, p: wp.array(dtype=wp.float64)) -> wp.float64:
+    if row == 0:
+        return r[2] - (r[0] * r[0] + r[1] * r[1]) / (wp.float64(2.0) * p[0])
+    return r[0]
+
+
+def bowl_rows(M, r, p):
+    return np.stack([r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2.0 * p[:, 0]), r[:, 0]], axis=1)
+
+
+def bead(define, device, **keys):
+    """A bead of 1 kg let go above a bowl of radius 0.5 m; its heights over the bowl and the simulation."""
+    gap, own = {"height": RowFlags.LINEAR}, {"x": RowFlags.LINEAR}
+    flags = {"rows": {}, "coordinates": gap | own} if "coordinate" in keys else {"rows": gap, "coordinates": own}
+    define("bowl", bowl_rows if device == "numpy" else bowl_row, parameters={"radius": 9.0}, **flags)
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("bead", box=(0.05, 0.05, 0.05), mass=1.0, position=(0.05, 0, 0.02))
+    frames = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
+    scene.add_joint("bowl", "bowl", abd.WORLD, "bead", parameters={"radius": 0.5}, **frames, **keys)
+    simulation, heights, engaged = abd.Simulation(scene.compile(), device=device), [], []
+    for _ in range(25 if device == "numpy" else 80):
+        simulation.step()
+        x, y, z = simulation.stepper.q[0, :3]
+        heights.append(z - x * x - y * y)
+        engaged.append(simulation.joints["bowl"].engagement["height"])
+    assert engaged[0] == 0
+    assert engaged[-1] == 1
+    return np.array(heights), simulation
+
+
+@devices
+@pytest.mark.parametrize(("enforcement", "deepest"), [("exact", 1e-8), ("penalty", 1e-4)])
+def test_a_gap_holds_one_sidedly_and_says_when_it_does(define, device, enforcement, deepest):
+    heights, simulation = bead(define, device, enforcement=enforcement)
+    assert heights[0] > 0.01
+    assert heights.min() > -deepest
+    wrench = simulation.joint_readings().constraint_wrench[0]
+    slope = simulation.stepper.q[0, 0] / 0.5
+    assert wrench[0] == pytest.approx(-slope * wrench[2], rel=1e-6)
+    assert 5.0 < wrench[2] < 11.0
+    assert simulation.joints["bowl"].num_unilateral == 1
+    assert simulation.joints["bowl"].num_bilateral == 0
+
+
+@devices
+def test_a_coordinate_of_the_function_has_a_range_that_is_never_passed(define, device):
+    heights, _ = bead(define, device, coordinate={"height": {"range": (0.0, np.inf), "limit_distance": 2e-3}})
+    assert heights[0] > 0.01
+    assert 0.0 < heights.min() < 2e-3
+
+
+# wrenches with ranges and gaps: the hinge of ArtiSynth's guide ---------------------------------------------------------
+
+SIX = {"x": LENGTH, "y": LENGTH, "z": LENGTH, "rx": ANGLE, "ry": ANGLE, "limit": RowFlags.ROTARY}
+
+
+def onto_the_hinge(T, p):
+    G = T.copy()
+    G[:, :3, :3] = align_z(T[:, :3, :3])
+    G[:, :3, 3] = 0.0
+    return G
+
+
+def define_hinge(define, **keys):
+    """Five bilateral constraints, and a rotary unilateral one that keeps the range of theta."""
+    limited = {"ranges": {"theta": (-0.5, 0.5)}, "limits": {"theta": "limit"}}
+    keys = limited | {"wrenches": np.eye(6), "project": onto_the_hinge} | keys
+    return define("guide", rows=SIX, coordinates={"theta": turn("theta")}, **keys)
+
+
+def swung(kind, device, **keys):
+    """A bar that a torque turns about z; the simulation after 0.6 s."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02, "tolerance": 1e-8})
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, 0.3), kappa=1e11)
+    scene.add_joint(kind, "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), length=0.5, enforcement="exact", **keys)
+    simulation = abd.Simulation(scene, device=device)
+    for _ in range(30):
+        simulation.step()
+    return simulation
+
+
+@pytest.mark.skipif(DEVICE.wide, reason="NumPy functions run on the processor")
+@pytest.mark.parametrize("form", ["array", "by name", "mixed"])
+def test_the_hinge_of_the_guide_with_its_unilateral_constraint_is_the_built_in_one(define, form):
+    if form == "array":
+        define_hinge(define)
+    elif form == "by name":
+        define_hinge(define, wrenches=dict(zip(SIX, np.eye(6), strict=True)))
+    else:
+        points = {name: np.eye(6)[k] for k, name in enumerate(SIX) if k > 2}
+        define_hinge(define, function=lambda M, r, p: r, wrenches=points)
+    own, built_in = swung("guide", NAME), swung("hinge", NAME, range=(-0.5, 0.5))
+    mine, theirs = own.joints["j"], built_in.joints["j"]
+    assert theirs.coordinates[0] > 0.48
+    assert mine.coordinates == pytest.approx(theirs.coordinates, abs=1e-7)
+    assert mine.coordinate("theta").limit_force == pytest.approx(-0.3, abs=1e-3)
+    assert mine.engagement == {"theta": -1}
+    assert (mine.num_bilateral, mine.num_unilateral) == (5, theirs.num_unilateral)
+    free = swung("guide", NAME, range=(-np.inf, np.inf))
+    assert free.joints["j"].coordinates[0] > 0.7, "a joint's own range counts"
+
+
+def test_a_limit_whose_wrench_is_not_its_coordinates_is_refused(define):
+    wrong = np.eye(6)
+    wrong[5, 5] = 2.0
+    with pytest.raises(SceneError, match=r"wrench of 'limit' is \(0, 0, 0, 0, 0, 2\), but 'theta' changes with"):
+        define_hinge(define, wrenches=wrong)
+    with pytest.raises(SceneError, match="row 'rx' keeps the range of 'theta', and is held both ways"):
+        define_hinge(define, limits={"theta": "rx"})
+    with pytest.raises(SceneError, match=r"there is no coordinate 'phi'.*its coordinates are theta"):
+        define_hinge(define, ranges={"phi": (0, 1)})
+    with pytest.raises(SceneError, match=r"range of 'theta': should be \(lower, upper\)"):
+        define_hinge(define, ranges={"theta": (1, 0)})
+    with pytest.raises(SceneError, match="needs a wrench, or a function, for row 'limit'"):
+        define_hinge(define, wrenches=dict(zip(list(SIX)[:5], np.eye(6), strict=False)))
+    with pytest.raises(SceneError, match="has no row 'w', for which there is a wrench"):
+        define_hinge(define, wrenches={"w": np.eye(6)[0]}, limits={})
+
+
+def onto_the_upper_side(T, p):
+    """The hinge's, with theta clipped to at least -0.2: a unilateral constraint that the projection takes care of."""
+    G = onto_the_hinge(T, p)
+    theta = np.arctan(G[:, 1, 0] / G[:, 0, 0])  # of complex numbers too
+    back = np.where(theta.real < -0.2, theta + 0.2, 0.0)
+    c, s = np.cos(back), np.sin(back)
+    Z = np.zeros_like(G[:, :3, :3])
+    Z[:, 0, 0], Z[:, 0, 1], Z[:, 1, 0], Z[:, 1, 1], Z[:, 2, 2] = c, s, -s, c, 1.0
+    G[:, :3, :3] = G[:, :3, :3] @ Z
+    return G
+
+
+@pytest.mark.skipif(DEVICE.wide, reason="NumPy functions run on the processor")
+def test_a_unilateral_wrench_that_the_projection_closes_pushes_only_when_it_is_overrun(define):
+    define_hinge(define, ranges={}, limits={}, project=onto_the_upper_side)
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-7, "integrator": "bdf1"})
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, -0.3), kappa=1e11)
+    scene.add_joint("guide", "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1))
+    simulation = abd.Simulation(scene, device=NAME)
+    joint = simulation.joints["j"]
+    simulation.step()
+    assert joint.gaps["limit"].engaged == 0 and joint.gaps["limit"].value == pytest.approx(0.0, abs=1e-12)
+    for _ in range(60):
+        simulation.step()
+    gap = joint.gaps["limit"]
+    assert joint.coordinates[0] == pytest.approx(-0.2, abs=1e-4)
+    assert gap.engaged == 1 and -1e-4 < gap.value < 0.0
+    assert joint.wrench()[1][2] == pytest.approx(0.3, rel=1e-3)
+
+
+# errors -----------------------------------------------------------------------------------------------------------
+
+
+def assert_refused(define, message, *arguments, name="mine", **keys):
+    with pytest.raises(SceneError, match=message):
+        define(name, *arguments, **({"rows": THREE} | keys))
+
+
+def test_what_is_wrong_with_a_definition_is_said(define):
+    assert_refused(define, "is a joint type already", cubes, name="hinge")
+    assert_refused(define, "is a joint type already", cubes, name="revolute")
+    assert_refused(define, "row 'a': is neither LINEAR nor ROTARY", cubes, rows={"a": RowFlags.BILATERAL})
+    assert_refused(define, "LIMIT and LOCKED say nothing here", cubes, rows={"a": LENGTH | RowFlags.LIMIT})
+    assert_refused(define, "neither rows nor coordinates", cubes, rows={})
+    assert_refused(define, "either a function or wrenches")
+    assert_refused(define, "wrenches need a projection", wrenches=np.eye(6)[:3])
+    assert_refused(define, r"returned an array of shape \(23, 4\), not \(k, 3\)", lambda M, r, p: np.ones((len(M), 4)))
+    assert_refused(define, "not finite at any pose", lambda M, r, p: np.full((len(M), 3), np.nan))
+    assert_refused(define, "takes no Jacobian", slotted_row, jacobian=by_hand)
+    assert_refused(define, "default of size should be a finite number", cubes, parameters={"size": np.inf})
+
+
+def test_unknown_parameters_are_named(define):
+    define("cubes", cubes, rows=THREE, parameters={"size": 1.0})
+    scene = abd.Scene()
+    scene.add_body("box", box=(1, 1, 1), mass=1.0)
+    with pytest.raises(SceneError, match=r"has no parameter width.*it has 'size'"):
+        scene.add_joint("cubes", "joint", abd.WORLD, "box", anchor=(0, 0, 0), parameters={"width": 1.0})
+    with pytest.raises(SceneError, match="has no parameter size"):
+        scene.add_joint("hinge", "joint", abd.WORLD, "box", anchor=(0, 0, 0), axis=(0, 0, 1), parameters={"size": 1.0})
+
+
+def test_numpy_functions_are_refused_on_cuda_by_name_and_warp_functions_are_not(define):
+    kinds = [define_slotted(define, form) for form in ("numpy", "warp", "wrenches")]
+    measures = [one for kind in kinds for one in kind.constraints(joint_of(kind.function.name))]
+    groups = grouped(measures, list(np.repeat(range(3), 4)))
+    refuse_host_functions(groups, "cpu", reached=True)
+    refuse_host_functions(groups[1:2], "cuda:0", reached=False)
+    with pytest.raises(DeviceError, match=r"'slotted_numpy', 'slotted_wrenches'.* cuda:0.*use --device cpu"):
+        refuse_host_functions(groups, "cuda:0", reached=False)
+
+
+def test_the_kernel_of_a_warp_function_and_its_adjoint_compile_for_cuda(tmp_path):
+    module = kernel_of(slotted_row).module
+    wp.compile_aot_module(module, arch=90, module_dir=str(tmp_path), use_ptx=True)
+    (code,) = tmp_path.glob("*.ptx")
+    entries = [line for line in code.read_text().splitlines() if ".entry" in line]
+    assert [any(way in entry for entry in entries) for way in ("forward", "backward")] == [True, True]
+
+
+# the example of the README ----------------------------------------------------------------------------------------
+
+EXAMPLE = """
+import numpy as np
+import abd
+from abd import RowFlags
+
+
+def bowl(M, r, p):
+    \"\"\"Height of the bead above a paraboloid, and its place along x.\"\"\"
+    height = r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0])
+    return np.stack([height, r[:, 0]], axis=1)
+
+
+abd.joint_type(
+    "bowl",
+    bowl,
+    rows={"height": RowFlags.LINEAR},  # without BILATERAL: a gap
+    coordinates={"x": RowFlags.LINEAR},
+    parameters={"radius": 1.0},
+)
+scene = abd.Scene(solver={"dt": 0.01})
+scene.add_body("bead", sphere={"radius": 0.03}, mass=0.1, position=(0.3, 0, 0.2))
+own = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "parameters": {"radius": 0.5}}
+scene.add_joint("bowl", "bowl", abd.WORLD, "bead", coordinate={"x": {"damping": 0.4}}, **own)
+simulation = abd.Simulation(scene, device="cpu")
+for _ in range(100):
+    simulation.step()
+joint = simulation.joints["bowl"]
+print(joint.coordinates, joint.engagement, joint.wrench())
+"""
+
+
+def test_the_example_of_the_readme_runs():
+    done = subprocess.run([sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "{'height': 1}" in done.stdout
+
+
+# types of scene files ---------------------------------------------------------------------------------------------
+
+CODE = """
+import numpy as np
+import abd
+from abd import RowFlags
+
+
+def bowl(name):
+    def rows(M, r, p):
+        return np.stack([r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0]), r[:, 0]], axis=1)
+
+    abd.joint_type(
+        name, rows, rows={"height": RowFlags.LINEAR}, coordinates={"x": RowFlags.LINEAR}, parameters={"radius": 0.5}
+    )
+
+
+def nothing(name):
+    pass
+
+
+def broken(name):
+    raise ValueError("no good")
+"""
+
+SCENE = """
+[solver]
+dt = 0.01
+[output]
+frames = 2
+[[joint_type]]
+name = "my_bowl"
+file = "kinds.py"
+function = "bowl"
+[[body]]
+name = "bead"
+sphere = { radius = 0.03 }
+mass = 0.1
+position = [0.3, 0, 0.2]
+[[joint]]
+name = "j"
+type = "my_bowl"
+child = "bead"
+parent_anchor = [0, 0, 0]
+child_anchor = [0, 0, 0]
+"""
+
+
+def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(define, tmp_path):
+    (tmp_path / "kinds.py").write_text(CODE)
+    path = tmp_path / "bead.toml"
+    path.write_text(SCENE)
+    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code, which runs only if you allow it.*--allow-code"):
+        abd.load(path)
+    assert "my_bowl" not in TYPES
+    scene = abd.load(path, allow_code=True)
+    assert scene.compile().joints[0].type == "my_bowl"
+    scene.save(tmp_path / "again.toml")
+    assert abd.load(tmp_path / "again.toml", allow_code=True) == scene
+    for function, words in (
+        ("nothing", "nothing defines no joint type of this name"),
+        ("broken", "stops with ValueError: no good"),
+        ("missing", "'kinds.py' has no such function"),
+    ):
+        path.write_text(SCENE.replace('"bowl"', f'"{function}"'))
+        with pytest.raises(SceneError, match=words):
+            abd.load(path, allow_code=True)
+    path.write_text(SCENE.replace('"kinds.py"', '"other.py"'))
+    with pytest.raises(SceneError, match="there is no such file"):
+        abd.load(path, allow_code=True)

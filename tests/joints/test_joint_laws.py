@@ -1,0 +1,314 @@
+"""What acts on coordinates: limits, locks, drives, springs, friction, armature and couplings, each by a known load.
+
+An arm of 1 kg on a hinge about z without gravity, loaded by a constant torque; its inertia about the axis is known.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.joints.rows.table import values
+from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive, Model
+from abd.state import State
+from abd.step.step import Stepper
+
+pytestmark = pytest.mark.device
+
+MASS, LENGTH = 1.0, 0.4
+INERTIA = MASS * (LENGTH**2 / 3.0 + 0.1**2 / 12.0)
+"""About the hinge at the arm's end [kg m^2]."""
+
+
+class Arms:
+    """Arms on hinges about z, one coordinate each, under a torque [N m].
+
+    `settings` are keys of `CoordinateSettings` for the first arm.
+    """
+
+    def __init__(
+        self, device: str, torque=0.0, spin=0.0, count=1, dt=0.01, enforcement="exact", couplings=(), integrator="bdf1",
+        **settings,
+    ):  # fmt: skip
+        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "tolerance": 1e-7, "integrator": integrator})
+        for k in range(count):
+            scene.add_body(
+                f"arm {k}", box=(LENGTH, 0.1, 0.1), mass=MASS, position=(LENGTH / 2, 0, k), kappa=1e10,
+                torque=(0, 0, torque if k == 0 else 0.0), angular_velocity=(0, 0, spin if k == 0 else 0.0),
+                velocity=(0, (spin if k == 0 else 0.0) * LENGTH / 2, 0),
+            )  # fmt: skip
+            scene.add_hinge(f"hinge {k}", abd.WORLD, f"arm {k}", anchor=(0, 0, k), axis=(0, 0, 1), length=0.5)
+        model = scene.compile()
+        own = [CoordinateSettings("theta", **(settings if k == 0 else {})) for k in range(count)]
+        joints = [replace(j, enforcement=enforcement, coordinates=(own[k],)) for k, j in enumerate(model.joints)]
+        self.model: Model = replace(model, joints=joints, couplings=list(couplings))
+        from abd import backends
+
+        self.backend = backends.create(self.model, device)
+        bodies = self.model.bodies
+        self.stepper = Stepper(self.model, self.backend, State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+
+    def run(self, steps: int) -> np.ndarray:
+        """(steps + 1, count) angles."""
+        angles = [self.angles()]
+        for _ in range(steps):
+            self.stepper.advance()
+            angles.append(self.angles())
+        return np.array(angles)
+
+    def angles(self) -> np.ndarray:
+        """(count,) angles of the arms, from the directions of their x axes."""
+        A = self.stepper.q[:, 3:].reshape(-1, 3, 3)
+        user = A @ self.model.bodies.body_frame[:, :3, :3]
+        return np.arctan2(user[:, 1, 0], user[:, 0, 0])
+
+    def forces(self) -> np.ndarray:
+        """(R,) multipliers [N m]."""
+        return self.stepper.memory.multiplier
+
+
+devices = pytest.mark.parametrize("device", ["numpy", NAME])
+
+
+@devices
+def test_a_torque_turns_the_arm_by_its_inertia(device):
+    """Implicit Euler: theta_n = a h^2 n (n + 1) / 2."""
+    angles = Arms(device, torque=0.2, enforcement="exact").run(20)
+    assert angles[-1, 0] == pytest.approx(0.2 / INERTIA * 1e-4 * 210, rel=1e-3)
+
+
+def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device):
+    arms = Arms(device, torque=0.5, upper=0.3, limit_damping=2.0)
+    angles = arms.run(150)
+    assert angles.max() < 0.3
+    assert angles[-1, 0] > 0.29
+    assert abs(angles[-1, 0] - angles[-2, 0]) < 1e-5, "it leaves the barrier at less than eps_v"
+
+
+@devices
+def test_limits_hold_at_high_speed_without_damping(device):
+    """30 rad/s, a third of a radian per step, against both ends."""
+    angles = Arms(device, spin=30.0, lower=-0.2, upper=0.25).run(60)
+    assert angles.max() < 0.25
+    assert angles.min() > -0.2
+    assert angles.max() > 0.2
+
+
+@devices
+def test_a_damped_limit_stops_inelastically(device):
+    """What comes back is the barrier's energy alone: a few per cent of the speed of the hit."""
+    angles = Arms(device, spin=3.0, upper=0.3, limit_damping=50.0).run(30)
+    assert angles.max() < 0.3
+    assert 0.0 <= angles[-2, 0] - angles[-1, 0] < 0.05 * 0.03
+
+
+def test_a_compliant_limit_yields_by_torque_times_compliance(device):
+    angles = Arms(device, torque=0.5, upper=0.1, limit="compliant", limit_compliance=0.02, limit_damping=3.0).run(300)
+    assert angles[-1, 0] - 0.1 == pytest.approx(0.5 * 0.02, rel=1e-3)
+
+
+def test_a_cubic_limit_yields_as_published(device):
+    """3 s v^2 / w^3 = h^2 torque, with v = x - upper, w = upper - lower."""
+    strength, torque = 0.02, 0.5
+    arms = Arms(device, torque=torque, lower=-0.1, upper=0.1, limit="cubic", limit_strength=strength, damping=0.5)
+    angle = arms.run(800)[-1, 0]
+    assert angle - 0.1 == pytest.approx(math.sqrt(1e-4 * torque * 0.2**3 / (3.0 * strength)), rel=1e-3)
+
+
+@devices
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_a_lock_holds_against_a_torque(device, enforcement):
+    arms = Arms(device, torque=0.5, locked=True, enforcement=enforcement)
+    angle = arms.run(20)[-1, 0]
+    if enforcement == "exact":
+        assert abs(angle) < 1e-8
+        lock = arms.backend.system.acting.role == 4
+        assert arms.forces()[lock] == pytest.approx(0.5, rel=1e-6)
+    else:
+        joint = arms.model.joints[0]
+        K = joint.strength_ratio * joint.stiffness_mass * joint.length**2
+        assert angle == pytest.approx(1e-4 * 0.5 / K, rel=1e-3)
+
+
+def test_a_pd_drive_rests_where_its_spring_balances_the_torque(device):
+    drive = Drive("pd", target=lambda t: 0.4, stiffness=20.0, damping=1.0)
+    angles = Arms(device, torque=0.5, drive=drive).run(150)
+    assert angles[-1, 0] == pytest.approx(0.4 + 0.5 / 20.0, rel=1e-4)
+
+
+@devices
+def test_an_effort_limit_caps_a_drive(device):
+    """The drive pulls back with 0.3 N m at most: 0.2 N m are left to turn the arm."""
+    drive = Drive("pd", target=lambda t: -1.0, stiffness=1e3, damping=0.0, effort=0.3)
+    angles = Arms(device, torque=0.5, drive=drive).run(20)
+    assert angles[-1, 0] == pytest.approx(0.2 / INERTIA * 1e-4 * 210, rel=1e-3)
+
+
+@devices
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_a_position_drive_follows_its_target(device, enforcement):
+    drive = Drive("position", target=lambda t: 0.5 * math.sin(2.0 * t))
+    angles = Arms(device, drive=drive, enforcement=enforcement).run(50)[:, 0]
+    target = 0.5 * np.sin(2.0 * 0.01 * np.arange(51))
+    assert np.abs(angles - target).max() < (1e-8 if enforcement == "exact" else 1e-4)
+
+
+@devices
+def test_a_position_drive_with_an_effort_limit_slips(device):
+    drive = Drive("position", target=lambda t: 1.0, effort=0.4)
+    angles = Arms(device, drive=drive).run(10)[:, 0]
+    assert angles[-1] == pytest.approx(0.4 / INERTIA * 1e-4 * 55, rel=1e-3)
+
+
+@devices
+@pytest.mark.parametrize("keys", [{}, {"damping": 1e4}], ids=["stiff", "gain"])
+def test_a_velocity_drive_turns_at_its_speed(device, keys):
+    drive = Drive("velocity", target=lambda t: 2.0, **keys)
+    angles = Arms(device, torque=0.5, drive=drive).run(30)[:, 0]
+    assert np.diff(angles)[5:] == pytest.approx(0.02, rel=1e-3)
+
+
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
+def test_angles_are_counted_over_turns(device):
+    arms = Arms(device, drive=Drive("velocity", target=lambda t: 20.0))
+    arms.run(100)
+    measured = values(arms.backend.system.table, arms.stepper.q, arms.stepper.memory.reference)
+    assert measured == pytest.approx(20.0, rel=1e-6)
+
+
+@devices
+def test_a_force_drive_turns_like_a_torque(device):
+    angles = Arms(device, drive=Drive("force", target=lambda t: 0.2)).run(20)
+    assert angles[-1, 0] == pytest.approx(0.2 / INERTIA * 1e-4 * 210, rel=1e-3)
+
+
+@devices
+def test_dry_friction_holds_below_its_torque_and_slows_above(device):
+    held = Arms(device, torque=0.19, friction=0.2).run(50)
+    assert abs(held[-1, 0] - held[-2, 0]) <= 1e-3 * 0.01
+    slipping = Arms(device, torque=0.5, friction=0.2).run(20)
+    assert slipping[-1, 0] == pytest.approx(0.3 / INERTIA * 1e-4 * 210, rel=2e-2)
+
+
+@devices
+@pytest.mark.parametrize("effort", [0.6, np.inf])
+def test_a_brake_holds_up_to_its_effort(device, effort):
+    drive = Drive("brake", target=lambda t: 0.0, effort=effort)
+    angles = Arms(device, torque=0.5, drive=drive).run(30)
+    assert abs(angles[-1, 0] - angles[-2, 0]) <= 1e-3 * 0.01
+
+
+@devices
+def test_armature_adds_inertia(device):
+    angles = Arms(device, torque=0.2, armature=0.1).run(20)
+    assert angles[-1, 0] == pytest.approx(0.2 / (INERTIA + 0.1) * 1e-4 * 210, rel=1e-3)
+
+
+def test_armature_is_inertia_under_bdf2_too():
+    """A steady spin goes on as it is."""
+    angles = Arms(NAME, spin=2.0, armature=0.5, integrator="bdf2").run(40)[:, 0]
+    assert np.diff(angles) == pytest.approx(0.02, rel=2e-3)
+
+
+def test_a_spring_swings_at_its_frequency(device):
+    """bdf2 at 300 steps per period: phase to second order."""
+    k = 10.0
+    period = 2.0 * math.pi * math.sqrt(INERTIA / k)
+    arms = Arms(device, stiffness=k, rest=0.2, dt=period / 300, integrator="bdf2")
+    angles = arms.run(300)[:, 0]
+    assert angles[150] == pytest.approx(0.4, abs=2e-3)
+    assert angles[300] == pytest.approx(0.0, abs=4e-3)
+
+
+def test_damping_slows_exponentially(device):
+    d = 0.4
+    angles = Arms(device, spin=1.0, damping=d, dt=1e-3).run(200)[:, 0]
+    expected = INERTIA / d * (1.0 - math.exp(-0.2 * d / INERTIA))
+    assert angles[-1] == pytest.approx(expected, rel=5e-3)
+
+
+@devices
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_a_gear_turns_the_other_arm(device, enforcement):
+    """theta_0 = 3 theta_1: the torque sees I + I/9."""
+    coupling = Coupling("gear", 0, "theta", (CouplingTerm(1, "theta"),), scale=3.0, enforcement=enforcement)
+    angles = Arms(device, torque=0.2, count=2, couplings=[coupling]).run(20)
+    assert angles[-1, 0] == pytest.approx(3.0 * angles[-1, 1], abs=1e-8 if enforcement == "exact" else 1e-4)
+    assert angles[-1, 0] == pytest.approx(0.2 / (INERTIA * (1 + 1 / 9)) * 1e-4 * 210, rel=2e-3)
+
+
+def test_a_table_couples_along_its_spline():
+    table = np.array([[-1.0, -1.0], [0.0, 0.0], [0.5, 0.8], [1.0, 0.9]])
+    coupling = Coupling("cam", 0, "theta", (CouplingTerm(1, "theta", table=table),), enforcement="exact")
+    drive = Drive("position", target=lambda t: 2.0 * t)
+    arms = Arms(NAME, count=2, couplings=[coupling], drive=drive)
+    angles = arms.run(30)
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline(*table.T, bc_type="natural")
+    assert angles[-1, 0] == pytest.approx(0.6, abs=1e-7)
+    assert float(spline(angles[-1, 1])) == pytest.approx(0.6, abs=1e-7)
+
+
+def test_an_inactive_joint_lets_go():
+    arms = Arms(NAME, spin=1.0)
+    joints = [replace(arms.model.joints[0], active=False)]
+    model = replace(arms.model, joints=joints)
+    from abd import backends
+
+    stepper = Stepper(model, backends.create(model, NAME), State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
+    for _ in range(50):
+        stepper.advance()
+    assert stepper.q[0, :3] == pytest.approx([LENGTH / 2, 0.5 * LENGTH / 2, 0.0], abs=1e-9)
+
+
+def test_both_backends_take_the_same_path():
+    drive = Drive("pd", target=lambda t: math.sin(5.0 * t), stiffness=50.0, damping=1.0, effort=2.0)
+    keys = {"lower": -0.3, "upper": 0.5, "friction": 0.05, "armature": 0.02, "drive": drive}
+    runs = [Arms(device, torque=0.3, **keys).run(60) for device in ("numpy", NAME)]
+    assert np.abs(runs[0] - runs[1]).max() < 1e-9
+
+
+@devices
+def test_friction_grows_with_the_load_of_its_joint(device):
+    """A block of 2 kg on a slider along x: mu m g hinders it, 5 N cannot move it and 12 N do."""
+    moved = []
+    for push in (5.0, 12.0):
+        scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
+        scene.add_body("block", box=(0.2, 0.2, 0.2), mass=2.0, force=(push, 0, 0))
+        rubbing = {"z": {"friction_load": 0.4}}
+        scene.add_slider("j", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate=rubbing)
+        simulation = abd.Simulation(scene, device=device)
+        for _ in range(12):
+            simulation.step()
+        first = simulation.joints["j"].rates[0]
+        for _ in range(10):
+            simulation.step()
+        moved.append((simulation.joints["j"].rates[0] - first) / 0.1)
+    assert abs(moved[0]) < 1e-2
+    assert moved[1] == pytest.approx((12.0 - 0.4 * 2.0 * 9.81) / 2.0, rel=1e-3)
+
+
+def test_a_bearing_rubs_by_its_radius_and_goes_on_from_a_checkpoint():
+    """Spinning down under gravity: torque mu r m g; bit for bit the same from a checkpoint."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("wheel", box=(0.2, 0.2, 0.2), mass=3.0, angular_velocity=(0, 10.0, 0))
+    scene.add_hinge("j", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate={"theta": {"friction_load": 2e-3}})
+    simulation = abd.Simulation(scene, device=NAME)
+    rates = []
+    for k in range(30):
+        simulation.step()
+        rates.append(simulation.joints["j"].rates[0])
+        if k == 19:
+            saved = simulation.checkpoint()
+    slowing = (rates[9] - rates[29]) / 0.2
+    assert slowing == pytest.approx(2e-3 * 3.0 * 9.81 / (3.0 * 0.04 / 6.0), rel=2e-2)
+    simulation.restore(saved)
+    for _ in range(10):
+        simulation.step()
+    assert simulation.joints["j"].rates[0] == rates[29]

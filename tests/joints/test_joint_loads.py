@@ -1,0 +1,223 @@
+"""Every joint type under known loads: reaction and violation on all constrained axes at once, and free axes that are free.
+
+A cube of 8 kg hangs on the world with its centre of mass at the origin of C, without gravity. A load made of the
+gradients of the constraints, ``w = G^T lambda``, must be carried whole; a load ``M t`` along a free twist t must not be
+felt by the joint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from on_device import NAME
+from test_joint_types import CASES, admissible, joint_of
+
+import abd
+from abd.backends.reference.numpy_joints import NumpyJoints
+from abd.joints.rows.measures import value_at
+from abd.joints.rows.table import linearize, tabulate
+from abd.joints.types import TYPES
+from abd.model import affine_state
+
+pytestmark = pytest.mark.device
+
+MASS, SIDE, H = 8.0, 0.2, 0.01
+INERTIA = MASS * SIDE**2 / 6.0
+COMPLIANCE = (1e-6, 3e-6, 2e-6, 4e-6, 2e-6, 5e-6)
+FREE = ("free", "damper", "bushing", "bushing, six numbers", "spring", "rope", "unilateral plane", "spherical with limits")
+HELD = [case for case in CASES if case not in FREE]
+"""Cases that have constraints."""
+
+
+class Loaded:
+    """A cube on one joint; loads (6,) are force and torque on it, world axes."""
+
+    def __init__(self, case: str, enforcement: str, device: str = NAME):
+        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": H, "tolerance": 1e-9, "integrator": "bdf1"})
+        scene.add_body("cube", box=(SIDE, SIDE, SIDE), mass=MASS, kappa=1e11)
+        model, joint = scene.compile(), joint_of(case)
+        self.T = admissible(case, np.random.default_rng(3))
+        D = joint.parent_frame
+        self.joint = replace(
+            joint, child_frame=np.eye(4), enforcement=enforcement, stiffness_mass=MASS,
+            compliance=COMPLIANCE if enforcement == "compliant" else (),
+            damping=tuple(2.0 * np.sqrt(MASS / np.array(COMPLIANCE))) if enforcement == "compliant" else (),
+        )  # fmt: skip
+        q = affine_state(D @ self.T)[None]
+        self.model = replace(model, bodies=replace(model.bodies, q=q, qd=np.zeros((1, 12))), joints=[self.joint])
+        self.device = device
+
+    def run(self, load: np.ndarray, steps: int) -> abd.Simulation:
+        bodies = replace(self.model.bodies, force=load[None, :3], torque=load[None, 3:])
+        simulation = abd.Simulation(replace(self.model, bodies=bodies), device=self.device)
+        for _ in range(steps):
+            simulation.step()
+        return simulation
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """(k, 6) of the constraints by the motion of the cube (v; w) in world axes, combined rows last."""
+        module = TYPES[self.joint.type]
+        rows = [((one,), (1.0,)) for one in self.constraints()]
+        rows += [(one.measures, one.weights) for one in getattr(module, "combined", lambda joint: [])(self.joint)]
+        out = np.zeros((len(rows), 6))
+        for k, (measures, weights) in enumerate(rows):
+            table = tabulate([self.joint], [(0, one) for one in measures])
+            _, child, _ = linearize(table, self.model.bodies.q)
+            out[k] = np.array(weights) @ child @ self.twists
+        return out
+
+    def constraints(self) -> list:
+        module = TYPES[self.joint.type]
+        if getattr(module, "FOLLOWS_POSE", False):
+            return [one for one in module.at_pose(self.joint, self.T) if not one.unilateral]
+        return module.constraints(self.joint)
+
+    @property
+    def twists(self) -> np.ndarray:
+        """(12, 6) derivative of the state by a twist (v; w)."""
+        out = np.zeros((12, 6))
+        out[:3, :3] = np.eye(3)
+        A = self.model.bodies.q[0, 3:].reshape(3, 3)
+        for k in range(3):
+            out[3:, 3 + k] = np.cross(np.eye(3)[k], A.T).T.ravel()
+        return out
+
+
+def pose_in_D(simulation: abd.Simulation) -> np.ndarray:
+    """T_CD (4, 4) of the only joint."""
+    return simulation.joints["j"].T_CD
+
+
+@pytest.mark.parametrize("case", HELD)
+@pytest.mark.parametrize("enforcement", ["penalty", "exact", "compliant"])
+def test_constraints_carry_their_loads(case, enforcement):
+    loaded = Loaded(case, enforcement)
+    G = loaded.gradient
+    multipliers = np.random.default_rng(5).uniform(1.0, 3.0, len(G)) * np.where(np.arange(len(G)) % 2, 1.0, -1.0)
+    load = G.T @ multipliers
+    simulation = loaded.run(load, 60)
+    view = simulation.joints["j"]
+    force, torque = view.wrench()
+    assert np.concatenate([force, torque]) == pytest.approx(-load, rel=1e-4, abs=1e-4)
+    residuals = value_at(loaded.constraints(), pose_in_D(simulation))
+    combined = len(G) - len(residuals)
+    if enforcement == "exact":
+        assert np.abs(residuals).max() < 2e-8
+    elif enforcement == "compliant" and not combined:
+        assert residuals == pytest.approx(np.array(COMPLIANCE[: len(G)]) * multipliers, rel=2e-3, abs=1e-9)
+    elif enforcement == "penalty":
+        blocks = NumpyJoints(simulation.backend.system, 1)
+        applied = simulation.stepper.applied
+        blocks.begin(applied.law, applied.p, simulation.stepper.memory.reference, applied.shift)
+        _, H12 = blocks.linearize(loaded.model.bodies.q)
+        stiffness = loaded.twists.T @ H12[0, 0] @ loaded.twists
+        motion = H**2 * np.linalg.pinv(stiffness, rcond=1e-9, hermitian=True) @ load
+        expected = (G @ motion)[: len(residuals)]
+        assert residuals == pytest.approx(expected, rel=2e-2, abs=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("case", HELD)
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_free_axes_are_free(case, enforcement):
+    """One step from rest along every free twist; what is left is rounding, K eps / h^2."""
+    loaded = Loaded(case, enforcement)
+    _, size, Vt = np.linalg.svd(loaded.gradient)
+    free = Vt[np.count_nonzero(size > 1e-9) :]
+    assert len(free) == 6 - np.linalg.matrix_rank(loaded.gradient, tol=1e-9)
+    M = np.diag([MASS] * 3 + [INERTIA] * 3)
+    for twist in free:
+        simulation = loaded.run(1e-3 * M @ twist, 1)
+        force, torque = simulation.joints["j"].wrench()
+        assert np.abs(np.concatenate([force, torque])).max() < 2e-8
+        moved = (simulation.stepper.q[0] - loaded.model.bodies.q[0]) / (1e-3 * H**2)
+        assert moved == pytest.approx(loaded.twists @ twist, abs=1e-4)
+
+
+@pytest.mark.parametrize("case", ["hinge", "slider", "universal", "ellipsoid", "general", "screw"])
+def test_the_reference_backend_carries_the_same(case):
+    runs = []
+    for device in ("numpy", NAME):
+        loaded = Loaded(case, "exact", device)
+        G = loaded.gradient
+        runs.append(loaded.run(G.T @ np.ones(len(G)), 10))
+    assert runs[0].stepper.q == pytest.approx(runs[1].stepper.q, abs=1e-10)
+    for one, other in zip(runs[0].joints["j"].wrench(), runs[1].joints["j"].wrench(), strict=True):
+        assert one == pytest.approx(other, abs=1e-6)
+
+
+def test_a_rope_holds_when_taut_and_only_then():
+    for enforcement, reach in (("penalty", 0.6 + H**2 * 5.0 / (100.0 * MASS)), ("exact", 0.6)):
+        loaded = Loaded("rope", enforcement)
+        away = loaded.model.bodies.q[0, :3] - loaded.joint.parent_frame[:3, 3]
+        out = away / np.linalg.norm(away)
+        taut = loaded.run(np.concatenate([5.0 * out, np.zeros(3)]), 300)
+        assert np.linalg.norm(taut.joints["j"].T_CD[:3, 3]) == pytest.approx(reach, abs=2e-8)
+        assert taut.joints["j"].wrench()[0] == pytest.approx(-5.0 * out, rel=1e-3)
+        slack = loaded.run(np.concatenate([-5.0 * out, np.zeros(3)]), 5)
+        assert np.abs(slack.joints["j"].wrench()[0]).max() == 0.0
+
+
+@pytest.mark.parametrize("ends", ["world", "two free bodies"])
+@pytest.mark.parametrize("kind", ["linear", "rotary"])
+@pytest.mark.parametrize("zeta", [True, 0.3])
+def test_critical_damping_is_critical(ends, kind, zeta):
+    """An opening x0 at rest closes by ``x'' + 2 zeta w x' + w^2 x = 0``, so that ``zeta = w x0^2 / (4 int x'^2 dt)``."""
+    dt, compliance, opening = 2e-3, 1e-3 if kind == "linear" else 0.15, 0.01
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "tolerance": 1e-8, "integrator": "bdf2"})
+    scene.add_body("a", box=(SIDE, SIDE, SIDE), mass=2.0, kappa=1e11)
+    free = ends != "world"
+    if free:
+        scene.add_body("b", box=(SIDE, SIDE, SIDE), mass=3.0, kappa=1e11)
+    turned = {"axis_angle": {"axis": (0, 0, 1), "degrees": np.degrees(opening)}}
+    frame = {"position": (opening, 0, 0)} if kind == "linear" else turned
+    scene.add_fixed(
+        "j", "b" if free else abd.WORLD, "a", parent_frame=frame, child_frame={"position": (0, 0, 0)},
+        enforcement="compliant", compliance=compliance, critical_damping=zeta,
+    )  # fmt: skip
+    simulation = abd.Simulation(scene, device=NAME)
+    reduced = (1.2 if free else 2.0) * (1.0 if kind == "linear" else SIDE**2 / 6.0)
+    w, open_by = np.sqrt(1.0 / (compliance * reduced)), []
+    for _ in range(int((9.0 if zeta is True else 20.0) / (w * dt))):
+        T = simulation.joints["j"].T_CD
+        open_by.append(T[0, 3] if kind == "linear" else T[1, 0])
+        simulation.step()
+    measured = w * opening**2 / (4.0 * np.sum(np.diff(open_by) ** 2) / dt)
+    assert measured == pytest.approx(float(zeta), rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["linear", "rotary", "inertial"])
+def test_dampings_of_bodies_slow_them_exponentially(kind):
+    """Frame damping ``-d v``, ``-d w`` and inertial damping ``-d M v``; the world feels what the body loses."""
+    dt, box = 2e-3, (0.3, 0.2, 0.1)
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    motion = {"velocity": (1, 2, 0), "angular_velocity": (0, 0, 0.5)}
+    damping = {"linear": 3.0, "rotary": 0.05, "inertial": 1.5}[kind]
+    scene.add_body("a", box=box, mass=2.0, kappa=1e11, **{f"{kind}_damping": damping}, **motion)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(100):
+        simulation.step()
+    body, inertia = simulation.bodies["a"], 2.0 * (0.3**2 + 0.2**2) / 12.0
+    linear = {"linear": damping / 2.0, "rotary": 0.0, "inertial": damping}[kind]
+    rotary = {"linear": 0.0, "rotary": damping / inertia, "inertial": damping}[kind]
+    assert body.linear_velocity == pytest.approx(np.exp(-linear * 0.2) * np.array([1, 2, 0]), rel=2e-3, abs=1e-6)
+    assert body.angular_velocity[2] == pytest.approx(0.5 * np.exp(-rotary * 0.2), rel=3e-3)
+    if kind != "rotary":
+        force, _ = simulation.joints["damping of a"].wrench()
+        assert force == pytest.approx(-2.0 * linear * body.linear_velocity, rel=1e-2, abs=1e-6)
+
+
+def test_a_damper_between_bodies_acts_on_their_relative_motion():
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 2e-3})
+    for k, speed in enumerate((1.0, -1.0)):
+        scene.add_body(f"a{k}", box=(0.1, 0.1, 0.1), mass=1.0, velocity=(speed + 0.5, 0, 0))
+    scene.add_joint("damper", "d", "a0", "a1", anchor=(0, 0, 0), rotary_damping=1.0)
+    scene.add_joint("damper", "e", "a0", "a1", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), linear_damping=2.0)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(50):
+        simulation.step()
+    speeds = [simulation.bodies[f"a{k}"].linear_velocity[0] for k in range(2)]
+    assert sum(speeds) == pytest.approx(1.0, abs=1e-9)
+    assert speeds[0] - speeds[1] == pytest.approx(2.0 * np.exp(-0.1 * 4.0), rel=5e-3)

@@ -1,0 +1,140 @@
+"""The admissible pose of a joint that is nearest to a pose, and read-outs that every number of a limit agrees with."""
+
+import numpy as np
+import pytest
+from joint_samples import joint_of
+from tool import load_tool
+
+import abd
+from abd import kinematics
+from abd.api.simulation import Simulation
+from abd.joints.rows.measures import value_at
+from abd.joints.types import TYPES
+from abd.joints.types.ellipsoid import nearest_point
+from abd.rotations import pose, quaternion_matrix, rotation_vector
+
+NEAREST = (
+    "hinge",
+    "universal",
+    "skewed_universal",
+    "ellipsoid",
+    "ellipsoid3",
+    "cylindrical",
+    "planar",
+    "slider",
+    "fixed",
+    "fixed_axis",
+)
+
+
+def far(P: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """(2,) distance [m] and turn [rad] between two poses."""
+    turn = rotation_vector(P[:3, :3].T @ T[:3, :3])
+    return np.array([np.linalg.norm(P[:3, 3] - T[:3, 3]), np.linalg.norm(turn)])
+
+
+@pytest.mark.parametrize("kind", NEAREST)
+def test_the_projection_is_the_nearest_admissible_pose(kind):
+    """No admissible pose around it is nearer: its place first, then its rotation."""
+    rng = np.random.default_rng(3)
+    joint = joint_of(kind, rng)
+    for _ in range(2):
+        start = kinematics.configuration_space(joint).random(rng) if kinematics.forms(joint) else np.zeros(0)
+        T = kinematics.transform(joint, start) if len(start) else np.eye(4)
+        off = pose(quaternion_matrix(np.array([1.0, *(0.15 * rng.standard_normal(3))])), 0.05 * rng.standard_normal(3))
+        T = T @ off
+        G = kinematics.project(joint, T)
+        rows = [one for one in TYPES[kind].constraints(joint) if not one.unilateral]
+        assert np.abs(value_at(rows, G)).max() < 1e-12
+        assert np.abs(kinematics.project(joint, G) - G).max() < 1e-9
+
+        place, turn = far(G, T)
+        for scale in (1e-1, 1e-3):
+            for _ in range(12):
+                other = kinematics.project(
+                    joint,
+                    G
+                    @ pose(
+                        quaternion_matrix(np.array([1.0, *(scale * rng.standard_normal(3))])),
+                        scale * rng.standard_normal(3),
+                    ),
+                )
+                near, angle = far(other, T)
+                assert near > place - 1e-9
+                if np.linalg.norm(other[:3, 3] - G[:3, 3]) < 1e-9:
+                    assert angle > turn - 1e-9
+
+
+def test_the_nearest_point_of_an_ellipsoid():
+    rng, radii = np.random.default_rng(0), np.array([0.8, 0.5, 1.1])
+    unit = rng.standard_normal((20000, 3))
+    surface = radii * unit / np.linalg.norm(unit, axis=1)[:, None]
+    for x in [*rng.uniform(-1.5, 1.5, (20, 3)), np.zeros(3), np.array([0.1, 0.0, 0.1]), np.array([0.0, 0.9, 0.0])]:
+        p = nearest_point(radii, x)
+        assert np.sum((p / radii) ** 2) == pytest.approx(1.0, abs=1e-12)
+        assert np.linalg.norm(p - x) <= np.linalg.norm(surface - x, axis=1).min() + 1e-12
+
+
+def test_balls_have_bounds_of_their_positions_velocities_and_efforts():
+    ball = joint_of("spherical", np.random.default_rng(0))
+    bounds = [
+        function(ball)
+        for function in (kinematics.position_bounds, kinematics.velocity_bounds, kinematics.effort_bounds)
+    ]
+    assert [len(one) for one in bounds] == [4, 3, 3]
+    assert all(one == kinematics.Bounds() for each in bounds for one in each.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "enforcement"),
+    [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
+)
+def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
+    """Hit so hard that bodies strain and joints open: coordinate, gap and row are one number, within the range."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": "bdf1"})
+    scene.add_body("base", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(60.0, -40.0, 30.0), kappa=1e5)
+    scene.add_body(
+        "tip", box=(0.2, 0.4, 0.3), mass=2.0, position=(0.6, 0.2, 0.1), velocity=(30.0, -60.0, 40.0), kappa=1e5
+    )
+    name = "theta" if kind == "hinge" else "z"
+    soft = {"compliance": 1e-3} if enforcement == "compliant" else {}
+    scene.add_joint(
+        kind,
+        "j",
+        "base",
+        "tip",
+        anchor=(0.3, 0.1, 0.0),
+        axis=(0.3, 0.2, 1.0),
+        enforcement=enforcement,
+        **soft,
+        coordinate={name: {"range": [-0.1, 0.08]}},
+    )
+    sim = Simulation(scene, "cpu")
+    joint, strain = sim.joints["j"], 0.0
+    for _ in range(5):
+        sim.step()
+        value = joint.coordinate().value
+        assert -0.1 < value < 0.08
+        assert joint.row(f"{name}.lower").value == pytest.approx(value + 0.1, abs=1e-12)
+        assert joint.row(f"{name}.upper").value == pytest.approx(0.08 - value, abs=1e-12)
+        A = sim.stepper.q[:, 3:].reshape(-1, 3, 3)
+        strain = max(strain, np.abs(A @ A.transpose(0, 2, 1) - np.eye(3)).max())
+    assert strain > 1e-3, "bodies strain, so that rigid frames would read otherwise"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 6, 8, 10])
+def test_no_number_that_is_read_is_beyond_an_end_in_random_trials(seed):
+    """Six of the trials of tools/limits_read.py, most of which strain the bodies by more than 1e-3."""
+    result = load_tool("limits_read").trial(seed)
+    assert result["inside"] > 0.0 and result["steps"] == 8
+
+
+def test_random_configurations_have_the_distributions_of_rigid_body_dynamics():
+    """Floating: positions uniform in a cube of 1 m; prismatic: standard normal."""
+    rng = np.random.default_rng(7)
+    floating = kinematics.configuration_space(joint_of("free", rng), "quaternion")
+    places = np.array([floating.random(rng)[:3] for _ in range(400)])
+    assert np.abs(places).max() < 0.5 and places.std() == pytest.approx(1 / np.sqrt(12), rel=0.05)
+    slider = kinematics.configuration_space(joint_of("prismatic", rng))
+    values = np.array([slider.random(rng)[0] for _ in range(400)])
+    assert values.std() == pytest.approx(1.0, rel=0.1) and np.abs(values).max() > 2.0

@@ -1,0 +1,410 @@
+"""Every joint type of `abd.joints.TYPES`: coordinates, constraints and their derivatives, at random admissible poses.
+
+A type added to the list is tested here without a line; one that needs parameters gets them in `PARAMETERS`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from abd.errors import SceneError
+from abd.joints.coordinates.transform import project, transform, twist_gradient
+from abd.joints.pieces.motions import turned
+from abd.joints.rows.measures import MeasureKind, value_at
+from abd.joints.rows.rows import Rows, residual
+from abd.joints.rows.table import linearize, tabulate, values
+from abd.joints.types import ALIASES, TYPES
+from abd.joints.types.bushing import combined as bushing_springs
+from abd.model import WORLD, Joint, affine_state
+
+RADII = np.array([0.7, 0.9, 1.3])
+PROFILE = ((-1.0, 0.5), (0.0, 0.0), (1.0, 0.0), (2.0, 1.0))
+SYMMETRIC = np.diag([4.0, 5.0, 6.0, 0.4, 0.5, 0.6]) + 0.3 * np.eye(6)[[1, 0, 2, 4, 3, 5]] * 0.2
+PARAMETERS = {
+    "skewed_universal": {"skew": 0.4},
+    "ellipsoid": {"radii": RADII, "alpha": 0.3},
+    "ellipsoid3": {"radii": RADII},
+    "screw": {"lead": 0.05},
+    "general": {"constrained": ("x", "z", "ry")},
+    "distance": {"distance": 0.6},
+    "rope": {"distance": 0.6},
+    "segmented_planar_connector": {"segments": PROFILE},
+    "bushing": {"stiffness": SYMMETRIC, "damping": 2.0},
+    "spring": {"stiffness": 10.0, "rest_length": 0.2},
+    "damper": {"linear_damping": 2.0, "rotary_damping": 0.3},
+}
+VARIANTS = {
+    "universal xy": ("universal", {"axes": "xy"}),
+    "skewed_universal xy": ("universal", {"axes": "xy", "skew": -0.6}),
+    "gimbal xyz": ("gimbal", {"axes": "xyz"}),
+    "ellipsoid after OpenSim": ("ellipsoid", {"radii": RADII, "open_sim": True, "alpha": -0.2}),
+    "ellipsoid3 after OpenSim": ("ellipsoid3", {"radii": RADII, "open_sim": True}),
+    "spherical with limits": ("spherical", {"max_tilt": 0.5, "max_rotation": (1.0, 0.5, 0.8)}),
+    "spherical, x and z of the world": ("spherical", {"constrained": (True, False, True)}),
+    "unilateral plane": ("planar_connector", {"unilateral": True}),
+    "general of the world": ("general", {"constrained": ("y", "rx", "ry"), "frame": "world"}),
+    "bushing, six numbers": ("bushing", {"stiffness": (1.0, 2.0, 3.0, 0.0, 0.0, 1.0)}),
+}
+for free in ((), ("rx",), ("ry",), ("rz",), ("ry", "rz"), ("rx", "rz"), ("rx", "ry"), ("rx", "ry", "rz")):
+    held = tuple(name for name in ("x", "y", "z", "rx", "ry", "rz") if name not in free)
+    VARIANTS["general, free " + " ".join(free)] = ("general", {"constrained": held})
+NEEDS_NOTHING = {name: (name, PARAMETERS.get(name, {})) for name in TYPES if name != "custom"}
+CASES = {**NEEDS_NOTHING, **VARIANTS}
+FREEDOMS = {
+    "spherical": 3, "fixed": 0, "hinge": 1, "pin": 3, "slider": 1, "prismatic": 1, "cylindrical": 2,
+    "slotted_hinge": 2, "universal": 2, "skewed_universal": 2, "gimbal": 3, "planar": 3, "planar_translation": 2,
+    "ellipsoid": 4, "ellipsoid3": 3, "free": 6, "fixed_axis": 5, "planar_connector": 5,
+    "segmented_planar_connector": 5, "distance": 5, "rope": 6, "screw": 1, "general": 3, "bushing": 6, "spring": 6,
+    "legacy_revolute": 1, "roll_pitch": 2, "spherical_rpy": 3, "spherical, x and z of the world": 4,
+    "unilateral plane": 6, "general of the world": 3,
+}  # fmt: skip
+
+
+def pose(rng: np.random.Generator, reach: float = 1.0) -> np.ndarray:
+    """A random rigid pose (4, 4)."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = turned(rng.uniform(-1.5, 1.5, 3)), rng.uniform(-reach, reach, 3)
+    return T
+
+
+def joint_of(case: str, parent: int = WORLD, seed: int = 1) -> Joint:
+    """A joint of a case between skew frames."""
+    type, parameters = CASES[case]
+    rng = np.random.default_rng(seed)
+    child = parent + 1
+    frames = pose(rng), pose(rng)
+    return Joint("j", type, TYPES[type].UID, parent, child, *frames, length=0.4, parameters=parameters)
+
+
+def has_pose(case: str) -> bool:
+    joint = joint_of(case)
+    return transform(joint, np.zeros(len(TYPES[joint.type].coordinates(joint)))) is not None
+
+
+def admissible(case: str, rng: np.random.Generator) -> np.ndarray:
+    """A random T_CD that the joint admits."""
+    joint = joint_of(case)
+    count = len(TYPES[joint.type].coordinates(joint))
+    return transform(joint, rng.uniform(-1.0, 1.0, count)) if has_pose(case) else project(joint, pose(rng))
+
+
+def bilateral(joint: Joint, T: np.ndarray) -> list:
+    """Constraint measures of the type, of the piece at T where it has several."""
+    module = TYPES[joint.type]
+    return [one for one in module.at_pose(joint, T) if not one.unilateral] if hasattr(module, "at_pose") else (
+        module.constraints(joint)
+    )  # fmt: skip
+
+
+def screw_rows(joint: Joint) -> list:
+    module = TYPES[joint.type]
+    return [one for one in module.combined(joint) if one.stiffness is None] if hasattr(module, "combined") else []
+
+
+OF_THE_WORLD = ("spherical, x and z of the world", "general of the world")
+DESCRIBED = [case for case in CASES if has_pose(case)]
+
+
+@pytest.mark.parametrize("case", DESCRIBED)
+def test_coordinates_read_back_what_the_transform_was_given(case):
+    joint, rng = joint_of(case), np.random.default_rng(2)
+    coordinates = TYPES[joint.type].coordinates(joint)
+    for _ in range(30):
+        q = rng.uniform(-1.0, 1.0, len(coordinates))
+        assert value_at(coordinates, transform(joint, q)) == pytest.approx(q, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", DESCRIBED)
+def test_angles_count_over_many_turns(case):
+    """Single-turn angles within their branch, any number of whole turns beside them."""
+    joint, rng = joint_of(case), np.random.default_rng(3)
+    coordinates = TYPES[joint.type].coordinates(joint)
+    counting = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT)
+    for _ in range(10):
+        q = rng.uniform(-1.0, 1.0, len(coordinates))
+        turns = np.array([2.0 * np.pi * rng.integers(-3, 4) * (one.kind in counting) for one in coordinates])
+        if joint.type == "screw":
+            turns[:] = 0.0
+        read = value_at(coordinates, transform(joint, q + turns), q + turns + rng.uniform(-2.0, 2.0, len(q)))
+        assert read == pytest.approx(q + turns, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_constraints_vanish_along_what_is_free(case):
+    joint, rng = joint_of(case), np.random.default_rng(4)
+    module = TYPES[joint.type]
+    for _ in range(30):
+        T = admissible(case, rng)
+        held = bilateral(joint, T)
+        if not hasattr(module, "at_pose"):
+            held = held + [one for one in module.measured(joint) if not one.unilateral]
+        assert np.abs(value_at(held, T)).max(initial=0.0) < 1e-12
+        for row in screw_rows(joint):
+            assert abs(row.weights @ value_at(list(row.measures), T) - row.rest) < 1e-12
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_linear_rows_vanish_along_what_is_free(case):
+    """Rows between a moved world frame and a child in an admissible pose."""
+    joint, rng = joint_of(case), np.random.default_rng(5)
+    for _ in range(10):
+        T = admissible(case, rng)
+        q = affine_state(joint.parent_frame @ T @ np.linalg.inv(joint.child_frame))[None]
+        found = TYPES[joint.type].rows(joint)
+        count = len(found)
+        rows = Rows(
+            **{field: np.zeros(count) for field in Rows.__dataclass_fields__ if field not in ("parent", "child")}
+            | {
+                "parent": np.full(count, WORLD),
+                "child": np.zeros(count, dtype=int),
+                "Yp": np.array([row.parent for row in found]).reshape(-1, 4),
+                "Yc": np.array([row.child for row in found]).reshape(-1, 4),
+            }
+        )
+        masks = np.array([row.mask for row in found]).reshape(-1, 3)
+        assert np.abs(masks * residual(rows, q)).max(initial=0.0) < 1e-12
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_constraints_remove_as_many_freedoms_as_the_type_says(case):
+    joint, rng = joint_of(case), np.random.default_rng(6)
+    for _ in range(10):
+        T = admissible(case, rng)
+        held = bilateral(joint, T)
+        J = twist_gradient(held, T) if held else np.zeros((0, 6))
+        for row in screw_rows(joint):
+            J = np.vstack([J, row.weights @ twist_gradient(list(row.measures), T)])
+        assert np.linalg.matrix_rank(J, tol=1e-6) == len(J)
+        if case in FREEDOMS:
+            assert len(J) == 6 - FREEDOMS[case]
+        if case in DESCRIBED:
+            assert len(J) == 6 - len(TYPES[joint.type].coordinates(joint))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_penalty_rows_hold_what_constraints_hold(case):
+    """Measured and linear rows together stop the same twists as `constraints`, to first order."""
+    joint, rng = joint_of(case), np.random.default_rng(7)
+    module = TYPES[joint.type]
+    T = admissible(case, rng)
+    held = bilateral(joint, T)
+    expected = twist_gradient(held, T) if held else np.zeros((0, 6))
+    measures = held if hasattr(module, "at_pose") else [one for one in module.measured(joint) if not one.unilateral]
+    actual = twist_gradient(measures, T) if measures else np.zeros((0, 6))
+    for row in module.rows(joint):
+        origin = joint.child_frame[:3, 3] if row.is_point else np.zeros(3)
+        arm = T[:3, :3] @ joint.child_frame[:3, :3].T @ (row.child[1:] - origin)
+        cross = -np.array([[0.0, -arm[2], arm[1]], [arm[2], 0.0, -arm[0]], [-arm[1], arm[0], 0.0]])
+        by_twist = np.hstack([np.eye(3) if row.is_point else np.zeros((3, 3)), cross])
+        actual = np.vstack([actual, np.diag(row.mask) @ joint.parent_frame[:3, :3] @ by_twist])
+    assert np.linalg.matrix_rank(actual, tol=1e-6) == len(expected)
+    assert np.linalg.matrix_rank(np.vstack([actual, expected]), tol=1e-6) == len(expected)
+
+
+def all_measures(joint: Joint) -> list:
+    module = TYPES[joint.type]
+    found = module.measured(joint) + module.constraints(joint) + module.coordinates(joint)
+    for row in module.combined(joint) if hasattr(module, "combined") else []:
+        found += list(row.measures)
+    return found
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in OF_THE_WORLD])
+def test_derivatives_by_both_states_are_those_of_central_differences(case):
+    joint, rng = joint_of(case, parent=0), np.random.default_rng(8)
+    measures = all_measures(joint)
+    if not measures:
+        return
+    table = tabulate([joint], [(0, one) for one in measures])
+    q = affine_state(np.stack([pose(rng, 0.5), pose(rng, 0.5)])) + rng.uniform(-0.05, 0.05, (2, 12))
+    _, by_child, by_parent = linearize(table, q)
+    step = 1e-6
+    for body, gradient in ((0, by_parent), (1, by_child)):
+        for k in range(12):
+            shift = np.zeros((2, 12))
+            shift[body, k] = step
+            slope = (values(table, q + shift) - values(table, q - shift)) / (2.0 * step)
+            assert slope == pytest.approx(gradient[:, k], rel=2e-6, abs=2e-7)
+
+
+@pytest.mark.parametrize("case", OF_THE_WORLD)
+def test_axes_of_the_world_are_linear_rows_and_have_no_measures_while_the_parent_moves(case):
+    joint = joint_of(case, parent=0)
+    module = TYPES[joint.type]
+    (row,) = module.rows(joint)
+    assert row.mask == ((1.0, 0.0, 1.0) if joint.type == "spherical" else (0.0, 1.0, 0.0))
+    assert not [one for one in module.coordinates(joint) + module.measured(joint) if not one.rotary]
+    with pytest.raises(SceneError, match="world"):
+        module.constraints(joint)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_projection_ends_in_an_admissible_pose_and_keeps_one(case):
+    joint, rng = joint_of(case), np.random.default_rng(9)
+    T = admissible(case, rng)
+    assert project(joint, T) == pytest.approx(T, abs=1e-12)
+    near = T.copy()
+    near[:3, :3], near[:3, 3] = turned(rng.uniform(-0.1, 0.1, 3)) @ T[:3, :3], T[:3, 3] + rng.uniform(-0.05, 0.05, 3)
+    G = project(joint, near)
+    assert np.abs(value_at(bilateral(joint, G), G)).max(initial=0.0) < 1e-12
+    assert np.abs(G - near).max() < 0.5
+
+
+def test_names_are_unique_and_aliases_lead_to_types():
+    for case in CASES:
+        joint = joint_of(case)
+        module = TYPES[joint.type]
+        for found in (module.coordinates(joint), module.constraints(joint), module.measured(joint)):
+            names = [one.name for one in found]
+            assert len(set(names)) == len(names)
+        motions = module.motions(joint)
+        if motions is not None:
+            assert [one.name for one in motions] == [one.name for one in module.coordinates(joint)]
+    assert set(ALIASES.values()) <= set(TYPES) and not set(ALIASES) & set(TYPES)
+    assert {name: TYPES[name].UID for name in TYPES if TYPES[name].UID} == {
+        "spherical": 26, "fixed": 25, "hinge": 18, "prismatic": 20, "legacy_revolute": 18,
+    }  # fmt: skip
+
+
+# single types ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.4, -0.7])
+def test_skewed_universal_has_the_printed_matrix(skew):
+    """joints.md section 2, ZY."""
+    joint = Joint("j", "universal", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"skew": skew})
+    r, p = 0.7, -1.1
+    cr, sr, cp, sp, ca, sa, vp = np.cos(r), np.sin(r), np.cos(p), np.sin(p), np.cos(skew), np.sin(skew), 1 - np.cos(p)
+    b = ca**2 + sa**2 * cp
+    printed = [
+        [cr * cp - sr * sa * sp, -sr * b - sa * cr * sp, ca * (cr * sp - sa * sr * vp)],
+        [sr * cp + cr * sa * sp, cr * b - sa * sr * sp, ca * (sr * sp + sa * cr * vp)],
+        [-ca * sp, ca * sa * vp, sa**2 + ca**2 * cp],
+    ]
+    assert transform(joint, [r, p])[:3, :3] == pytest.approx(np.array(printed), abs=1e-15)
+
+
+def test_universal_xy_and_gimbal_have_the_printed_matrices():
+    r, p, y = 0.7, -1.1, 0.4
+    (cr, cp, cy), (sr, sp, sy) = np.cos([r, p, y]), np.sin([r, p, y])
+    universal = Joint("j", "universal", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"axes": "xy"})
+    printed = [[cp, 0, sp], [sp * sr, cr, -cp * sr], [-cr * sp, sr, cp * cr]]
+    assert transform(universal, [r, p])[:3, :3] == pytest.approx(np.array(printed), abs=1e-15)
+    printed = [
+        [cr * cp, cr * sp * sy - sr * cy, cr * sp * cy + sr * sy],
+        [sr * cp, sr * sp * sy + cr * cy, sr * sp * cy - cr * sy],
+        [-sp, cp * sy, cp * cy],
+    ]
+    gimbal = Joint("j", "gimbal", 0, WORLD, 0, np.eye(4), np.eye(4))
+    assert transform(gimbal, [r, p, y])[:3, :3] == pytest.approx(np.array(printed), abs=1e-15)
+    reverse = Joint("j", "spherical_rpy", 0, WORLD, 0, np.eye(4), np.eye(4))
+    assert transform(reverse, [r, p, y])[:3, :3] == pytest.approx(np.array(printed).T, abs=1e-15)
+
+
+@pytest.mark.parametrize("case", ["universal", "universal xy", "skewed_universal", "fixed_axis", "roll_pitch"])
+def test_no_pitch_locks_the_angles_of_a_universal_joint(case):
+    joint = joint_of(case)
+    coordinates = TYPES[joint.type].coordinates(joint)
+    for pitch in (-2.5, -np.pi / 2, np.pi / 2, 3.0):
+        q = np.append(np.full(len(coordinates) - 1, 0.3), pitch)
+        T = transform(joint, q)
+        assert value_at(coordinates, T) == pytest.approx(q, abs=1e-12)
+        J = twist_gradient(TYPES[joint.type].constraints(joint), T)
+        assert np.linalg.matrix_rank(J, tol=1e-6) == len(J)
+
+
+def test_tait_bryan_angles_turn_about_x_then_y_then_z():
+    joint = Joint("j", "bushing", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"stiffness": 1.0})
+    a, b, c = 0.3, -0.6, 0.9
+    R = turned(np.array([a, 0, 0])) @ turned(np.array([0, b, 0])) @ turned(np.array([0, 0, c]))
+    assert transform(joint, [0, 0, 0, a, b, c])[:3, :3] == pytest.approx(R, abs=1e-15)
+
+
+def test_legacy_revolute_counts_clockwise_and_roll_pitch_is_that_of_the_parent():
+    quarter = turned(np.array([0.0, 0.0, 0.5]))
+    legacy = Joint("j", "legacy_revolute", 18, WORLD, 0, np.eye(4), np.eye(4))
+    hinge = Joint("j", "hinge", 18, WORLD, 0, np.eye(4), np.eye(4))
+    assert transform(hinge, [0.5])[:3, :3] == pytest.approx(quarter)
+    assert transform(legacy, [0.5])[:3, :3] == pytest.approx(quarter.T)
+    reverse = Joint("j", "roll_pitch", 0, WORLD, 0, np.eye(4), np.eye(4))
+    forward = Joint("j", "universal", 0, WORLD, 0, np.eye(4), np.eye(4))
+    assert transform(reverse, [0.5, 0.2]) == pytest.approx(np.linalg.inv(transform(forward, [0.5, 0.2])))
+
+
+@pytest.mark.parametrize("case", ["hinge", "cylindrical", "slotted_hinge", "planar", "screw"])
+def test_rows_of_an_axis_are_far_from_zero_where_the_axes_are_opposite(case):
+    """That state is stationary, and not one where the joint seems closed."""
+    joint = Joint("j", case, 0, WORLD, 0, np.eye(4), np.eye(4), length=0.5, parameters=CASES[case][1])
+    flipped = np.diag([1.0, -1.0, -1.0])
+    gaps = [flipped @ row.child[1:] - row.parent[1:] for row in TYPES[case].rows(joint)]
+    assert max(np.linalg.norm(gap) for gap in gaps) >= 1.0
+
+
+def test_ellipsoid_rows_and_projection_are_numbers_at_a_pole():
+    joint = joint_of("ellipsoid")
+    T = np.eye(4)
+    T[:3, 3] = (RADII[0], 0.0, 0.0)
+    assert np.isfinite(value_at(TYPES["ellipsoid"].constraints(joint), T)).all()
+    with np.errstate(all="raise"):
+        assert np.isfinite(twist_gradient(TYPES["ellipsoid"].constraints(joint)[:1], T)).all()
+    zero = transform(joint, np.zeros(4))
+    assert zero[:3, 3] == pytest.approx((0.0, 0.0, RADII[2])) and zero[:3, :3] == pytest.approx(np.eye(3))
+
+
+def test_gaps_of_a_spherical_joint_are_what_is_left_of_tilt_and_rotation():
+    joint = joint_of("spherical with limits")
+    tilt, rotation = TYPES["spherical"].measured(joint)
+    assert tilt.unilateral and rotation.unilateral
+    T = np.eye(4)
+    T[:3, :3] = turned(np.array([0.3, 0.0, 0.0]))
+    assert value_at([tilt, rotation], T) == pytest.approx((0.2, 0.7), abs=1e-12)
+    T[:3, :3] = turned(np.array([0.0, 0.0, 2.0]))
+    assert value_at([tilt, rotation], T) == pytest.approx((0.5, 0.8 - 2.0), abs=1e-12)
+
+
+def test_segments_follow_the_pose_and_go_on_beyond_their_ends():
+    joint, module = joint_of("segmented_planar_connector"), TYPES["segmented_planar_connector"]
+    for x, z, distance in ((0.5, 0.3, 0.3), (0.5, -0.2, -0.2), (-2.0, 1.0, 0.0), (3.0, 2.0, 0.0), (3.0, 2.5, 0.5**1.5)):
+        T = np.eye(4)
+        T[:3, 3] = (x, 7.0, z)
+        assert value_at(module.at_pose(joint, T), T) == pytest.approx([distance], abs=1e-12)
+    assert module.FOLLOWS_POSE
+
+
+def test_bushing_springs_have_the_energy_of_the_matrix():
+    rng = np.random.default_rng(10)
+    root = rng.normal(size=(6, 4)) * np.array([1e3, 1e3, 1e3, 1.0, 1.0, 1.0])[:, None]
+    K, D, rest = root @ root.T, SYMMETRIC, rng.uniform(-0.2, 0.2, 6)
+    parameters = {"stiffness": K, "damping": D, "rest": rest}
+    joint = Joint("j", "bushing", 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters)
+    e = rng.uniform(-0.5, 0.5, 6)
+    springs = bushing_springs(joint)
+    T = transform(joint, e)
+    x = np.array([np.dot(one.weights, value_at(list(one.measures), T)) - one.rest for one in springs])
+    stiffness, damping = np.array([(one.stiffness, one.damping) for one in springs]).T
+    assert stiffness @ x**2 == pytest.approx((e - rest) @ K @ (e - rest), rel=1e-9)
+    assert damping @ x**2 == pytest.approx((e - rest) @ D @ (e - rest), rel=1e-9)
+    assert np.count_nonzero(stiffness) == 4
+
+
+@pytest.mark.parametrize(
+    ("type", "parameters", "key"),
+    [
+        ("distance", {"distance": 0.0}, "distance"),
+        ("universal", {"axes": "zx"}, "axes"),
+        ("universal", {"skew": np.pi / 2}, "skew"),
+        ("gimbal", {"axes": "zxz"}, "axes"),
+        ("ellipsoid", {"radii": (1.0, -1.0, 1.0)}, "radii"),
+        ("segmented_planar_connector", {"segments": ((0.0, 0.0), (0.0, 0.0))}, "segments"),
+        ("general", {"constrained": ("x", "w")}, "constrained"),
+        ("general", {"constrained": ("x",), "frame": "child"}, "frame"),
+        ("bushing", {"stiffness": np.triu(np.ones((6, 6)))}, "stiffness"),
+        ("bushing", {"stiffness": 2.0 * np.ones((6, 6)) - np.eye(6)}, "stiffness"),
+    ],
+)
+def test_parameters_without_sense_are_named(type, parameters, key):
+    joint = Joint("elbow", type, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters)
+    module = TYPES[type]
+    with pytest.raises(SceneError, match=f"'elbow', {key}"):
+        module.combined(joint) if type == "bushing" else (module.measured(joint), module.coordinates(joint))

@@ -1,0 +1,214 @@
+"""Connectors whose force is a function of their length, gap or speed, by closed forms and beside springs and dampers that are
+built in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import DEVICE, NAME
+
+import abd
+from abd.errors import DeviceError, SceneError
+from abd.joints.rows.relations import FUNCTIONS, differences
+from abd.scene.scaled import scaled
+from abd.scene.schema.named_formula import NamedFormula
+
+pytestmark = pytest.mark.device
+on_host = pytest.mark.skipif(DEVICE.wide, reason="users' functions are Python, which runs on the processor")
+ENDS = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
+
+
+def pulled(law: dict, dt: float = 0.01, speed: float = 0.0, **solver) -> abd.Scene:
+    """A body of 2 kg, a metre from the origin, which it is tied to, and leaves at a speed."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "tolerance": 1e-8, **solver})
+    scene.add_body("a", box=(0.1, 0.1, 0.1), mass=2.0, position=(1.0, 0, 0), velocity=(speed, 0, 0))
+    scene.add_spring("tie", abd.WORLD, "a", **law, **ENDS)
+    return scene
+
+
+def place(scene: abd.Scene, steps: int, device: str = NAME) -> tuple[float, float, float]:
+    """Place, speed and force after some steps."""
+    sim = abd.Simulation(scene, device=device)
+    for _ in range(steps):
+        sim.step()
+    body = sim.bodies["a"]
+    return body.position[0], body.linear_velocity[0], sim.joints["tie"].wrench()[0][0]
+
+
+@on_host
+def test_an_attraction_by_the_inverse_square_falls_as_kepler_says():
+    """v^2 / 2 = (c / m) (1 / r - 1), and the force is that of the place."""
+    x, v, force = place(pulled({"force_formula": "-3 / length**2"}, dt=0.005, spectral_radius=1.0), 130)
+    assert x < 0.65 and v == pytest.approx(-np.sqrt(3.0 * (1.0 / x - 1.0)), rel=2e-3)
+    assert force == pytest.approx(-3.0 / x**2, rel=1e-6)
+
+
+@on_host
+@pytest.mark.parametrize("device", sorted({NAME, "numpy"}))
+@pytest.mark.parametrize("stiffness", [200.0, 1e6])
+def test_a_linear_law_is_the_spring_of_the_same_stiffness(device, stiffness):
+    """The same steps, however stiff, with a damper beside it."""
+    common = {"rest_length": 0.9, "damping": 3.0}
+    laws = {"stiffness": stiffness}, {"force_formula": f"-{stiffness} * gap"}
+    one, other = (place(pulled(law | common, integrator="bdf1"), 8, device) for law in laws)
+    assert other[:2] == pytest.approx(one[:2], abs=2e-8) and other[2] == pytest.approx(one[2], abs=4e-8 * stiffness + 1e-5)
+
+
+@on_host
+def test_a_function_that_only_pulls_carries_where_it_is_taut():
+    """A cubic rope: slack it does nothing, and it carries m g where a gap^3 = m g."""
+    abd.coupling_function("cubic rope", lambda at: -5e4 * max(0.0, at[1]) ** 3)
+    try:
+        scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-9, "integrator": "bdf1"})
+        scene.add_body("a", box=(0.1, 0.1, 0.1), mass=2.0, position=(0, 0, -1), rotary_damping=10.0, linear_damping=50.0)
+        scene.add_spring("tie", abd.WORLD, "a", force_function="cubic rope", rest_length=1.1, **ENDS)
+        sim = abd.Simulation(scene, device=NAME)
+        sim.step()
+        assert not sim.joints["tie"].wrench()[0].any()
+        sim.run(steps=150)
+        assert -sim.bodies["a"].position[2] - 1.1 == pytest.approx((2.0 * 9.81 / 5e4) ** (1.0 / 3.0), rel=1e-4)
+        assert sim.joints["tie"].wrench()[0][2] == pytest.approx(2.0 * 9.81, rel=1e-4)
+        with pytest.raises(SceneError, match="nothing says how it scales"):
+            scaled(scene.spec, 2.0)
+    finally:
+        del FUNCTIONS["cubic rope"]
+
+
+@on_host
+def test_a_law_is_kept_by_files_and_scales(tmp_path):
+    """Lengths ten times as large fall ten times as far in the same time."""
+    scene = pulled({"force_formula": "-3 / length**2 - gap", "rest_length": 0.2})
+    scene.save(tmp_path / "tie.toml")
+    assert place(abd.load(tmp_path / "tie.toml"), 20) == place(scene, 20)
+    large = scene.scaled(10.0)
+    assert np.array(place(large, 20)) == pytest.approx(10.0 * np.array(place(scene, 20)), rel=1e-6)
+
+
+@on_host
+@pytest.mark.parametrize("device", sorted({NAME, "numpy"}))
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("damping", [3.0, 1e6])
+def test_a_law_linear_in_the_speed_is_the_damper_of_the_same_constant(device, integrator, damping):
+    """The same steps and force, however stiff, whether a formula says it or a function."""
+    abd.coupling_function("dashpot", lambda at: -damping * at[3])
+    laws = {"stiffness": 0.0, "damping": damping}, {"force_formula": f"-{damping} * speed"}, {"force_function": "dashpot"}
+    try:
+        known, *given = (place(pulled(law, speed=2.0, integrator=integrator), 6, device) for law in laws)
+    finally:
+        del FUNCTIONS["dashpot"]
+    for one in given:
+        assert one[:2] == pytest.approx(known[:2], abs=1e-8) and one[2] == pytest.approx(known[2], abs=1e-8 * damping)
+
+
+@on_host
+def test_what_brakes_with_the_square_of_the_speed_slows_as_it_should():
+    """v = v0 / (1 + c v0 t / m) and x = 1 + m / c ln(1 + c v0 t / m): a force against the speed, on the body and on its
+    partner, at most three Newton iterations per step; its work, counted with forces at ends of steps, is what the energy lost."""
+    scene = pulled({"force_formula": "-5 * speed * abs(speed)"}, speed=2.0, spectral_radius=1.0)
+    sim = abd.Simulation(scene, device=NAME)
+    reports = [sim.step() for _ in range(50)]
+    v, x = 2.0 / (1.0 + 5.0 * 2.0 * 0.5 / 2.0), 1.0 + 2.0 / 5.0 * np.log(1.0 + 5.0 * 2.0 * 0.5 / 2.0)
+    assert sim.bodies["a"].linear_velocity[0] == pytest.approx(v, rel=1e-3)
+    assert sim.bodies["a"].position[0] == pytest.approx(x, rel=1e-3)
+    force, back = (sim.joints["tie"].wrench(on=end)[0] for end in ("child", "parent"))
+    assert force == pytest.approx([-5.0 * v**2, 0, 0], rel=2e-3, abs=1e-9) and back == pytest.approx(-force, abs=1e-12)
+    assert max(report.newton_iterations for report in reports) <= 3
+    assert reports[-1].energy["external_work"] == pytest.approx(v**2 - 2.0**2, rel=4e-2)
+
+
+@on_host
+def test_a_blow_off_damper_has_corners_and_saturates():
+    """A function with corners at small speeds, and one that saturates within a hundredth of the speed: no step needs many
+    iterations, and the body comes to rest where m v^2 / 2 = F s says."""
+    laws = {
+        "corners": lambda at: -float(np.clip(1000.0 * at[3], -10.0, 10.0)),
+        "saturates": lambda at: -10.0 * float(np.tanh(at[3] / 0.01)),
+    }
+    for name, law in laws.items():
+        abd.coupling_function(name, law)
+        try:
+            sim = abd.Simulation(pulled({"force_function": name}, speed=2.0, integrator="bdf1"), device=NAME)
+            counts = [sim.step().newton_iterations for _ in range(60)]
+        finally:
+            del FUNCTIONS[name]
+        # implicit Euler goes m v dt / 2 less far than the closed form
+        assert sim.bodies["a"].position[0] == pytest.approx(1.4 - 0.01, abs=1e-3) and max(counts) <= 10
+        assert abs(sim.bodies["a"].linear_velocity[0]) < 1e-4
+
+
+@on_host
+def test_a_coordinate_knows_its_rate():
+    """A slider and a hinge that a formula brakes, beside built-in damping; a file and ten times the lengths keep it."""
+    kinds = ("slider", "z", 0.5, {"velocity": (2.0, 0, 0)}), ("hinge", "theta", 0.02, {"angular_velocity": (2.0, 0, 0)})
+    for kind, name, damping, velocity in kinds:
+        ends = []
+        for own in ({"damping": damping}, {"force_formula": f"-{damping} * rate"}):
+            scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-9})
+            scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0, **velocity)
+            scene.add_joint(kind, "j", abd.WORLD, "a", anchor=(0, 0, 0), axis=(1, 0, 0), coordinate={name: own})
+            for one in (scene, scene.scaled(10.0)):
+                sim = abd.Simulation(one, device=NAME)
+                sim.run(steps=10)
+                ends.append(sim.joints["j"].rates[0])
+        assert ends[2:] == pytest.approx(ends[:2], rel=1e-6) and 0.1 < abs(ends[0]) < 1.99
+
+
+@on_host
+def test_a_dashpot_goes_on_from_a_checkpoint_bit_for_bit(tmp_path):
+    law = {"force_formula": "-20 * gap - 4 * speed**3 + 3 * sin(9 * t)", "rest_length": 0.8}
+    sims = [abd.Simulation(pulled(law, speed=2.0), device=NAME) for _ in range(2)]
+    sims[0].run(steps=12)
+    sims[1].run(steps=5)
+    saved = sims[1].checkpoint()
+    sims[1] = abd.Simulation(pulled(law, speed=2.0), device=NAME)
+    sims[1].restore(saved)
+    sims[1].run(steps=7)
+    np.testing.assert_array_equal(*(sim.stepper.q for sim in sims))
+
+
+def test_a_force_by_a_law_holds_nothing():
+    """Velocities at the start are left as they are, and it is no row that closes."""
+    sim = abd.Simulation(pulled({"force_formula": "-gap"}, speed=2.0), device="numpy")
+    assert sim.bodies["a"].linear_velocity[0] == 2.0 and not sim.joints["tie"].rows and not len(sim.joints["tie"].multipliers)
+
+
+def test_devices_that_the_host_does_not_share_refuse_it_by_name():
+    with pytest.raises(DeviceError, match=r"force_formula, force_function\) do not run on .*; use --device cpu or numpy"):
+        abd.Simulation(pulled({"force_formula": "-gap"}), device="emulated")
+
+
+FORMULAS = (
+    "-3 / length**2 - gap", "-400 * max(0, gap) - 3 * speed * abs(speed)", "sin(gap) * exp(-t) + cos(speed) * sqrt(length)",
+    "2**gap + gap**speed", "log(length) * smoothstep(0, 1, gap)", "-tan(gap) + min(length, speed)", "step(gap) * length",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_slopes_of_formulas_are_exact(formula):
+    law, at = NamedFormula(formula, ("length", "gap", "t", "speed")), (1.3, 0.4, 0.2, -0.7)
+    assert law.gradient(at) == pytest.approx(differences(law, at), abs=1e-9)
+
+
+def test_a_root_at_zero_has_the_slope_of_differences():
+    assert NamedFormula("-sqrt(abs(gap))", ("gap",)).gradient((0.0,)) == pytest.approx([0.0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "keys, told",
+    [
+        ({}, "has no stiffness"),
+        ({"force_formula": "-3 * legnth"}, "unknown name 'legnth'"),
+        ({"force_function": "nobody"}, "there is no function 'nobody'"),
+        ({"force_formula": "-gap", "force_function": "nobody"}, "force_formula is given as well"),
+    ],
+)
+def test_what_is_no_law_is_told(keys, told):
+    with pytest.raises(SceneError, match=told):
+        pulled(keys)
+
+
+def test_other_joints_say_where_it_belongs():
+    scene = abd.Scene()
+    scene.add_body("a", box=(0.1, 0.1, 0.1))
+    with pytest.raises(SceneError, match=r"belongs to .*spring.*, or to \[joint.coordinate.NAME\]"):
+        scene.add_hinge("h", abd.WORLD, "a", anchor=(0, 0, 0), axis=(0, 1, 0), force_formula="-q")

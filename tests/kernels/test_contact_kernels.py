@@ -1,0 +1,313 @@
+"""Contact kernels against the definitions: candidates, energies, blocks, friction, times of impact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import warp as wp
+from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, random_path, scene, states
+from contact_on_device import KAPPA, Kernels, clear_of_the_plane
+from on_device import DEVICE, assert_close, pose_of
+
+from abd.backends.device.upload import new_path
+from abd.backends.reference.numpy_contacts import NumpyContacts, body_pair
+from abd.backends.warp.body_data import smallest_moments
+from abd.contact.candidates import contacts, find_candidates
+from abd.contact.ccd import WITHIN, time_of_impact
+from abd.contact.pairs import body_pairs
+from abd.contact.path import standing
+from abd.contact.surfaces import Surfaces
+from abd.model import Model
+from abd.potentials import contact, friction
+from abd.potentials.barrier import BARRIERS
+from abd.potentials.elements import Elements
+from abd.potentials.rolling import Resistances
+
+pytestmark = pytest.mark.device
+
+EPS = 1e-5
+
+
+def assembled(n: int, listed: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient (n, 12) and blocks (n, n, 12, 12) of elements."""
+    i, j = body_pair(listed, elements)
+    gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
+    for body, part in zip((i, j), elements.gradients(), strict=True):
+        np.add.at(gradient, body, part)
+    ii, ij, jj = elements.blocks()
+    for place, part in (((i, i), ii), ((i, j), ij), ((j, i), ij.transpose(0, 2, 1)), ((j, j), jj)):
+        np.add.at(blocks, place, part)
+    return gradient, blocks
+
+
+SCENES = {name: as_model(arrangement) for name, arrangement in ARRANGEMENTS.items()}
+SCENES |= {f"crowd {seed}": clear_of_the_plane(seed) for seed in range(3)}
+SCENES |= {f"crowd, {kind}": clear_of_the_plane(3, barrier=kind) for kind in BARRIERS[1:]}
+SCENES |= {"crowd with separation": clear_of_the_plane(4, minimum_separation=0.005)}
+
+
+ONE_BY_ONE = pytest.mark.parametrize("one_by_one", [False, True], ids=["by runs", "one by one"])
+
+
+def law(model: Model) -> contact.ContactParameters:
+    return contact.ContactParameters(KAPPA, model.settings.d_hat, model.settings.barrier)
+
+
+@ONE_BY_ONE
+@pytest.mark.parametrize("name", SCENES)
+def test_energies_gradients_and_blocks_equal_the_definition(name, one_by_one):
+    """Bodies so heavy that the curvature of the distance does not count."""
+    model, q = heavy(SCENES[name]), SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
+    listed = kernels.listed()
+    x = listed.positions(q)
+    energy, gap = kernels.energies(q)
+    expected = contact.energy(x, listed, law(model))
+    inside = np.isfinite(expected)
+    assert np.count_nonzero(expected[inside]) > 0
+    assert_close(energy[inside], expected[inside])
+    assert (energy[~inside] >= 1e300).all() and (gap[~inside] <= 0.0).all()
+    definition = assembled(len(q), listed, contact.contact_elements(x, listed, law(model)))
+    for value, reference in zip(kernels.linearized(q), definition, strict=True):
+        assert_close(value, reference)
+
+
+def heavy(model: Model) -> Model:
+    """The same bodies with huge moments of inertia."""
+    return replace(model, bodies=replace(model.bodies, moment=1e20 * np.ones((len(model.bodies), 3))))
+
+
+# points exactly over an edge belong to the edge or to the face by rounding, which changes the bound
+@ONE_BY_ONE
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "boxes shifted along an edge, slanted"])
+def test_curvature_equals_its_definition(name, one_by_one):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
+    listed, moments = kernels.listed(), smallest_moments(model)
+    inertia = np.minimum(moments[listed.first], moments[listed.second])
+    for caution in (np.ones(len(q)), np.linspace(0.0, 0.9, len(q))):
+        kernels.contacts.set_caution(caution)
+        share = np.minimum(caution[listed.first], caution[listed.second])
+        elements = contact.contact_elements(listed.positions(q), listed, law(model), inertia, share)
+        assert_close(kernels.linearized(q)[1], assembled(len(q), listed, elements)[1])
+
+
+def test_most_scenes_bend():
+    """The curvature counts in most of the scenes above."""
+    counts = []
+    for model in SCENES.values():
+        listed = contacts_of(model, model.settings.d_hat)
+        x = listed.positions(model.bodies.q)
+        with_curvature, without = (
+            contact.contact_elements(x, listed, law(model), inertia) for inertia in (1.0, np.inf)
+        )
+        counts.append(len(with_curvature) > len(without))
+    assert np.mean(counts) > 0.5
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_active_is_missed_at_rest(name):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q))
+    everything = contacts_of(model, model.settings.d_hat)
+    total = contact.energy(everything.positions(q), everything, law(model))
+    energy, _ = kernels.energies(q)
+    assert energy[energy < 1e300].sum() == pytest.approx(total[np.isfinite(total)].sum(), rel=1e-10)
+    assert np.count_nonzero(energy >= 1e300) == np.count_nonzero(~np.isfinite(total))
+
+
+def contacts_of(model: Model, reach: float) -> contact.Contacts:
+    """All candidates within `reach` [m] of one another at the model's state."""
+    touching = NumpyContacts(replace(model, settings=replace(model.settings, d_hat=reach)))
+    return touching.candidates
+
+
+@pytest.mark.parametrize("name", ["boxes shifted both ways", "boxes turned by 0.01", "rods and points", "crowd 1"])
+def test_gradient_agrees_with_finite_differences(name):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels, rng = Kernels(model, standing(q)), np.random.default_rng(0)
+    gradient, _ = kernels.linearized(q)
+    inside = kernels.energies(q)[0] < 1e300
+    h = 1e-8
+    for _ in range(6):
+        d = rng.normal(size=q.shape) * (model.bodies.kind == 0)[:, None]
+        up, down = (kernels.energies(q + s * h * d)[0][inside] for s in (1, -1))
+        slope = (up - down).sum() / (2 * h)
+        assert slope == pytest.approx(np.sum(gradient * d), rel=1e-5, abs=1e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_internal_forces_and_torques_sum_to_zero(name):
+    """Contact between bodies; a half-space, which takes no force, is left out."""
+    model, q = SCENES[name], SCENES[name].bodies.q.copy()
+    if "crowd" in name:
+        plane = model.bodies.plane.copy()
+        plane[3, 3] = -1e3
+        model = replace(model, bodies=replace(model.bodies, plane=plane))
+    gradient, _ = Kernels(model, standing(q)).linearized(q)
+    assert np.abs(gradient).max() > 0.0
+    assert np.abs(net_force(gradient)).max() <= 1e-9 * np.abs(gradient).max()
+    assert np.abs(net_torque(q, gradient)).max() <= 1e-9 * np.abs(gradient).max()
+
+
+def net_force(gradient: np.ndarray) -> np.ndarray:
+    """(3,) sum of all forces."""
+    return gradient[:, :3].sum(axis=0)
+
+
+def net_torque(q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """(3,) moment of all generalised forces about the origin: change of the energy under a common rotation."""
+    A, G = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
+    spin = np.cross(A.transpose(0, 2, 1), G.transpose(0, 2, 1)).sum(axis=(0, 1))
+    return np.cross(q[:, :3], gradient[:, :3]).sum(axis=0) + spin
+
+
+@ONE_BY_ONE
+@pytest.mark.parametrize("slide", [0.3 * EPS, 3.0 * EPS])
+@pytest.mark.parametrize("name", [*list(SCENES)[:4], "boxes turned by 0.0001", "rods and points", "crowd 0"])
+def test_friction_equals_its_definition(name, slide, one_by_one):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q), one_by_one=one_by_one)
+    listed = kernels.listed()
+    kernels.energies(q)
+    heading = q + 0.3 * np.random.default_rng(3).normal(size=q.shape)
+    kernels.friction.lag(pose_of(q), pose_of(heading).A)
+    turned = heading[:, 3:].reshape(-1, 3, 3)
+    lagged, frozen = friction.freeze(q, listed, law(model), model.bodies.radius, turned, Resistances.of(model))
+    assert kernels.friction.count == len(lagged) > 0
+    rest = q + slide * np.random.default_rng(1).normal(size=q.shape)
+    now = q + slide * np.random.default_rng(2).normal(size=q.shape)
+    moved = frozen.positions(q - rest)
+    poses = pose_of(q), pose_of(rest)
+    kernels.friction.evaluate(*poses, EPS, "current")
+    energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
+    assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
+    for share in (0.0, 0.3, 1.0):
+        kernels.contacts.set_caution(np.full(len(q), share))
+        kernels.friction.linearize(*poses, EPS)
+        gradient, blocks = kernels.assembled(kernels.friction.reduction)
+        definition = assembled(len(q), frozen, friction.friction_elements(lagged, moved, EPS, share))
+        assert_close(gradient, definition[0])
+        assert_close(blocks, definition[1])
+    step = frozen.positions(q - now).reshape(-1, 12)
+    work = -np.sum(friction.gradient(lagged, moved, EPS) * step)
+    works = DEVICE.read(kernels.friction.works(*poses, pose_of(now), EPS), len(lagged))
+    assert works.sum() == pytest.approx(work, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["boxes shifted both ways", "crowd 0"])
+def test_near_pairs_are_those_with_a_small_gap(name):
+    model, q = SCENES[name], SCENES[name].bodies.q
+    kernels = Kernels(model, standing(q))
+    _, gap = kernels.energies(q)
+    pairs, listed, d_hat = body_pairs(model), kernels.candidates(), model.settings.d_hat
+    # beside the median itself: gaps in activations round
+    for distance in (0.1 * d_hat, (1.0 + 1e-9) * np.median(gap), np.inf):
+        near = np.unique(listed.pair[gap < distance])
+        np.testing.assert_array_equal(
+            kernels.contacts.near_pairs(distance / d_hat), np.column_stack([pairs.i[near], pairs.j[near]])
+        )
+    assert len(near) > 0
+
+
+def test_friction_between_bodies_makes_no_net_force():
+    """The two contact points of a pair lie a gap apart, so a moment of force times gap remains; no force does."""
+    model, q = SCENES["boxes shifted both ways"], SCENES["boxes shifted both ways"].bodies.q
+    kernels = Kernels(model, standing(q))
+    kernels.energies(q)
+    kernels.friction.lag(pose_of(q), pose_of(q).A)
+    rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
+    kernels.friction.linearize(pose_of(q), pose_of(rest), EPS)
+    gradient, _ = kernels.assembled(kernels.friction.reduction)
+    force = np.abs(gradient[0, :3]).max()
+    assert force > 0.0 and np.abs(net_force(gradient)).max() <= 1e-9 * force
+    assert np.abs(net_torque(q, gradient)).max() <= D_HAT * 2.0 * np.linalg.norm(gradient[0, :3])
+
+
+MOTIONS = {"slow": (0.05, 0.05), "turning": (0.1, 1.0), "fast": (1.0, 0.5), "spinning": (0.05, 4.0)}
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_times_of_impact_equal_the_definition(motion):
+    stopped = []
+    for seed in range(3):
+        model = clear_of_the_plane(seed)
+        path = random_path(model, seed, *MOTIONS[motion])
+        kernels = Kernels(model, path)
+        for limit in (1.0, 0.4):
+            least = WITHIN * model.settings.d_hat
+            expected = time_of_impact(path, kernels.listed(), limit, iterations=256, least=least)
+            np.testing.assert_allclose(kernels.times_of_impact(limit), expected, rtol=0, atol=1e-9)
+        stopped.append(np.mean(expected < limit))
+    assert 0.0 < np.mean(stopped) < 1.0
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_the_first_impact_of_an_island_is_that_of_its_first_candidate(motion):
+    """To the bit, in whatever order they are looked at."""
+    stopped, islands = 0, (np.zeros(4, int), np.array([0, 1, 0, 2]))
+    for seed in range(3):
+        model = clear_of_the_plane(seed)
+        kernels = Kernels(model, random_path(model, seed, *MOTIONS[motion]))
+        alone, first = kernels.times_of_impact(), body_pairs(model).i[kernels.candidates().pair]
+        for island in islands:
+            limits = np.array([1.0, 0.6, 0.9])[: island.max() + 1]
+            expected = limits.copy()
+            np.minimum.at(expected, island[first], alone)
+            np.testing.assert_array_equal(kernels.safe(island, limits), expected)
+            stopped += (expected < limits).sum()
+    assert stopped > 0
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_a_march_does_not_depend_on_where_it_may_end(motion):
+    for seed in range(3):
+        model = clear_of_the_plane(seed)
+        kernels = Kernels(model, random_path(model, seed, *MOTIONS[motion]))
+        whole = kernels.times_of_impact()
+        for limit in (0.7, 0.3, 0.05):
+            np.testing.assert_array_equal(kernels.times_of_impact(limit), np.minimum(whole, limit))
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_nothing_near_is_missed_on_arcs(motion):
+    """Whatever comes within d_hat anywhere on a path is listed, once; among bodies of which some share a mesh."""
+    count = 0
+    for seed in range(4):
+        model = bodies_over_a_plane(seed)
+        if seed % 2:
+            model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
+        path = random_path(model, seed, *MOTIONS[motion])
+        found = Kernels(model, path).candidates()
+        names = set(zip(found.pair.tolist(), found.kind.tolist(), found.a.tolist(), found.b.tolist(), strict=True))
+        assert len(names) == len(found)
+        surfaces, pairs = Surfaces.of(model), body_pairs(model)
+        everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
+        complete = contacts(model, surfaces, pairs, everything)
+        near = np.zeros(len(everything), bool)
+        for alpha in np.linspace(0.0, 1.0, 40):
+            D = contact.closest(complete.positions(path.state(alpha)), complete).D
+            near |= np.sqrt(D) < complete.xi + D_HAT
+        rows = np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
+        assert {tuple(row) for row in rows.tolist()} <= names
+        count += len(rows)
+    assert count > 20
+
+
+def test_a_list_stays_complete_while_its_slack_lasts():
+    """Small motions after a build are covered by its margin; one that is too large asks for a new list."""
+    model = clear_of_the_plane(0)
+    found = Kernels(model, standing(model.bodies.q)).contacts.candidates
+    path = new_path(DEVICE, len(model.bodies))
+    builds = found.builds
+    limits = DEVICE.zeros(len(model.bodies), wp.int32), DEVICE.upload(np.ones(1), wp.float64)
+    found.moved(path, 0.9 * found.margin, *limits)
+    assert DEVICE.read(found.slack)[0] == found.margin  # that way was searched
+    assert not found.cover(path, 0.5 * found.margin, *limits) and found.builds == builds
+    found.moved(path, 0.2 * found.margin, *limits)
+    assert not found.cover(path, 0.3 * found.margin, *limits)
+    assert DEVICE.read(found.slack)[0] == pytest.approx(0.6 * found.margin)
+    found.moved(path, 0.28 * found.margin, *limits)
+    assert found.cover(path, 0.1 * found.margin, *limits) and found.builds == builds + 1

@@ -1,0 +1,217 @@
+"""Figures of a step, laws and memories of joint rows: the kernels against the definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+from on_device import DEVICE, NAME, assert_close
+
+import abd
+from abd.backends.device.totals import Section, Totals
+from abd.backends.device.upload import upload_law
+from abd.backends.reference.on_numpy import NumpyBackend
+from abd.contact.pair_law import PairLaw
+from abd.energies import external_work, kinetic_energy, momenta, orthogonality_error, potential_energies
+from abd.joints.coordinates.readings import Readings
+from abd.joints.rows.forces import row_work
+from abd.joints.rows.table import values
+from abd.step.integrators import row_weights, scheme
+from cuda_kernels.bodies import figures
+
+pytestmark = pytest.mark.device
+
+DT = 0.01
+CLOSE = 1e-12
+
+
+def everything(**solver) -> abd.Scene:
+    """Bodies of both elasticities under forces and couples, a fixed one, and joints with every law."""
+    scene = abd.Scene(gravity=(0.3, -0.2, -9.81), solver={"dt": DT, **solver})
+    for k in range(7):
+        motion = {"velocity": (0.1 * k, 0.2, 0.0), "angular_velocity": (0.3, -0.2 * k, 0.5)}
+        elastic = {"elasticity": "arap"} if k % 2 else {}
+        loads = {"force": (1.0, 2.0, -0.5 * k), "torque": (0.02, -0.01, 0.03)}
+        scene.add_body(f"b{k}", box=(0.4, 0.2, 0.1), position=(1.0 * k, 0, 0), **motion, **elastic, **loads)
+    scene.add_body("wall", box=(1, 1, 1), position=(0, 5, 0), kind="static")
+
+    def joint(kind, k, coordinate, enforcement="penalty", **keys):
+        ends = {"anchor": (k - 0.5, 0, 0), "axis": (0, 1, 0), "enforcement": enforcement, **keys}
+        getattr(scene, f"add_{kind}")(f"{kind}{k}", f"b{k - 1}", f"b{k}", **ends, coordinate=coordinate)
+
+    pd = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 0.4}
+    joint("hinge", 1, {"theta": {"range": (-0.02, 0.5), "friction": 0.1, "drive": pd, "armature": 0.02}})
+    joint(
+        "hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact"
+    )
+    compliant = {"limit": "compliant", "limit_compliance": 1e-2, "limit_damping": 4.0}
+    joint("hinge", 3, {"theta": {"range": (-0.001, 0.001), **compliant, "drive": {"mode": "force", "target": 0.3}}})
+    joint("slider", 4, {"z": {"range": (-0.3, 0.4), "friction": 1.0}}, "exact")
+    joint("hinge", 5, {"theta": {"drive": {"mode": "brake", "effort": 0.2}}}, "compliant", compliance=1e-4)
+    scene.add_rope("rope", "b5", "b6", parent_anchor=(0, 0, 0.05), child_anchor=(0, 0, 0.05), distance=1.01)
+    return scene
+
+
+@pytest.fixture(scope="module", params=["bdf1", "bdf2"])
+def simulation(request) -> abd.Simulation:
+    made = abd.Simulation(everything(integrator=request.param), device=NAME)
+    for _ in range(6):
+        made.step()
+    return made
+
+
+def test_figures_of_bodies_and_joints_are_those_of_the_definitions(simulation, monkeypatch):
+    stepper, model = simulation.stepper, simulation.model
+    # impacts after the step turn rotors, and friction in them does work
+    monkeypatch.setattr(stepper, "_rebound", lambda *_: None)
+    q, before, work = stepper.q, stepper.memory, stepper.work
+    report = simulation.step()
+    found, now, system = stepper.figures, stepper.memory, stepper.joints
+    assert found.kinetic == pytest.approx(kinetic_energy(model, stepper.qd), rel=CLOSE)
+    linear, angular = momenta(model, stepper.q, stepper.qd)
+    assert_close(found.linear, linear, CLOSE)
+    assert_close(found.angular, angular, CLOSE)
+    potential = potential_energies(model, stepper.q)
+    assert found.gravity == pytest.approx(potential["gravity"], rel=CLOSE)
+    assert found.elastic == pytest.approx(potential["elastic"], rel=1e-9)
+    assert found.external_work == pytest.approx(external_work(model, q, stepper.q), rel=1e-10)
+    assert found.orthogonality_error == pytest.approx(orthogonality_error(stepper.q), rel=1e-9)
+    assert found.fastest == pytest.approx(np.linalg.norm(stepper.qd[:, 3:], axis=1).max(), rel=CLOSE)
+    read = Readings(simulation.reader, system, stepper.q, stepper.qd, simulation.coordinates, now, stepper.applied)
+    assert found.joint == pytest.approx(read.energy.sum(), rel=1e-10)
+    assert found.joint_residual == pytest.approx(read.worst_residual, rel=1e-9)
+    driven, lost = row_work(system, stepper.applied, before.history[0], now.history[0])
+    assert driven != 0.0 != lost
+    assert found.drive_work == pytest.approx(driven, rel=1e-10)
+    assert found.friction_work == pytest.approx(lost, rel=1e-10)
+    assert (report.momentum["linear"] == found.linear).all() and report.energy["kinetic"] == found.kinetic
+    assert stepper.work.drive - work.drive == pytest.approx(driven, rel=1e-9)
+
+
+def begun(backend, patch) -> list[np.ndarray]:
+    """Where the laws, parameters and shifts will stand with which the next step begins."""
+    begin, seen = backend.begin_joints, []
+
+    def watched(*arguments):
+        out, joints = begin(*arguments), backend.joints
+        seen.extend(backend.device.read(one) for one in (joints.rows.law, joints.rows.p, joints.linear.shift))
+        return out
+
+    patch.setattr(backend, "begin_joints", watched)
+    # a step in one piece asks nobody
+    patch.setattr(backend, "whole", None, raising=False)
+    return seen
+
+
+def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
+    """Memories move through both sides and stay the same; a target changes in between."""
+    slide = simulation.joints["slider4"].coordinate()
+    slide.apply_force(2.0)
+    stepper, system, backend = simulation.stepper, simulation.stepper.joints, simulation.backend
+    assert {1, 2, 4, 6, 7} <= set(system.acting.law.tolist()) and system.linear.exact.any()
+    for force in (2.0, -3.0):
+        slide.apply_force(force)
+        before, start = stepper.memory.copy(), stepper.time
+        rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
+        ch2, weights = rule.c * DT * DT, row_weights(rule, stepper.modes(rule, stepper.acting), *system.row_bodies)
+        law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)
+        expected_shift = system.shifts(before, ch2)
+        with pytest.MonkeyPatch.context() as patch:
+            seen = begun(backend, patch)
+            # impacts turn rotors after the step
+            patch.setattr(stepper, "_rebound", lambda *_: None)
+            simulation.step()
+        for one, other in zip(seen, (law, p, expected_shift), strict=True):
+            assert_close(one, other, CLOSE)
+        applied, after = stepper.applied, stepper.memory
+        expected = system.remember(before, stepper.q, weights, applied.p, applied.shift, ch2)
+        for name in ("reference", "multiplier", "linear"):
+            assert_close(getattr(after, name), getattr(expected, name), 1e-11)
+        for row, other in zip(after.history, expected.history, strict=True):
+            assert_close(row, other, 1e-9)
+
+
+def test_figures_of_contacts_are_those_of_the_definitions():
+    scene = abd.Scene(solver={"dt": DT, "d_hat": 2e-3})
+    scene.add_material("default", mu=0.3)
+    scene.add_body("ground", half_space={})
+    for k in range(3):
+        scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0.3 * k, 0, 0.051), velocity=(0.5, 0, 0))
+    scene.add_body("above", box=(0.1,) * 3, position=(0, 0, 3.0))
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(8):
+        simulation.step()
+    stepper = simulation.stepper
+    found, q = stepper.figures, stepper.q
+    definition = NumpyBackend(simulation.model)
+    # the boxes start within their activation
+    definition.set_own_laws(simulation.backend.pair_law.own)
+    definition.load_state(q, stepper.qd, q, stepper.qd)
+    definition.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
+    definition.follow_velocity(np.zeros(simulation.backend.n, int))
+    assert found.contacts == definition.contact_count() > 0
+    assert found.smallest_gap == pytest.approx(definition.smallest_gap(), rel=1e-10)
+    assert found.contact == pytest.approx(definition.contacts.energy(q).sum() / DT**2, rel=1e-9)
+    assert found.friction_work < 0.0 and stepper.work.friction < found.friction_work
+    np.testing.assert_array_equal(simulation.backend.touching(), definition.touching())
+    assert stepper.touching.tolist() == [False, True, True, True, False]
+    definition.velocity = stepper.qd
+    assert_close(simulation.backend.vertex_speeds(), definition.vertex_speeds(), CLOSE)
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 5000])
+def test_totals_do_not_depend_on_threads(count):
+    """Folded in chunks of 64: three levels for 5000 items; nothing is left over from larger counts."""
+    totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(4, figures.CONTACT_SUMS)})
+    rng = np.random.default_rng(count)
+    scene = abd.Scene()
+    for name, x in (("a", 0.0), ("b", 1.0)):
+        scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0, 0))
+    model = scene.compile()
+    law, pairs = PairLaw(model), DEVICE.upload([[0, 1]], wp.vec2i)
+    between, activation = upload_law(law, DEVICE), law.d_hat.min()
+    for size in (6000, count):
+        energy, gap = rng.normal(size=size), 4.0 * rng.uniform(size=size)
+        arrays = [DEVICE.upload(one, wp.float64) for one in (energy, gap)]
+        listed = pairs, DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
+        totals.launch("contact", figures.contact_figures, size, *arrays, *listed, between, grain=1)
+    total, active, closest, _ = totals.read()["contact"]
+    assert total == pytest.approx(energy.sum(), abs=1e-12 * np.abs(energy).sum())
+    assert active == np.count_nonzero(gap < 1.0)
+    assert -closest == pytest.approx(activation * gap.min(initial=np.inf), rel=1e-14)
+    assert totals.read()["other"] == [0.0]
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_turns_are_counted_though_nobody_looks(device):
+    """What is read after 40 steps of about 0.3 rad is what was read at every step."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": DT})
+    scene.add_body("wheel", proxy=True, mass=1.0, inertia=(0.1, 0.1, 0.1), angular_velocity=(0, 0, 30.0))
+    scene.add_hinge("axle", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 0, 1))
+    eager, lazy = (abd.Simulation(scene, device=device) for _ in range(2))
+    for _ in range(45):
+        eager.step()
+        lazy.step()
+        assert len(eager.coordinates) == 1
+    assert lazy.coordinates[0] == eager.coordinates[0] > 2.0 * np.pi
+    table, q = lazy.reader.table, lazy.stepper.q
+    assert lazy.coordinates[0] == values(table, q, eager.coordinates)[0]
+    again = abd.Simulation(scene, device=device)
+    again.restore(lazy.checkpoint())
+    for one in (again, lazy):
+        one.step()
+    assert again.coordinates[0] == lazy.coordinates[0]
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_a_report_stays_that_of_its_step(device):
+    simulation = abd.Simulation(everything(), device=device)
+    report = simulation.step()
+    read, kinetic = simulation.joint_readings(), report.energy["kinetic"]
+    angular = report.momentum["angular"].copy()
+    q = simulation.stepper.q
+    kept = q.copy()
+    simulation.step()
+    assert report.energy["kinetic"] == kinetic and (report.momentum["angular"] == angular).all()
+    assert (read.q == kept).all() and (q == kept).all() and not (simulation.stepper.q == kept).all()
+    assert float(read.energy.sum()) == pytest.approx(report.energy["joint"], rel=1e-9)

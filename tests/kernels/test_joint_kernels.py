@@ -1,0 +1,119 @@
+"""Kernels of joint rows against their definition and against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import warp as wp
+from joint_tables import system_of
+from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_laws
+
+from abd.backends.reference.numpy_bodies import maps
+from abd.backends.reference.numpy_joints import NumpyJoints
+from abd.backends.warp.terms.joints import Joints
+from abd.joints.rows import rows as joint_rows
+from abd.joints.rows.laws import SLOTS
+from abd.joints.rows.measured_rows import collect
+from abd.joints.rows.table import tabulate
+from abd.model import WORLD, Joint
+
+pytestmark = pytest.mark.device
+
+N = 24
+
+
+def jointed(seed: int) -> list[Joint]:
+    """Joints of four types between bodies and to the world, in no particular order."""
+    rng = np.random.default_rng(seed)
+    frames = np.tile(np.eye(4), (N, 2, 1, 1))
+    frames[:, 0, :3, :3], frames[:, 1, :3, :3] = (maps(random_states(N, seed + k, strain=0.0)) for k in (1, 2))
+    frames[:, :, :3, 3] = rng.normal(size=(N, 2, 3))
+    types, joints = ("spherical", "fixed", "hinge", "pin"), []
+    for k in range(N):
+        parent, child = rng.choice(N, 2, replace=False)
+        parent = WORLD if k % 5 == 0 else int(parent)
+        kwargs = {"strength_ratio": 100.0, "stiffness_mass": float(rng.uniform(1, 3)), "length": 0.3}
+        joints.append(Joint(f"joint {k}", types[k % 4], 0, parent, int(child), *frames[k], **kwargs))
+    return joints
+
+
+class JointKernels:
+    """The kernels of linear joint rows, with the calls of `abd.joints.rows.rows`; every other joint is exact."""
+
+    def __init__(self, seed: int):
+        joints = [replace(j, enforcement=("penalty", "exact")[k % 2]) for k, j in enumerate(jointed(seed))]
+        self.rows = joint_rows.compile_rows(joints)
+        self.shift = 0.1 * np.random.default_rng(seed + 3).normal(size=(len(self.rows), 3))
+        self.device = Joints(system_of(tabulate([], []), collect([]), self.rows), N, DEVICE)
+        set_laws(self.device, np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), self.shift)
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        self.device.evaluate(pose_of(q), "current")
+        count = len(self.rows)
+        return DEVICE.read(self.device.pool.get("linear_current", count, wp.float64), count)
+
+    def gradient(self, q: np.ndarray) -> np.ndarray:
+        out, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
+        self.device.add_to(pose_of(q), out, diagonal, flags(N)[0])
+        assert np.all(DEVICE.read(diagonal) == 0.0)
+        return DEVICE.read(out)
+
+
+def test_joint_rows_equal_their_definition():
+    kernels, q = JointKernels(0), random_states(N, 1)
+    assert_close(kernels.energy(q), joint_rows.energy(kernels.rows, q, kernels.shift))
+    assert_close(kernels.gradient(q), joint_rows.gradient(kernels.rows, q, kernels.shift))
+
+
+def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
+    kernels, q = JointKernels(0), random_states(N, 1)
+    rows = kernels.rows
+    defined = NumpyJoints(kernels.device.system, N)
+    defined.begin(np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), kernels.shift)
+    errors = DEVICE.zeros(N, wp.float64)
+    kernels.device.errors(pose_of(q), errors)
+    expected = np.zeros(N)
+    np.maximum.at(expected, defined.owners, defined.errors(q))
+    assert_close(DEVICE.read(errors), expected)
+    missing = DEVICE.zeros((N, 12), wp.float64)
+    aside, left = flags(N, 1, 5, 6)
+    kernels.device.add_missing(pose_of(q), aside, missing)
+    linear, measured, J = defined.predicted(q, np.zeros((N, 12)))
+    assert_close(DEVICE.read(missing), np.where(left[:, None], 0.0, defined.missing(linear, measured, J)))
+    defined.take_over(linear, measured, whole=True, aside=left)
+    kernels.device.take_over(pose_of(q), True, aside)
+    assert_close(DEVICE.read(kernels.device.linear.shift), defined.shift)
+    assert 0 < rows.exact.sum() < len(rows)
+    assert np.array_equal(defined.shift[~rows.exact], kernels.shift[~rows.exact])
+
+
+def test_joint_gradient_and_blocks_agree_with_finite_differences():
+    """The energy is a quadratic form: central differences with a large step are exact up to rounding."""
+    kernels, q = JointKernels(0), random_states(N, 1)
+    coupling = kernels.device.coupling
+    low, high, blocks = (DEVICE.read(array) for array in (coupling.row, coupling.column, coupling.blocks))
+    H = np.zeros((N, N, 12, 12))
+    H[np.arange(N), np.arange(N)] = DEVICE.read(kernels.device.diagonal)
+    H[low, high], H[high, low] = blocks, blocks.transpose(0, 2, 1)
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        d = rng.normal(size=(N, 12))
+        slope = kernels.energy(q + d).sum() - kernels.energy(q - d).sum()
+        assert slope == pytest.approx(2.0 * np.sum(kernels.gradient(q) * d), rel=1e-9)
+        turn = 0.5 * (kernels.gradient(q + d) - kernels.gradient(q - d))
+        assert_close(np.einsum("mnij,nj->mi", H, d), turn)
+
+
+def test_joints_between_bodies_make_no_net_force_or_torque():
+    """Of rows without shifts; those to the world do."""
+    kernels, q = JointKernels(0), random_states(N, 1)
+    set_laws(kernels.device, np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), 0.0 * kernels.shift)
+    inner = kernels.rows.parent != WORLD
+    held = joint_rows.Rows(*(getattr(kernels.rows, field.name)[~inner] for field in fields(joint_rows.Rows)))
+    g = kernels.gradient(q) - joint_rows.gradient(held, q)
+    assert inner.sum() > 20
+    assert np.abs(g[:, :3].sum(axis=0)).max() <= 1e-9 * np.abs(g).max()
+    spin = np.cross(maps(q).transpose(0, 2, 1), maps(g).transpose(0, 2, 1)).sum(axis=(0, 1))
+    assert np.abs(np.cross(q[:, :3], g[:, :3]).sum(axis=0) + spin).max() <= 1e-9 * np.abs(g).max()

@@ -1,0 +1,426 @@
+"""Kernels of single bodies, barriers and arcs against their definitions and against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import warp as wp
+from contact_models import bodies_over_a_plane, random_path
+from on_device import DEVICE, assert_close, pose_of, random_states
+
+from abd.backends.device.upload import new_path, new_pose, upload_bodies
+from abd.backends.reference import numpy_bodies
+from abd.backends.reference.numpy_bodies import BodyEnergies, maps, projectors, state
+from abd.backends.warp import body_data
+from abd.backends.warp.body_data import Turning
+from abd.backends.warp.terms import joint_ends
+from abd.contact import path as paths_definition
+from abd.contact import surfaces as surfaces_definition
+from abd.joints.rows import measured_rows as measured_definition
+from abd.joints.rows import rows as joint_rows
+from abd.joints.rows import table
+from abd.joints.rows.laws import Law
+from abd.joints.rows.measures import MeasureKind
+from abd.model import Elasticity, Kind
+from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
+from abd.potentials.barrier import BARRIERS, barrier
+from abd.potentials.forces import generalised_force
+from cuda_kernels.bodies import affine, bodies, paths
+from cuda_kernels.contact import barrier as barrier_kernels
+from cuda_kernels.contact import surfaces
+from cuda_kernels.joints import laws as law_kernels
+from cuda_kernels.joints import measured_rows, measures, rows, special_measures
+
+pytestmark = pytest.mark.device
+
+N = 24
+NOT_DONE = DEVICE.zeros(N, wp.int32)
+CH2 = 4e-4
+
+
+def body_constants(seed: int, **changes) -> body_data.BodyData:
+    """Random constants of N free dynamic bodies."""
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=(N, 3))
+    axis /= np.linalg.norm(axis, axis=1)[:, None]
+    data = body_data.BodyData(
+        kind=np.full(N, Kind.DYNAMIC, np.int32),
+        mass=rng.uniform(1, 2, N),
+        moment=rng.uniform(0.1, 1, (N, 3)),
+        stiffness=rng.uniform(1e3, 1e4, N),
+        arap=np.zeros(N, np.int32),
+        force=rng.normal(size=(N, 3)),
+        torque=rng.normal(size=(N, 3)),
+        weight=rng.uniform(1, 2, N),
+        spread=rng.uniform(0.1, 1, N),
+        translation=np.ones((N, 3)),
+        rotation=np.zeros(N, np.int32),
+        axis=axis,
+        rest_axis=axis,
+    )
+    return replace(data, **changes)
+
+
+def step_data(seed: int) -> numpy_bodies.StepData:
+    """A random step in which nobody is held."""
+    rng = np.random.default_rng(seed)
+    target, goal = random_states(N, seed + 1), random_states(N, seed + 2)
+    return numpy_bodies.StepData(
+        pt=target[:, :3],
+        At=maps(target),
+        pk=goal[:, :3],
+        Ak=maps(goal),
+        lp=rng.normal(size=(N, 3)),
+        lA=rng.normal(size=(N, 3, 3)),
+        held=np.zeros(N, bool),
+        gravity=np.array([0.3, -0.2, -9.81]),
+        scale=rng.uniform(0.2, 1.0, size=N),
+        pull=3.0,
+        ch2=CH2,
+    )
+
+
+class BodyKernels:
+    """The kernels of single bodies, with the calls of `BodyEnergies`."""
+
+    def __init__(self, data: body_data.BodyData):
+        self.data = upload_bodies(data, DEVICE)
+
+    def step(self, step: numpy_bodies.StepData) -> bodies.StepData:
+        out = bodies.StepData()
+        for name in ("pt", "pk", "lp"):
+            setattr(out, name, DEVICE.upload(getattr(step, name), wp.vec3d))
+        for name in ("At", "Ak", "lA"):
+            setattr(out, name, DEVICE.upload(getattr(step, name), wp.mat33d))
+        out.held = DEVICE.upload(step.held, wp.int32)
+        out.gravity, out.ch2 = wp.vec3d(*step.gravity), step.ch2
+        out.scale = DEVICE.upload(step.scale, wp.float64)
+        out.pull = DEVICE.upload([step.pull], wp.float64)
+        return out
+
+    def energy(self, step, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        out = DEVICE.zeros(N, wp.float64)
+        poses = pose_of(reference), pose_of(q)
+        DEVICE.launch(bodies.body_energies, N, self.data, self.step(step), *poses, NOT_DONE, out)
+        return DEVICE.read(out)
+
+    def linearized(self, step, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        zero, gradient = DEVICE.zeros((N, 12, 12), wp.float64), DEVICE.zeros((N, 12), wp.float64)
+        blocks = DEVICE.zeros((N, 12, 12), wp.float64)
+        DEVICE.launch(
+            bodies.linearize_bodies, N, self.data, self.step(step), pose_of(q), NOT_DONE, zero, gradient, blocks
+        )
+        return DEVICE.read(gradient), DEVICE.read(blocks)
+
+
+NOTHING = {
+    "mass": np.zeros(N),
+    "moment": np.zeros((N, 3)),
+    "stiffness": np.zeros(N),
+    "force": np.zeros((N, 3)),
+    "torque": np.zeros((N, 3)),
+}
+
+
+def only(*names: str, seed: int = 0, **changes) -> body_data.BodyData:
+    """Random constants of which all that make an energy vanish, but `names`."""
+    return body_constants(seed, **{key: value for key, value in NOTHING.items() if key not in names}, **changes)
+
+
+def of_inertia(data, step, q, reference):
+    mass, target = step.scale[:, None] * BodyEnergies(data).mass_matrix, state(step.pt, step.At)
+    weight = -CH2 * data.mass[:, None] * step.gravity
+    force = np.pad(weight, ((0, 0), (0, 9)))
+    return (
+        inertia.energy(mass, q, target) + np.sum(force * (q - reference), axis=1),
+        inertia.gradient(mass, q, target) + force,
+        inertia.hessian(mass),
+    )
+
+
+def of_elasticity(energy, **options):
+    def evaluate(data, step, q, reference):
+        k, A = CH2 * data.stiffness, maps(q)
+        blocks = np.zeros((N, 12, 12))
+        blocks[:, 3:, 3:] = energy.hessian(k, A, **options)
+        return energy.energy(k, A), state(np.zeros((N, 3)), energy.gradient(k, A)), blocks
+
+    return evaluate
+
+
+def of_forces(data, step, q, reference):
+    at_reference = generalised_force(data.mass, step.gravity, data.force, data.torque, maps(reference))
+    now = generalised_force(data.mass, step.gravity, data.force, data.torque, maps(q))
+    work = np.sum(at_reference * (q - reference), axis=1)
+    return -CH2 * work, -CH2 * now, np.zeros((N, 12, 12))
+
+
+def of_pull(data, step, q, reference):
+    weights = data.weight, data.spread, step.pull
+    distances = q[:, :3] - step.pk, maps(q) - step.Ak, step.lp, step.lA
+    blocks = prescribed.hessian(*weights)
+    return prescribed.energy(*weights, *distances), state(*prescribed.gradient(*weights, *distances)), blocks
+
+
+ENERGIES = {
+    "inertia": (only("mass", "moment"), of_inertia),
+    "orthogonality": (only("stiffness"), of_elasticity(orthogonality, project=True)),
+    "arap": (only("stiffness", arap=np.full(N, Elasticity.ARAP, np.int32)), of_elasticity(arap)),
+    "forces": (only("force"), of_forces),
+    "couples": (only("torque"), of_forces),
+    "prescribed": (only(kind=np.full(N, Kind.KINEMATIC, np.int32)), of_pull),
+}
+
+
+@pytest.mark.parametrize("name", ENERGIES)
+def test_body_energies_equal_their_definitions(name):
+    data, definition = ENERGIES[name]
+    step, q, reference = step_data(3), random_states(N, 4), random_states(N, 5)
+    energy, gradient, blocks = definition(data, step, q, reference)
+    kernels = BodyKernels(data)
+    assert_close(kernels.energy(step, q, reference), energy)
+    for value, expected in zip(kernels.linearized(step, q), (gradient, blocks), strict=True):
+        assert_close(value, expected)
+
+
+@pytest.mark.parametrize("name", ENERGIES)
+def test_body_kernels_agree_with_finite_differences(name):
+    data, _ = ENERGIES[name]
+    kernels, step, q = BodyKernels(data), step_data(3), random_states(N, 4)
+    gradient, _ = kernels.linearized(step, q)
+    h = 1e-6
+    differences = np.zeros((N, 12))
+    for k in range(12):
+        up, down = q + h * np.eye(12)[k], q - h * np.eye(12)[k]
+        differences[:, k] = (kernels.energy(step, up, q) - kernels.energy(step, down, q)) / (2 * h)
+    assert_close(gradient, differences, 1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name in ENERGIES if name != "couples"])
+def test_body_blocks_are_the_derivatives_of_the_gradients(name):
+    """Near-rigidity: at rotations, where the projected blocks are the Hessians themselves."""
+    data, _ = ENERGIES[name]
+    kernels, step, q = BodyKernels(data), step_data(3), random_states(N, 4, strain=0.0)
+    h = 1e-6
+    differences = np.zeros((N, 12, 12))
+    for k in range(12):
+        up, down = kernels.linearized(step, q + h * np.eye(12)[k]), kernels.linearized(step, q - h * np.eye(12)[k])
+        differences[:, :, k] = (up[0] - down[0]) / (2 * h)
+    assert_close(kernels.linearized(step, q)[1], differences, 1e-6)
+
+
+def test_all_body_energies_together():
+    """Every kind of body and energy at once, against the energies of the NumPy backend; some bodies are held."""
+    rng = np.random.default_rng(8)
+    data = body_constants(7, kind=rng.integers(0, 2, N).astype(np.int32), arap=rng.integers(0, 2, N).astype(np.int32))
+    data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
+    step, q, reference = step_data(9), random_states(N, 10), random_states(N, 11)
+    step.held = rng.random(N) < 0.2
+    kernels, definition = BodyKernels(data), BodyEnergies(data)
+    assert_close(kernels.energy(step, q, reference), definition.energy(step, q, reference))
+    gradient, blocks = kernels.linearized(step, q)
+    assert_close(gradient, definition.gradient(step, q))
+    assert_close(blocks, definition.hessian(step, q))
+
+
+def test_differences_of_energies_and_their_sizes_equal_their_definitions():
+    """What rounding of near-rigidity tells in counts in the size, of both laws; of held bodies it does not."""
+    data = replace(body_constants(7), arap=np.arange(N, dtype=np.int32) % 2, kind=np.zeros(N, np.int32))
+    step, q, trial = step_data(9), random_states(N, 10), random_states(N, 11)
+    step.held = np.arange(N) % 3 == 0
+    kernels, definition = BodyKernels(data), BodyEnergies(data)
+    energies = definition.energy(step, q, q), definition.energy(step, trial, q)
+    uploaded = (DEVICE.upload(values, wp.float64) for values in energies)
+    difference, size = (DEVICE.zeros(N, wp.float64) for _ in range(2))
+    states = pose_of(q), pose_of(trial), *uploaded
+    DEVICE.launch(bodies.body_differences, N, kernels.data, kernels.step(step), *states, difference, size)
+    assert_close(DEVICE.read(difference), energies[1] - energies[0])
+    elastic = definition.elastic_size(step, q) + definition.elastic_size(step, trial)
+    assert_close(DEVICE.read(size), np.abs(energies[0]) + np.abs(energies[1]) + elastic)
+    A, k = maps(q), step.ch2 * data.stiffness
+    strain = np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))
+    even = ~step.held & (data.arap == 0)
+    assert_close(definition.elastic_size(step, q)[even], 2.0 * k[even] * strain[even])
+
+
+def test_stiffness_of_arcs_equals_its_definition():
+    """Bodies of every kind of rotation and elasticity, some held, some prescribed."""
+    rng = np.random.default_rng(8)
+    data = body_constants(7, rotation=np.arange(N, dtype=np.int32) % 3, arap=rng.integers(0, 2, N).astype(np.int32))
+    data = replace(data, kind=(rng.random(N) < 0.2).astype(np.int32))
+    data = replace(data, stiffness=np.where(data.kind == Kind.DYNAMIC, data.stiffness, 0.0))
+    step, q, gradient = step_data(9), random_states(N, 10), 1e9 * rng.normal(size=(N, 12))
+    step.held = rng.random(N) < 0.2
+    kernels, blocks = BodyKernels(data), DEVICE.zeros((N, 12, 12), wp.float64)
+    touching = rng.random(N) < 0.7
+    forces = [DEVICE.upload(values, wp.float64) for values in (gradient * ~touching[:, None], gradient)]
+    DEVICE.launch(bodies.stiffen_rotations, N, kernels.data, kernels.step(step), pose_of(q), NOT_DONE, *forces, blocks)
+    expected = BodyEnergies(data).arc_stiffness(step, q, gradient, touching)
+    assert_close(DEVICE.read(blocks), expected)
+    assert np.count_nonzero(np.abs(expected).max(axis=(1, 2))) >= 3
+
+
+def test_stiffness_of_arcs_is_the_second_derivative_along_them():
+    """For an energy G : A, linear in A, all that bends is the arc; of its second derivative the positive part stays."""
+    rng = np.random.default_rng(3)
+    A, G, w = maps(random_states(N, 1)), rng.normal(size=(N, 3, 3)), rng.normal(size=(N, 3))
+    W = paths_definition.skew(w)
+    exact = np.einsum("nij,nij->n", G, W @ W @ A)
+    everything = np.tile(np.eye(3), (N, 1, 1))
+    kept = [arc_stiffness.hessian(A, sign * G, everything) for sign in (1.0, -1.0)]
+    dA = (W @ A).reshape(-1, 9)
+    above, below = (np.einsum("np,npq,nq->n", dA, H, dA) for H in kept)
+    np.testing.assert_allclose(above - below, exact, rtol=1e-9, atol=1e-12)
+    assert (above >= 0.0).all() and (below >= 0.0).all()
+    S = rng.normal(size=(N, 3, 3))
+    strain = ((S + S.transpose(0, 2, 1)) @ A).reshape(-1, 9)
+    np.testing.assert_allclose(np.einsum("npq,nq->np", kept[0], strain), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["orthogonality", "arap"])
+def test_near_rigidity_makes_no_torque(name):
+    kernels, q = BodyKernels(ENERGIES[name][0]), random_states(N, 4)
+    gradient, _ = kernels.linearized(step_data(3), q)
+    torque = np.cross(maps(q).transpose(0, 2, 1), maps(gradient).transpose(0, 2, 1)).sum(axis=1)
+    assert np.abs(torque).max() <= 1e-9 * np.abs(gradient).max()
+    assert not gradient[:, :3].any()
+
+
+def test_projection_equals_its_definition():
+    """P v, P_i B P_j and, on the diagonal, + 1 - P, for every kind of fixed degree of freedom."""
+    rng = np.random.default_rng(0)
+    translation = rng.integers(0, 2, (N, 3)).astype(float)
+    data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3, translation=translation)
+    step = step_data(2)
+    step.held = np.arange(N) % 7 == 0
+    P, kernels = projectors(data, step.held), BodyKernels(data)
+    v = rng.normal(size=(N, 12))
+    vectors = DEVICE.upload(v, wp.float64)
+    DEVICE.launch(bodies.project_vectors, N, kernels.data, kernels.step(step), vectors)
+    assert_close(DEVICE.read(vectors), np.einsum("nij,nj->ni", P, v))
+    row, column = np.arange(N), rng.permutation(N)
+    for other, diagonal in ((column, 0), (row, 1)):
+        B = rng.normal(size=(N, 12, 12))
+        blocks, scratch = DEVICE.upload(B, wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
+        DEVICE.launch(
+            bodies.project_blocks,
+            *(N, DEVICE.upload(np.array([N]), wp.int32), kernels.data, kernels.step(step)),
+            *(DEVICE.upload(row, wp.int32), DEVICE.upload(other, wp.int32), scratch, blocks, diagonal),
+        )
+        assert_close(DEVICE.read(blocks), P @ B @ P[other] + diagonal * (np.eye(12) - P))
+
+
+@wp.kernel
+def evaluate_barriers(
+    first: wp.int32,
+    kind: wp.int32,
+    D: wp.array(dtype=wp.float64),
+    d_hat: wp.float64,
+    xi: wp.float64,
+    out: wp.array(dtype=wp.vec3d),
+):
+    k = wp.tid() + first
+    out[k] = barrier_kernels.barrier(kind, D[k], d_hat, xi)
+
+
+@pytest.mark.parametrize("xi", [0.0, 5e-3])
+@pytest.mark.parametrize("kind", BARRIERS)
+def test_barriers_equal_their_definition(kind, xi):
+    d_hat = 1e-2
+    d = xi + d_hat * np.concatenate([np.logspace(-6, 0, 200), np.linspace(0.01, 1.5, 200)])
+    out = DEVICE.zeros(len(d), wp.vec3d)
+    squares = DEVICE.upload(d**2, wp.float64)
+    DEVICE.launch(evaluate_barriers, len(d), BARRIERS.index(kind), squares, d_hat, xi, out)
+    for value, expected in zip(DEVICE.read(out).T, barrier(kind, d**2, d_hat, xi), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.1, 2.0])
+def test_arcs_equal_their_definition(turn):
+    """Positions on the arc, and the kernel that lays an arc along a direction with its bounds."""
+    data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3)
+    rng = np.random.default_rng(2)
+    q, direction = (
+        random_states(N, 3),
+        np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1),
+    )
+    half = rng.uniform(0.5, 1.0, (N, 3))
+    path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
+    boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)
+    wider = DEVICE.upload(-1.2 * half, wp.vec3d), DEVICE.upload(1.2 * half, wp.vec3d)
+    moves = DEVICE.upload(direction, wp.float64)
+    body, arguments = upload_bodies(data, DEVICE), (moves, path, speed, limit)
+    DEVICE.launch(paths.direction_paths, N, body, *boxes, *wider, pose_of(q), NOT_DONE, *arguments)
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    corners = signs * half[:, None]
+    radius = np.linalg.norm(np.einsum("nij,nkj->nki", maps(q), corners), axis=2).max(axis=1)
+    expected = paths_definition.follow(q, direction, numpy_bodies.turning(data), radius)
+    for name in ("p", "A", "dp", "w", "S"):
+        assert_close(DEVICE.read(getattr(path, name)), getattr(expected, name))
+    moved = direction[:, None, :3] + np.einsum("nij,nkj->nki", maps(direction), 1.2 * corners)
+    assert_close(DEVICE.read(speed), np.linalg.norm(moved, axis=2).max(axis=1))
+    for name in ("bend", "reach", "strain"):
+        bound, exact = DEVICE.read(getattr(path, name)), getattr(expected, name)
+        assert (bound >= exact * (1 - 1e-12)).all() and (bound <= 3.0 * exact + 1e-12).all()
+    strain = np.linalg.norm(expected.S, 2, axis=(1, 2))
+    assert (DEVICE.read(limit) * strain <= 0.5 + 1e-12).all()
+    island, trial = DEVICE.upload(np.arange(N), wp.int32), new_pose(DEVICE, N)
+    alpha = rng.random(N)
+    DEVICE.launch(affine.advance, N, path, island, NOT_DONE, DEVICE.upload(alpha, wp.float64), trial)
+    assert_close(DEVICE.read(trial.p), expected.origins(np.arange(N), alpha))
+    assert_close(DEVICE.read(trial.A), expected.maps(np.arange(N), alpha))
+
+
+def test_bounds_hold_along_arcs():
+    """`bend` bounds second, `reach` first derivatives of every point, by differences along random arcs."""
+    model = bodies_over_a_plane(0)
+    path = random_path(model, 1, shift=0.3, turn=1.0)
+    shapes = surfaces_definition.Surfaces.of(model)
+    h, everybody = 1e-4, np.arange(4)
+    for alpha in np.linspace(h, 1 - h, 20):
+        low, mid, high = (path.maps(everybody, np.full(4, alpha + k * h)) for k in (-1, 0, 1))
+        for b in range(3):
+            X = shapes.vertices[shapes.vertex_range(b)]
+            second = np.linalg.norm(X @ (high + low - 2 * mid)[b].T, axis=1).max() / h**2
+            first = np.linalg.norm(X @ (high - low)[b].T, axis=1).max() / (2 * h)
+            assert second <= path.bend[b] * (1 + 1e-5) and first <= path.reach[b] * (1 + 1e-5)
+
+
+STRUCTS = {
+    "bodies": (body_data.BodyData, bodies.BodyData, set(), set()),
+    "step": (numpy_bodies.StepData, bodies.StepData, set(), set()),
+    "joint rows": (joint_rows.Rows, rows.Rows, {"joint", "is_point", "mask"}, {"shift"}),
+    "measures": (table.MeasureTable, measures.Measures, {"joint", "rotary", "custom"}, {"reference", "supplied"}),
+    "measured rows": (measured_definition.MeasuredRows, measured_rows.MeasuredRows, {"relations"}, {"law", "p"}),
+    "ends": (joint_ends.Ends, measured_rows.Ends, {"lengths", "pairs", "pair_starts", "pair_entries"}, set()),
+    "arcs": (paths_definition.Path, affine.Path, {"radius"}, {"rate", "bend", "reach", "strain"}),
+    "surfaces": (
+        surfaces_definition.Surfaces,
+        surfaces.Surfaces,
+        {"target_dimension"},
+        {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material", "topology", "between"},
+    ),
+}
+"""Dataclass and struct of one thing, with the fields that only the one or only the other has."""
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_dataclasses_and_structs_have_equal_field_names(name):
+    definition, struct, only_definition, only_struct = STRUCTS[name]
+    assert {field.name for field in fields(definition)} - only_definition == set(struct.vars) - only_struct
+
+
+def test_numberings_are_shared():
+    assert list(Turning) == [bodies.FREE, bodies.AXIS, bodies.HELD]
+    assert list(Kind) == [bodies.DYNAMIC, bodies.KINEMATIC, bodies.STATIC]
+    assert [BARRIERS.index(name) for name in ("log", "log_sq", "cubic")] == [
+        barrier_kernels.LOG,
+        barrier_kernels.LOG_SQ,
+        barrier_kernels.CUBIC,
+    ]
+    assert [law.name for law in Law if getattr(law_kernels, law.name) != law] == []
+    for kind in MeasureKind:
+        module = special_measures if hasattr(special_measures, kind.name) else measures
+        assert getattr(module, kind.name) == kind

@@ -1,0 +1,273 @@
+"""Kernels of laws and measured rows against their definitions, and the definitions against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import warp as wp
+from joint_tables import N, kept, some_table, system_of
+from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_laws
+
+from abd.backends.reference.numpy_joints import NumpyJoints
+from abd.backends.warp.terms.joints import Joints
+from abd.joints.rows import laws, measured_rows, table
+from abd.joints.rows.laws import SLOTS, Law
+from abd.joints.rows.measured_rows import MeasuredRows, collect, factor, power_series, spline
+from abd.joints.rows.measures import is_custom
+from cuda_kernels.joints import measured_rows as row_kernels
+
+pytestmark = pytest.mark.device
+
+ROWS = 300
+CURVED = (Law.QUADRATIC, Law.ONE_SIDED, Law.CUBIC, Law.BARRIER, Law.FRICTION, Law.GIVEN)
+"""Laws whose curvature is psi'' wherever they have one."""
+
+
+def some_parameters(law: np.ndarray, x: np.ndarray, seed: int) -> np.ndarray:
+    """(R, 8) parameters that put the values x (R,) on all branches of their laws; every third row is exact."""
+    rng = np.random.default_rng(seed)
+    count = len(x)
+    p = np.zeros((count, SLOTS))
+    p[:, 0] = rng.uniform(0.5, 50.0, count)
+    p[:, 1] = x + rng.normal(size=count)
+    p[:, 2] = p[:, 1] + 0.3 * rng.normal(size=count)
+    gaps = np.isin(law, (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC))
+    p[gaps, 2] = rng.choice([-1.0, 1.0], gaps.sum())
+    p[:, 3] = rng.uniform(0.3, 2.0, count) * np.where(law == Law.SATURATED, p[:, 0], 1.0)
+    p[:, 4], p[:, 5] = rng.uniform(0.0, 5.0, count), rng.normal(size=count)
+    given = law == Law.GIVEN
+    p[given, 0], p[given, 1] = x[given] + 0.3 * rng.normal(size=given.sum()), rng.uniform(1.0, 2.0, given.sum())
+    p[::3, 6] = 1e-3
+    p[gaps, 6] = 0.0
+    return p
+
+
+def some_laws(count: int, seed: int) -> np.ndarray:
+    """(R,) every law about as often."""
+    return np.random.default_rng(seed).permutation(np.resize(list(Law), count)).astype(np.int32)
+
+
+def some_rows(measures: int, seed: int) -> MeasuredRows:
+    """Rows of one to three factors, polynomials and splines of any measures."""
+    rng = np.random.default_rng(seed)
+
+    def pieces():
+        kind = rng.integers(3)
+        if kind == 0:
+            return factor(rng.normal())
+        if kind == 1:
+            return power_series(0.3 * rng.normal(size=rng.integers(1, 7)))
+        knots = np.sort(rng.normal(size=5)) + 0.1 * np.arange(5)
+        return spline(np.stack([knots, rng.normal(size=5)], axis=1), rng.normal())
+
+    counts = np.resize([1, 1, 2, 3], ROWS)
+    return collect([[(int(m), pieces()) for m in rng.choice(measures, count, replace=False)] for count in counts])
+
+
+class Both:
+    """The same measured rows on the device and by their definition, with laws on all of their branches."""
+
+    def __init__(self, seed: int):
+        every = some_table(seed)
+        self.table = kept(every, ~is_custom(every.kind))
+        self.q = random_states(N, seed + 20)
+        self.system = system_of(self.table, some_rows(len(self.table), seed))
+        reference = table.values(self.table, self.q, np.zeros(len(self.table)))
+        x = measured_rows.evaluate(self.system.rows, reference)[0]
+        laws_of_rows = some_laws(ROWS, seed)
+        # a power series makes 1e5 of a few radians, of which a sine would show the last digits
+        self.law = np.where((laws_of_rows == Law.SINE) & (np.abs(x) > 1e3), Law.OFF, laws_of_rows)
+        self.p = some_parameters(self.law, x, seed)
+        self.defined, self.device = NumpyJoints(self.system, N), Joints(self.system, N, DEVICE)
+        laws = (self.law, self.p, reference, np.zeros((0, 3)))
+        self.defined.begin(*laws)
+        set_laws(self.device, *laws)
+
+    def linearized(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (n, 12) and blocks (n, n, 12, 12) by the kernels."""
+        gradient, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
+        self.device.add_to(pose_of(q), gradient, diagonal, flags(N)[0])
+        c, blocks = self.device.coupling, np.zeros((N, N, 12, 12))
+        i, j, between = DEVICE.read(c.row), DEVICE.read(c.column), DEVICE.read(c.blocks)
+        blocks[np.arange(N), np.arange(N)] = DEVICE.read(diagonal)
+        blocks[i, j], blocks[j, i] = between, between.transpose(0, 2, 1)
+        return DEVICE.read(gradient), blocks
+
+    def folded(self, values: np.ndarray, start: float, fold) -> np.ndarray:
+        """(n,) values (R,) of the rows folded into the bodies that own them."""
+        out = np.full(N, start)
+        fold.at(out, self.defined.owners, values)
+        return out
+
+
+def law_kernel_values(law: np.ndarray, p: np.ndarray, x: np.ndarray, caution: float) -> list[np.ndarray]:
+    """Energy, slope and curvature (R,) by the kernels, of rows that are single factors of one and act on a body each."""
+    count = len(x)
+    host = collect([[(k, factor(1.0))] for k in range(count)])
+    rows = row_kernels.MeasuredRows()
+    for field in (one for one in fields(host) if one.name != "relations"):
+        values = getattr(host, field.name)
+        setattr(rows, field.name, DEVICE.upload(values, wp.int32 if values.dtype == np.int32 else wp.float64))
+    rows.law, rows.p = DEVICE.upload(law, wp.int32), DEVICE.upload(p, wp.float64)
+    ends = row_kernels.Ends()
+    ends.of_row, ends.body = (DEVICE.upload(np.arange(k), wp.int32) for k in (count + 1, count))
+    measured, cautions = DEVICE.upload(x, wp.float64), DEVICE.upload(np.full(count, caution), wp.float64)
+    value, energy, slope, curvature, weight = (DEVICE.zeros(count, wp.float64) for _ in range(5))
+    DEVICE.launch(row_kernels.row_energies, count, rows, measured, value, energy)
+    DEVICE.launch(row_kernels.row_slopes, count, rows, ends, measured, cautions, value, slope, curvature, weight)
+    assert np.array_equal(DEVICE.read(value), x)
+    return [DEVICE.read(array) for array in (energy, slope, curvature)]
+
+
+@pytest.mark.parametrize("caution", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("law", list(Law), ids=lambda law: law.name)
+def test_law_kernels_equal_their_definition(law: Law, caution: float):
+    x = np.random.default_rng(0).normal(size=400)
+    laws_of_rows = np.full(400, law, dtype=np.int32)
+    p = some_parameters(laws_of_rows, x, 1)
+    expected = laws.evaluate(laws_of_rows, p, x, caution)
+    for value, wanted in zip(law_kernel_values(laws_of_rows, p, x, caution), expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-12 * p[:, 0].max())
+    assert expected[2].min() >= 0.0
+
+
+@pytest.mark.parametrize("law", [law for law in Law if law != Law.OFF], ids=lambda law: law.name)
+def test_slopes_and_curvatures_of_laws_agree_with_finite_differences(law: Law):
+    x, step = np.random.default_rng(2).normal(size=400), 1e-6
+    laws_of_rows = np.full(400, law, dtype=np.int32)
+    p = some_parameters(laws_of_rows, x, 3)
+    p[:, 5] = np.where(np.arange(400) % 2 == 0, p[:, 5], -10.0)
+    if law == Law.FRICTION:
+        p[:, 4] = x  # expected to end where it is: the secant is the tangent
+    ends = [laws.evaluate(laws_of_rows, p, x + s * step) for s in (1.0, -1.0)]
+    _, slope, curvature = laws.evaluate(laws_of_rows, p, x)
+    # A gap's branches meet at 0, at the barrier's width and at the last gap; a barrier is too steep near 0.
+    g = p[:, 2] * (x - p[:, 1])
+    seams = [g, g - p[:, 3], g - p[:, 5]] if law in (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC) else []
+    smooth = np.all([np.abs(seam) > 1e-2 for seam in seams], axis=0) if seams else np.ones(400, dtype=bool)
+    if law == Law.BARRIER:
+        smooth &= g > 0.0
+    assert smooth.sum() > 100
+    found = (ends[0][0] - ends[1][0]) / (2.0 * step)
+    np.testing.assert_allclose(found[smooth], slope[smooth], rtol=1e-6, atol=1e-6)
+    turn = (ends[0][1] - ends[1][1]) / (2.0 * step)
+    if law in CURVED:
+        np.testing.assert_allclose(turn[smooth], curvature[smooth], rtol=1e-5, atol=1e-5)
+    else:
+        assert np.all(curvature >= turn - 1e-5)
+    if law == Law.SATURATED:
+        y, edge = np.abs(x - p[:, 1]), p[:, 3] / p[:, 0]
+        smooth = (np.abs(y - edge) > 1e-4) & (y > 1e-4)
+        own = laws.evaluate(laws_of_rows, p, x, caution=0.0)[2]
+        np.testing.assert_allclose(turn[smooth], own[smooth], rtol=1e-4, atol=1e-4)
+        assert np.all(own <= curvature)
+
+
+def test_friction_that_ends_where_it_is_expected_takes_one_step():
+    """From either side of its centre, sticking or slipping, whatever the load; a wrong expectation takes one more step, as
+    the model knows the force."""
+    rng, count = np.random.default_rng(4), 400
+    law, p = np.full(count, Law.FRICTION, dtype=np.int32), np.zeros((count, SLOTS))
+    p[:, 0], p[:, 1], p[:, 3] = rng.uniform(0.5, 50.0, count), rng.normal(size=count), rng.uniform(1e-5, 1e-2, count)
+    x, end = (p[:, 1] + p[:, 3] * rng.uniform(-size, size, count) for size in (2.0, 0.99))
+    load = laws.evaluate(law, p, end)[1]
+
+    def step(p, x):
+        _, slope, curvature = laws.evaluate(law, p, x)
+        return (load - slope) / curvature, curvature
+
+    p[:, 4] = end
+    assert np.abs(x + step(p, x)[0] - end).max() < 1e-9 * p[:, 3].max()
+    p[:, 4] = p[:, 1] + p[:, 3] * rng.uniform(-0.9, 0.9, count)
+    way, curvature = step(p, x)
+    p[:, 4] = laws.aimed(p, x, x + way, curvature)
+    np.testing.assert_allclose(p[:, 4], end, atol=1e-7 * p[:, 3].max())
+    far = p[:, 1] + 7.0 * p[:, 3]
+    beyond = laws.aimed(p, end, far, np.full(count, 1e9))
+    np.testing.assert_allclose(beyond, far, rtol=1e-12)
+    slightly = laws.aimed(p, p[:, 1], p[:, 1] - 0.8 * p[:, 3], 1.5 * p[:, 0] / p[:, 3])
+    np.testing.assert_allclose(slightly, p[:, 1] - p[:, 3], rtol=1e-12)
+
+
+def test_changes_of_efforts_and_where_friction_ends_equal_their_definition():
+    both = Both(4)
+    direction = 3e-1 * np.random.default_rng(9).normal(size=both.q.shape)
+    both.defined.caution[:] = 1.0
+    expected = both.folded(both.defined.effort_changes(both.q, direction), 0.0, np.maximum)
+    both.linearized(both.q)
+    changes = DEVICE.zeros(N, wp.float64)
+    both.device.effort_changes(DEVICE.upload(direction, wp.float64), changes)
+    assert_close(DEVICE.read(changes), expected, 1e-10)
+    aims, friction = DEVICE.read(both.device.rows.p)[:, 4], both.law == Law.FRICTION
+    assert_close(aims, both.defined.p[:, 4], 1e-10)
+    assert np.array_equal(aims[~friction], both.p[~friction, 4])
+    assert (aims[friction] != both.p[friction, 4]).sum() > 20
+
+
+def test_measured_rows_agree_with_finite_differences():
+    both, step = Both(0), 1e-6
+    v = np.random.default_rng(5).normal(size=len(both.table))
+    direction = np.random.default_rng(6).normal(size=len(v))
+    rows = both.system.rows
+    _, slope = measured_rows.evaluate(rows, v)
+    ends = [measured_rows.evaluate(rows, v + s * step * direction)[0] for s in (1.0, -1.0)]
+    expected = np.zeros(ROWS)
+    np.add.at(expected, rows.term_row, slope * direction[rows.term_measure])
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2.0 * step), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_energies_gradients_and_blocks_equal_their_definition(seed: int):
+    both = Both(seed)
+    q = both.q + 1e-3 * np.random.default_rng(seed).normal(size=both.q.shape)
+    both.device.evaluate(pose_of(q), "current")
+    energies = DEVICE.read(both.device.pool.get("energy_current", ROWS, wp.float64), ROWS)
+    np.testing.assert_allclose(energies, both.defined.energy(q), rtol=1e-11, atol=1e-11)
+    gradient, blocks = both.linearized(q)
+    expected_gradient, expected_blocks = both.defined.linearize(q)
+    for value, expected in ((gradient, expected_gradient), (blocks, expected_blocks)):
+        assert_close(value, expected, 1e-12)
+    H = blocks.transpose(0, 2, 1, 3).reshape(12 * N, 12 * N)
+    assert np.linalg.eigvalsh(H).min() >= -1e-12 * np.abs(H).max()
+
+
+def test_gaps_shares_and_errors_equal_their_definition():
+    both = Both(2)
+    q = both.q + 0.1 * np.random.default_rng(7).normal(size=both.q.shape)
+    shares = DEVICE.upload(np.ones(N), wp.float64)
+    both.device.measure_gaps(pose_of(both.q))
+    both.device.open_shares(pose_of(q), shares)
+    expected = both.defined.shares(both.defined.gaps(both.q), both.defined.gaps(q))
+    assert expected.min() < 1.0
+    np.testing.assert_allclose(DEVICE.read(shares), both.folded(expected, 1.0, np.minimum), rtol=1e-10)
+    errors = DEVICE.zeros(N, wp.float64)
+    both.device.errors(pose_of(q), errors)
+    expected = both.folded(both.defined.errors(q), 0.0, np.maximum)
+    assert np.count_nonzero(expected) > N // 6
+    np.testing.assert_allclose(DEVICE.read(errors), expected, rtol=1e-10)
+
+
+def test_multipliers_take_over_what_the_linear_model_leaves():
+    both = Both(3)
+    direction = 1e-2 * np.random.default_rng(8).normal(size=both.q.shape)
+    on_device = DEVICE.upload(direction, wp.float64)
+    linear, measured, J = both.defined.predicted(both.q, direction)
+    both.linearized(both.q)
+    worst, missing = DEVICE.zeros(N, wp.float64), DEVICE.zeros((N, 12), wp.float64)
+    both.device.predicted_errors(pose_of(both.q + direction), on_device, worst)
+    aside, left = flags(N, 2, 3)
+    both.device.add_missing(pose_of(both.q + direction), aside, missing)
+    unlimited = np.where((both.p[:, 6] > 0.0) & (both.law == Law.QUADRATIC), np.abs(measured) / 1e-3, 0.0)
+    np.testing.assert_allclose(DEVICE.read(worst), both.folded(unlimited, 0.0, np.maximum), rtol=1e-10)
+    assert DEVICE.read(worst)[~left].max() == pytest.approx(both.defined.worst(linear, measured, left), rel=1e-10)
+    assert_close(DEVICE.read(missing)[~left], both.defined.missing(linear, measured, J)[~left], 1e-11)
+    assert not DEVICE.read(missing)[left].any()
+    both.defined.take_over(linear, measured, whole=True, aside=left)
+    both.device.take_over(pose_of(both.q + direction), True, aside)
+    moved = both.defined.p[:, 1] != both.p[:, 1]
+    assert moved.sum() > 15
+    reached = DEVICE.read(both.device.rows.p)
+    assert_close(reached[:, 1], both.defined.p[:, 1], 1e-12)
+    assert np.array_equal(np.delete(reached, 1, axis=1), np.delete(both.p, 1, axis=1))

@@ -1,0 +1,438 @@
+"""The hand-written CUDA kernels against the Warp kernels they may replace.
+
+Without a GPU the same sources run on the processor (`cuda_on_cpu`); with ``--device cuda`` they run there, through CuPy.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import warp as wp
+from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
+from cuda_on_cpu import COMPILER, Emulated, kernels, run
+from on_device import NAME
+from tool import load_tool
+from twins import Held, scalar
+
+import abd
+from abd import backends
+from abd.backends.device import raw_kernels
+from abd.backends.device.device import EMULATED, Device
+from abd.backends.device.raw_kernels import FOLDER, TWINS, pack, twin_of
+from abd.backends.linear.elimination import Elimination
+from abd.backends.linear.linear import LinearSolver
+from abd.errors import StepFailure
+from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.contact import blocks, contact, elements, surfaces
+from cuda_kernels.linear import factor, krylov
+
+pytestmark = [
+    pytest.mark.device,
+    pytest.mark.skipif(COMPILER is None and NAME == "cpu", reason="no C++ compiler is there to emulate CUDA with"),
+]
+WARP = {
+    f"{k.module.name}.{k.key}": k
+    for m in (krylov, factor, blocks, elements)
+    for k in vars(m).values()
+    if hasattr(k, "key")
+}
+NOTHING = np.zeros((0, 2), dtype=int)
+SIZES = (1, 3, 45)
+
+
+@pytest.fixture(scope="module")
+def twinned() -> Device:
+    """A device that runs both twins of every kernel and compares."""
+    device = Device(NAME)
+    device.raw = Held(device)
+    return device
+
+
+class Numbers:
+    """Random arguments."""
+
+    def __init__(self, device: Device, seed: int):
+        self.device, self.rng = device, np.random.default_rng(seed)
+
+    def rows(self, *shape: int) -> wp.array:
+        """(..., 12) numbers as rows."""
+        return self.device.upload(self.rng.normal(size=(*shape, 12)), vec12)
+
+    def scalars(self, *shape: int) -> wp.array:
+        return self.device.upload(self.rng.normal(size=shape), wp.float64)
+
+    def integers(self, values) -> wp.array:
+        return self.device.upload(values, wp.int32)
+
+    def done(self, n: int) -> wp.array:
+        """Some bodies, never the first one."""
+        return self.integers((self.rng.random(n) < 0.3) & (np.arange(n) > 0))
+
+
+# one kernel at a time --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_products_with_three_couplings(twinned, n):
+    """Bodies without entries, with one or with more than a warp looks up at once; merged pairs; done bodies."""
+    hub = np.array([(0, k) for k in range(1, n)], dtype=int).reshape(-1, 2)
+    loose = random_pairs(n, n // 2, seed=1)
+    system = System(twinned, n, hub, loose, loose[::2, ::-1], seed=n)
+    (a, _), (b, _), (c, pairs) = system.couplings
+    numbers = Numbers(twinned, n)
+    merged = numbers.integers(np.arange(max(pairs, 1)) % 3 == 0)
+    done, x, y, product = numbers.done(n), numbers.rows(n), numbers.rows(n), numbers.scalars(n)
+    diagonal, rows = twinned.upload(system.diagonal, wp.float64), twinned.rows
+    inputs = (rows(diagonal), a, rows(a.blocks), b, rows(b.blocks), c, rows(c.blocks), merged, x, y, product)
+    twinned.launch(krylov.multiply, n, done, *inputs)
+    H = np.zeros((n, 12, n, 12))
+    H[np.arange(n), :, np.arange(n), :] = system.diagonal
+    kept = [np.ones(len(hub)), np.ones(len(loose)), np.arange(pairs) % 3 != 0]
+    for ends, values, keep in zip(system.pairs, system.blocks, kept, strict=True):
+        for (i, j), B, k in zip(ends, values, keep, strict=True):
+            H[i, :, j, :] += k * B
+            H[j, :, i, :] += k * B.T
+    works = done.numpy() == 0
+    expected = np.einsum("iajb,jb->ia", H, x.numpy())
+    np.testing.assert_allclose(y.numpy()[works], expected[works], rtol=0, atol=1e-12 * np.abs(expected).max())
+    products = np.sum(expected * x.numpy(), axis=1)
+    np.testing.assert_allclose(product.numpy()[works], products[works], rtol=0, atol=1e-11 * np.abs(products).max())
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("begin", [0, 1])
+def test_updates_of_conjugate_gradients(twinned, n, begin):
+    """Several islands, one without positive curvature, one that has converged to zero."""
+    numbers = Numbers(twinned, n)
+    done, island = numbers.done(n + begin), numbers.integers(np.arange(n + begin) % 4)
+    rz, pq = twinned.upload([1.0, 2.0, 3.0, 0.0], wp.float64), twinned.upload([0.5, -1.0, 4.0, 0.0], wp.float64)
+    p, q, x, r, z = (numbers.rows(n + begin) for _ in range(5))
+    inverse, product = numbers.rows(n + begin, 12), numbers.scalars(n + begin)
+    before = r.numpy().copy()
+    twinned.launch(krylov.descend, n, done, island, rz, pq, p, q, x, r, begin=begin)
+    step = np.array([2.0, 0.0, 0.75, 0.0])[island.numpy()][:, None]
+    works = (done.numpy() == 0) & (np.arange(n + begin) >= begin)
+    np.testing.assert_allclose(r.numpy(), np.where(works[:, None], before - step * q.numpy(), before), atol=1e-14)
+    inputs = (done, island, rz, pq, p, q, x, r, inverse, z, product)
+    twinned.launch(krylov.descend_and_divide, n, *inputs, begin=begin)
+    divided = np.einsum("nrc,nr->nc", inverse.numpy(), r.numpy())
+    np.testing.assert_allclose(z.numpy()[works], divided[works], rtol=0, atol=1e-13 * np.abs(divided).max())
+    before = p.numpy().copy()
+    twinned.launch(krylov.turn, n, done, island, rz, pq, z, p, begin=begin)
+    np.testing.assert_allclose(p.numpy(), np.where(works[:, None], z.numpy() + step * before, before), atol=1e-14)
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_elements_are_summed(twinned, runs):
+    """Items of all kinds between all features; runs of none, one and many; room for runs that are not there."""
+    numbers, run = Numbers(twinned, runs), elements.SHORT_RUN
+    rng, places = numbers.rng, (runs + 2) * elements.SHORT_RUN
+    kinds = np.stack([rng.integers(0, 3, places), rng.integers(0, 6, places), rng.integers(1, 3, places)], axis=1)
+    one, listed, upload = elements.Elements(), blocks.Runs(), twinned.upload
+    one.item, one.kind = numbers.integers(np.arange(places)), upload(kinds, wp.vec3i)
+    for name, shape, dtype in (("f", (3,), wp.vec3d), ("K", (3, 3), wp.mat33d), ("numbers", (2,), wp.vec2d)):
+        setattr(one, name, upload(rng.uniform(-1.0, 1.0, size=(places, *shape)), dtype))
+    for name in ("Y_i", "Y_j"):
+        setattr(one, name, upload(np.insert(rng.normal(size=(places, 3)), 0, 1.0, axis=1), wp.vec4d))
+    one.vectors = numbers.rows(places)
+    lengths = np.minimum(np.arange(runs + 2) % 7, run) if runs > 1 else np.full(3, run)
+    begins = run * np.arange(runs + 2)
+    listed.pair, listed.begin, listed.end = (numbers.integers(v) for v in (begins, begins, begins + lengths))
+    sums = _sums(numbers, runs + 2)
+    twinned.launch(elements.sum_elements, 12 * (runs + 2), one, listed, numbers.integers([runs, runs]), sums)
+    plain, place = kinds[:, 0] == elements.PLAIN, np.repeat(np.arange(runs + 2), run)
+    used = (np.arange(places) - begins[place] < lengths[place]) & (place < runs)
+    only = [t for t in range(runs) if plain[used & (place == t)].all()]
+    f, Y = one.f.numpy(), one.Y_i.numpy()
+    for t in only:
+        chosen = used & (place == t)
+        gradient = np.einsum("ec,em->cm", f[chosen], Y[chosen])
+        np.testing.assert_allclose(sums.g_i.numpy()[t], np.concatenate([gradient[:, 0], gradient[:, 1:].ravel()]))
+    assert only or runs == 1
+
+
+def test_kinds_of_elements_have_the_same_numbers():
+    text = (FOLDER / "elements.cu").read_text()
+    for name in ("TURNING", "MOLLIFIED", "EDGE_OF_I", "EDGES", "FACE_OF_I", "PARALLEL"):
+        module = next(m for m in (elements, surfaces, contact) if hasattr(m, name))
+        assert float(re.search(rf"\b{name} = ([-.e0-9]+)", text)[1]) == float(getattr(module, name))
+
+
+@pytest.mark.parametrize("pairs", SIZES)
+def test_runs_are_joined(twinned, pairs):
+    """Pairs with no further run, one, several; room for pairs and runs that are not there."""
+    numbers = Numbers(twinned, pairs)
+    further = numbers.rng.integers(0, 4, size=pairs) * (np.arange(pairs) % 2)
+    rest = np.concatenate([[0], np.cumsum(further)])
+    runs, room = pairs + rest[-1], pairs + rest[-1] + 3
+    sums = _sums(numbers, room)
+    H = sums.H_ij.numpy().copy()
+    counts = numbers.integers([pairs, runs])
+    twinned.launch(blocks.join_runs, 12 * (pairs + 2), counts, numbers.integers([*rest, *2 * [rest[-1] + 3]]), sums)
+    expected = H.copy()
+    np.add.at(expected, np.repeat(np.arange(pairs), further), H[pairs:runs])
+    np.testing.assert_allclose(sums.H_ij.numpy(), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_shares_of_bodies_are_gathered(twinned, n):
+    """Done bodies, bodies of no pair, and one of more pairs than a warp looks up at once."""
+    numbers = Numbers(twinned, n)
+    pairs = np.array([(0, k) for k in range(1, n)] + [(2, 1)] * (n > 2), dtype=int).reshape(-1, 2)
+    pairs = pairs[(pairs % 7 != 3).all(axis=1)]
+    (coupling, count), rng = System(twinned, n, pairs).couplings[0], numbers.rng
+    sums, done = _sums(numbers, count + 2), numbers.done(n)
+    gradient, diagonal = twinned.upload(rng.normal(size=(n, 12)), wp.float64), numbers.rows(n, 12)
+    g, H = gradient.numpy().copy(), diagonal.numpy().copy()
+    twinned.launch(blocks.gather_bodies, 12 * n, done, coupling.starts, coupling.entries, sums, gradient, diagonal)
+    for side, (g_k, H_k) in enumerate(((sums.g_i, sums.H_ii), (sums.g_j, sums.H_jj))):
+        works = done.numpy()[pairs[:, side]] == 0
+        np.add.at(g, pairs[works, side], g_k.numpy()[:count][works])
+        np.add.at(H, pairs[works, side], H_k.numpy()[:count][works])
+    np.testing.assert_allclose(gradient.numpy(), g, atol=1e-13)
+    np.testing.assert_allclose(diagonal.numpy(), H, atol=1e-13)
+
+
+def _sums(numbers: Numbers, count: int) -> blocks.PairSums:
+    sums = blocks.PairSums()
+    for name in ("g_i", "g_j"):
+        setattr(sums, name, numbers.rows(count))
+    for name in ("H_ii", "H_ij", "H_jj"):
+        setattr(sums, name, numbers.rows(count, 12))
+    return sums
+
+
+# whole solves -----------------------------------------------------------------------------------------------------------
+
+
+GRAPHS = {
+    "one body": (1, NOTHING),
+    "chain": (9, chain(9)),
+    "hub": (40, star_of_chains(39, 1)),
+    "tree": (30, random_tree(30, seed=1)),
+    "net": (25, net(5, 5)),
+    "full": (34, random_pairs(34, 561, seed=2)),
+}
+
+
+@pytest.fixture
+def in_levels(monkeypatch):
+    """Schedules as on a GPU: no ranges, all rows in levels."""
+    monkeypatch.setattr(
+        LinearSolver,
+        "_elimination",
+        lambda self, keys: Elimination(
+            len(self.bodies), keys // len(self.bodies), keys % len(self.bodies), in_ranges=False
+        ),
+    )
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_factor_and_solves(twinned, in_levels, graph):
+    """Joints, contacts and friction in the same blocks; rows with more updates than a warp looks up at once."""
+    n, pairs = GRAPHS[graph]
+    system = System(twinned, n, pairs, pairs[1::3], pairs[::2, ::-1], seed=n)
+    exact = system.dense()
+    assert np.abs(system.solve(system.solver("direct")) - exact).max() <= 1e-11 * np.abs(exact).max()
+    kernels_of_levels = {"gather_slots", "factor_pivots", "divide_slots", "forward_rows", "backward_rows"}
+    assert kernels_of_levels <= set(twinned.raw.launches)
+
+
+def test_islands_that_are_done_keep_their_rows(twinned, in_levels):
+    """One of two nets is done: its part of the factor and the solution stays, the other's is solved."""
+    n, pairs = 32, np.concatenate([net(4, 4), 16 + net(4, 4)])
+    system = System(twinned, n, pairs)
+    solver = system.solver("direct")
+    before = system.solve(solver)
+    twinned.write(solver.islands.done, (np.arange(n) < 16).astype(np.int32))
+    system.gradient *= 2.0
+    after = system.solve(solver)
+    np.testing.assert_array_equal(after[:16], before[:16])
+    np.testing.assert_allclose(after[16:], 2.0 * before[16:], rtol=0, atol=1e-12 * np.abs(before).max())
+
+
+@pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the room, the emulated twins their items")
+@pytest.mark.parametrize(("wanted", "joined"), [("direct", True), ("pcg", True), ("pcg", False)])
+def test_bodies_that_are_done_update_no_others(twinned, in_levels, wanted, joined):
+    """Within an island no solver asks for it, but the Warp kernels define what comes of it."""
+    system = System(twinned, 25, net(5, 5)) if joined else System(twinned, 25, NOTHING, net(5, 5), stiffness=1.0)
+    solver = system.solver(wanted)
+    before, done = system.solve(solver), np.arange(25) % 4 == 1
+    twinned.write(solver.islands.done, done.astype(np.int32))
+    after = system.solve(solver)
+    np.testing.assert_array_equal(after[done], before[done])
+    assert not np.allclose(after[~done], before[~done])
+
+
+def test_failed_pivots_are_told(twinned, in_levels):
+    system = System(twinned, 12, chain(12))
+    system.diagonal[5] = -np.eye(12)
+    solver = system.solver("direct")
+    with pytest.raises(StepFailure, match="pivot") as failure:
+        system.solve(solver)
+    assert failure.value.bodies == ("body 5",)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_conjugate_gradients(twinned, in_levels, joined):
+    """Block-Jacobi, and the factor of bodies and joints, as preconditioners."""
+    joints = chain(20) if joined else NOTHING
+    loose = random_pairs(20, 12, seed=3)
+    system = System(twinned, 20, joints, loose, loose[::2, ::-1], stiffness=1.0)
+    exact = system.dense()
+    assert np.abs(system.solve(system.solver("pcg", tolerance=1e-6)) - exact).max() <= 1e-4 * np.abs(exact).max()
+    assert {"multiply", "turn", "descend" if joined else "descend_and_divide"} <= set(twinned.raw.launches)
+
+
+@pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the room, the emulated twins their items")
+def test_a_step_of_a_scene(monkeypatch):
+    """Contact and friction of a stack, by conjugate gradients: blocks of a real matrix, which cancel in products."""
+    monkeypatch.setattr(backends, "SMALL", 0)  # launches of records are not watched
+    simulation = abd.Simulation(abd.load("box_stack", ["solver.linear_solver=pcg", "solver.contact_set=ipc"]), device=NAME)
+    for _ in range(30):  # until the boxes stand on one another
+        simulation.step()
+    held = simulation.backend.device.raw = Held(simulation.backend.device, relative=1e-10)
+    simulation.step()
+    assert {"join_runs", "gather_bodies", "invert_pivots", "multiply", "descend_and_divide", "turn"} == set(
+        held.launches
+    )
+
+
+# what the twins promise -------------------------------------------------------------------------------------------------
+
+
+def test_every_kernel_of_the_sources_is_the_twin_of_one_in_warp():
+    sources = {(path.stem, name) for path in FOLDER.glob("*.cu") for name in kernels(path)}
+    assert sources == {(twin.source, twin.name) for twin in TWINS.values()}
+    assert sum(path.read_text().count("__global__") for path in FOLDER.glob("*.cu")) == len(TWINS)
+    assert set(TWINS) <= set(WARP)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_twins_have_the_same_signature(name):
+    """The same names and kinds in the same order, after the first item and the number of items; members of structs too."""
+    kernel, text = WARP[name], "".join(path.read_text() for path in sorted(FOLDER.glob("*.cu*")))
+    twin = twin_of(kernel)
+    parameters = kernels(FOLDER / f"{twin.source}.cu")[twin.name].replace("__restrict__", "").split(",")
+    assert [_declared(p) for p in parameters[:2]] in ([("int", "first"), ("int", name)] for name in ("count", "items"))
+    expected = [(_in_c(argument.type), argument.label) for argument in kernel.adj.args[1:]]
+    assert [_declared(p) for p in parameters[2:]] == expected
+    for argument in kernel.adj.args:
+        if _is_struct(argument.type):
+            body = re.search(rf"struct {argument.type.key} {{(.*?)}};", text, re.DOTALL)[1]
+            members = [_declared(line) for line in body.split(";") if line.strip()]
+            assert members == [(_in_c(member.type), label) for label, member in argument.type.vars.items()]
+
+
+def _is_struct(kind) -> bool:
+    return not isinstance(kind, wp.array) and hasattr(kind, "vars")
+
+
+def _declared(text: str) -> tuple[str, str]:
+    """Kind and name of a C++ declaration."""
+    kind, name = re.fullmatch(r"(?:const )?(\w+ ?\*?) *(\w+)", " ".join(text.split())).groups()
+    return kind.replace(" ", ""), name
+
+
+def _in_c(kind) -> str:
+    if isinstance(kind, wp.array):
+        return "int*" if scalar(kind.dtype) is wp.int32 else "double*"
+    return kind.key if _is_struct(kind) else {wp.int32: "int", wp.float64: "double"}[kind]
+
+
+def test_a_block_has_the_threads_that_the_sources_count_on():
+    warps = re.search(r"constexpr int WARPS = (\d+);", (FOLDER / "tile.cuh").read_text())
+    assert 32 * int(warps[1]) == raw_kernels.BLOCK
+
+
+@wp.struct
+class Mixed:
+    values: wp.array(dtype=wp.float64)
+    number: wp.int32
+    nothing: wp.array(dtype=wp.int32)
+    scale: wp.float64
+
+
+@wp.kernel
+def use(first: wp.int32, a: wp.array(dtype=wp.int32), mixed: Mixed, factor: wp.float64):
+    a[wp.tid()] = mixed.number
+
+
+def test_arguments_are_packed_as_they_are_declared():
+    device = Device("cpu")
+    a, x = device.zeros(3, wp.int32), device.zeros(3, wp.float64)
+
+    mixed = Mixed()
+    mixed.values, mixed.number, mixed.scale = x, 7, 0.5
+    first, count, pointer, struct, factor_ = pack(use, 4, 5, (a, mixed, 2))
+    assert (first[0], count[0], pointer[0], factor_[0]) == (4, 5, a.ptr, 2.0)
+    assert (first.dtype, pointer.dtype, factor_.dtype) == (np.int32, np.uintp, np.float64)
+    assert struct.dtype.itemsize == 32 and struct.tolist() == [(x.ptr, 7, 0, 0.5)]
+
+
+@pytest.mark.skipif(NAME != "cpu", reason="measures; of the emulator")
+def test_the_benchmark_measures_every_twin():
+    tool, device = load_tool("bench/raw_kernels"), Device("cpu")
+    rows = tool.measure_all(device, Emulated(), 8, copy=1e9)
+    assert {row["kernel"] for row in rows} == {twin.name for twin in TWINS.values()}
+    assert all(row["warp_us"] > 0.0 and row["raw_us"] > 0.0 and row["launches"] > 0 for row in rows)
+    assert device.raw is None
+
+
+# what the emulator finds --------------------------------------------------------------------------------------------------
+
+
+MISTAKES = {
+    "race": (
+        """__shared__ double box[128];
+        box[threadIdx.x] = threadIdx.x;
+        x[threadIdx.x] = box[127 - threadIdx.x];""",
+        "depends on the order of threads",
+    ),
+    "lane_that_left": (
+        "if (threadIdx.x % 32 == 5) return; x[threadIdx.x] = __shfl_sync(0xffffffffu, x[threadIdx.x], 5);",
+        "waits for a lane that has returned",
+    ),
+    "lanes_apart": (
+        "if (threadIdx.x % 2 == 0) { __syncwarp(); } else {\n __syncthreads(); }",
+        "waits for threads that wait elsewhere",
+    ),
+    "foreign_mask": ("__syncwarp(threadIdx.x % 32 < 8 ? 0xffu : 0xfu);", "is not in the mask it names"),
+    "memory_nobody_wrote": (
+        "__shared__ double box[128]; x[threadIdx.x] = box[threadIdx.x];",
+        "not a number",
+    ),
+    "none": (
+        """__shared__ double box[128];
+        box[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        x[threadIdx.x] = box[127 - threadIdx.x] + __shfl_down_sync(0xffffffffu, 1.0, 4, 8);""",
+        "",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def mistakes(tmp_path_factory):
+    """A source with all of them, a kernel each."""
+    source = tmp_path_factory.mktemp("mistakes") / "mistakes.cu"
+    head = 'extern "C" __global__ void __launch_bounds__(BLOCK) {}(double* x)'
+    source.write_text("\n".join(f"{head.format(name)} {{\n{body}\n}}" for name, (body, _) in MISTAKES.items()))
+    return source
+
+
+@pytest.mark.skipif(NAME != "cpu", reason="of the emulator")
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_emulator_finds_mistakes(mistakes, mistake):
+    x, verdicts = np.zeros((3, 128)), []
+    for order in range(3):
+        pointer = np.array([x[order].ctypes.data], dtype=np.uintp)
+        verdicts.append(run(mistakes, mistake, [pointer], blocks=1, threads=128, order=order))
+    verdict = verdicts[0]
+    if not verdict and np.isnan(x).all():
+        verdict = "not a number"
+    elif not verdict and not np.array_equal(x[0], x[1], equal_nan=True):
+        verdict = "depends on the order of threads"
+    assert MISTAKES[mistake][1] in verdict and bool(verdict) == (mistake != "none")

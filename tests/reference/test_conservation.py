@@ -1,0 +1,304 @@
+"""Free motion: what the integrators keep exactly, what they lose and how fast, and what forces and impacts add.
+
+The closed forms are those of the *discrete* schemes (formulation.md section 2), so that they hold to rounding and not
+only to the order of the scheme. Two are derived here.
+
+Constant acceleration a: bdf1 gives ``x_n = x_0 + n h v_0 + h^2 a n (n + 1)/2``, generalized alpha is exact. bdf2 is exact
+for parabolas but for its first step by implicit Euler, whose error ``h^2 a/2`` decays like 3^-n to ``3/4 h^2 a``.
+
+Rigid rotation about a principal axis: the columns of A across the axis turn together, so each is a complex number z.
+The near-rigidity energy makes no torque, hence ``Im(conj(z_{n+1}) zt) = -c h^2 tau / I`` with zt the inertial target
+of the scheme and |z| = 1: a recursion for the angle. The target of bdf2 is a chord, that of the others a rotation.
+"""
+
+from __future__ import annotations
+
+from math import asin
+
+import numpy as np
+import pytest
+from on_device import NAME
+from scipy.spatial.transform import Rotation
+
+import abd
+from abd.joints.rows import rows
+from abd.model import Joint
+from abd.potentials import arap, orthogonality
+from abd.step.integrators import scheme
+
+pytestmark = pytest.mark.device
+
+BOX = (0.4, 0.3, 0.2)
+KEEPING = ("generalized_alpha", "bdf1")
+"""Integrators whose targets turn as a free body does."""
+INTEGRATORS = (*KEEPING, "bdf2")
+
+
+def run(scene: abd.Scene, steps: int) -> tuple[abd.Simulation, list]:
+    """The simulation after `steps` frames on the processor, and their reports."""
+    simulation = abd.Simulation(scene, device=NAME)
+    return simulation, [simulation.step() for _ in range(steps)]
+
+
+def free_box(integrator: str, h: float, gravity=(0.0, 0.0, 0.0), tolerance: float = 1e-6, **body) -> abd.Scene:
+    """One box of 24 kg in empty space."""
+    scene = abd.Scene(gravity=gravity, solver={"dt": h, "integrator": integrator, "tolerance": tolerance})
+    scene.add_body("box", box=BOX, density=1000.0, **body)
+    return scene
+
+
+def principal_inertia() -> np.ndarray:
+    """(3,) moments of inertia of the box about its axes x, y, z [kg m^2]."""
+    m, squares = 1000.0 * np.prod(BOX), np.square(BOX)
+    return m / 12.0 * (squares.sum() - squares)
+
+
+def angle_about_z(transform: np.ndarray) -> float:
+    """Rotation angle about world z [rad] of a pose (4, 4) that turns about z alone."""
+    return float(np.arctan2(transform[1, 0], transform[0, 0]))
+
+
+def discrete_angles(integrator: str, h: float, steps: int, w0: float, tau_over_inertia: float = 0.0) -> np.ndarray:
+    """(steps + 1,) angles [rad] of a rigid body turning about a principal axis, by the recursion above."""
+    if integrator != "bdf2":
+        return rotated_angles(integrator, h, steps, w0, tau_over_inertia)
+    z, zd = [1.0 + 0.0j], [1.0j * w0]
+    angles = [0.0]
+    for n in range(steps):
+        if integrator == "bdf2" and n > 0:
+            c, target = 4.0 / 9.0, (4.0 * z[n] - z[n - 1]) / 3.0 + 2.0 * h / 9.0 * (4.0 * zd[n] - zd[n - 1])
+        else:
+            c, target = 1.0, z[n] + h * zd[n]
+        step = np.angle(target / z[n]) + asin(c * h * h * tau_over_inertia / abs(target))
+        z.append(z[n] * np.exp(1.0j * step))
+        zd.append((z[n + 1] - z[n]) / h if c == 1.0 else (3.0 * z[n + 1] - 4.0 * z[n] + z[n - 1]) / (2.0 * h))
+        angles.append(angles[-1] + step)
+    return np.array(angles)
+
+
+def rotated_angles(integrator: str, h: float, steps: int, w0: float, tau_over_inertia: float) -> np.ndarray:
+    """The same where the target is turned by the free motion: the implicit part c h^2 tau / I of the displacement is the
+    sine of the angle that is missing, the explicit part of generalized alpha, 1/2 - c, turns the target."""
+    first = 1.0 if integrator == "bdf1" else 0.5
+    shares = np.full(steps, first if integrator == "bdf1" else scheme(integrator, h, h).c)
+    shares[0] = first
+    turned = np.arcsin(shares * h * h * tau_over_inertia) + (first - shares) * h * h * tau_over_inertia
+    speeds = w0 + h * tau_over_inertia * np.arange(steps)
+    return np.concatenate([[0.0], np.cumsum(h * speeds + turned)])
+
+
+def angular_speed(h: float, angles: np.ndarray, integrator: str, exact: float) -> float:
+    """Angular momentum over inertia at the end [rad/s]: Im(conj(z) zd) with the scheme's zd; `exact` where it is kept."""
+    if integrator != "bdf2":
+        return exact
+    z = np.exp(1.0j * angles)
+    return float((np.conj(z[-1]) * (3.0 * z[-1] - 4.0 * z[-2] + z[-3])).imag / (2.0 * h))
+
+
+@pytest.mark.parametrize("force", [(0.0, 0.0, 0.0), (12.0, -7.0, 30.0)])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_free_fall_is_the_closed_form_of_the_scheme(integrator, force):
+    h, steps, v0 = 0.01, 50, np.array([1.0, -2.0, 3.0])
+    gravity = (0.0, 0.0, -9.81)
+    simulation, reports = run(free_box(integrator, h, gravity, velocity=tuple(v0), force=force), steps)
+    a = np.array(gravity) + np.array(force) / (1000.0 * np.prod(BOX))
+    n = float(steps)
+    share = {"bdf1": n * (n + 1.0) / 2.0, "bdf2": n * n / 2.0 + 0.75 * (1.0 - 3.0**-n)}.get(integrator, n * n / 2.0)
+    box = simulation.bodies["box"]
+    np.testing.assert_allclose(box.transform[:3, 3], n * h * v0 + h * h * a * share, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(box.velocity[:3, 3], v0 + n * h * a, rtol=1e-12, atol=1e-12)
+    work = reports[-1].energy["external_work"]
+    assert work == pytest.approx(np.dot(force, box.transform[:3, 3]), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_linear_momentum_of_a_tumbling_body_is_constant(integrator):
+    v0, w0 = (1.0, -2.0, 3.0), (4.0, 1.0, -5.0)
+    simulation, reports = run(free_box(integrator, 0.01, velocity=v0, angular_velocity=w0), 100)
+    expected = simulation.bodies["box"].mass * np.array(v0)
+    for report in reports:
+        np.testing.assert_allclose(report.momentum["linear"], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("h", [0.01, 0.005])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_spinner_follows_the_discrete_rotation(integrator, h):
+    steps = round(1.0 / h)
+    simulation, reports = run(free_box(integrator, h, angular_velocity=(0.0, 0.0, 6.0)), steps)
+    angles = discrete_angles(integrator, h, steps, 6.0)
+    turned = angle_about_z(simulation.bodies["box"].transform)
+    assert abs(np.angle(np.exp(1.0j * (turned - angles[-1])))) < 1e-6
+    expected = principal_inertia()[2] * angular_speed(h, angles, integrator, 6.0)
+    assert reports[-1].momentum["angular"][2] == pytest.approx(expected, rel=1e-6)
+
+
+def shares_lost(integrator: str, h: float, spin: np.ndarray, duration: float) -> np.ndarray:
+    """(2,) shares of angular momentum (as a vector) and of kinetic energy that a free box loses [-]."""
+    _, reports = run(free_box(integrator, h, angular_velocity=tuple(spin)), round(duration / h))
+    momentum, energy = principal_inertia() * spin, 0.5 * principal_inertia() @ spin**2
+    change = np.linalg.norm(reports[-1].momentum["angular"] - momentum) / np.linalg.norm(momentum)
+    return np.array([change, 1.0 - reports[-1].energy["kinetic"] / energy])
+
+
+def test_loss_of_a_fast_spinner_on_chords_in_one_second():
+    """At 6 rad/s and h = 0.01 bdf2 loses half a per cent of the angular momentum."""
+    lost = shares_lost("bdf2", 0.01, np.array([0.0, 0.0, 6.0]), 1.0)
+    np.testing.assert_allclose(lost, (0.00505, 0.00990), rtol=0.02)
+
+
+@pytest.mark.parametrize("integrator", KEEPING)
+@pytest.mark.parametrize("turn", [0.05, 1.0, 5.0])
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (4.0, 1.0, -5.0)], ids=["principal axis", "tumbling"])
+def test_a_free_spinner_loses_nothing(integrator, turn, axis):
+    """By `turn` rad per step, for a second."""
+    spin = turn / 0.01 * np.array(axis) / np.linalg.norm(axis)
+    momentum, energy = shares_lost(integrator, 0.01, spin, 1.0)
+    assert abs(momentum) < 1e-10 and abs(energy) < 1e-6
+
+
+@pytest.mark.parametrize("spin", [(0.0, 0.0, 2.0), (2.0, 1.0, 1.5)], ids=["principal axis", "tumbling"])
+def test_drift_of_a_free_spinner_on_chords_is_of_second_order(spin):
+    coarse, fine = (shares_lost("bdf2", h, np.array(spin), 0.5) for h in (0.01, 0.005))
+    np.testing.assert_allclose(np.log2(coarse / fine), 2.0, atol=0.1)
+
+
+@pytest.mark.parametrize("elasticity", ["orthogonal", "arap"])
+@pytest.mark.parametrize("kappa", [1e7, 1e9, 1e11])
+def test_a_spinning_body_on_chords_stretches_less_than_the_bound(kappa, elasticity):
+    """|A A^T - 1|_F <= 1.6 w^2 |S|_F / (c_V kappa vol), about rho w^2 r^2 / kappa.
+
+    With A = R U and body-frame angular velocity W the inertia of a torque-free body asks of the near-rigidity energy
+    the symmetric stress ``-(W^2 + W') S``. Orthogonality answers with ``4 kappa vol E``, E = A A^T - 1, arap with
+    ``2 kappa vol (U - 1) = kappa vol E``. The spectral norm of W^2 is w^2; Euler's equations give |W'| <= w^2/sqrt(3),
+    because (I_i - I_j)/I_k <= 1. The sum, 1.58, holds in the limit h -> 0; the scheme only slows a body down.
+    """
+    w0 = np.array([4.0, 1.0, -5.0])
+    body = {"angular_velocity": tuple(w0), "kappa": kappa, "elasticity": elasticity}
+    simulation, reports = run(free_box("bdf2", 0.01, **body), 50)
+    bodies = simulation.model.bodies
+    stiffness = {"orthogonal": 4.0, "arap": 1.0}[elasticity] * kappa * bodies.volume[0]
+    bound = 1.6 * (w0 @ w0) * np.linalg.norm(bodies.moment[0]) / stiffness
+    worst = max(report.max_orthogonality_error for report in reports)
+    assert 0.1 * bound < worst <= bound
+
+
+@pytest.mark.parametrize("integrator", KEEPING)
+def test_a_body_that_turns_freely_is_not_stretched(integrator):
+    _, reports = run(free_box(integrator, 0.01, angular_velocity=(40.0, 10.0, -50.0), kappa=1e7), 50)
+    assert max(report.max_orthogonality_error for report in reports) < 1e-12
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_torque_about_a_principal_axis_follows_the_discrete_rotation(integrator, axis):
+    h, steps, tau = 0.01, 100, 3.0
+    unit = np.eye(3)[axis]
+    simulation, reports = run(free_box(integrator, h, angular_velocity=tuple(-unit), torque=tuple(tau * unit)), steps)
+    inertia = principal_inertia()[axis]
+    angles = discrete_angles(integrator, h, steps, -1.0, tau / inertia)
+    transform = simulation.bodies["box"].transform
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    turned = np.arctan2(transform[j, i], transform[i, i])
+    assert abs(np.angle(np.exp(1.0j * (turned - angles[-1])))) < 1e-6
+    assert reports[-1].momentum["angular"][axis] == pytest.approx(
+        inertia * angular_speed(h, angles, integrator, -1.0 + h * steps * tau / inertia), rel=1e-6, abs=1e-7
+    )
+    np.testing.assert_allclose(transform[:3, 3], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("integrator", "order"), [("bdf1", 1.0), ("bdf2", 2.0)])
+def test_angle_under_a_torque_converges_with_the_order(integrator, order):
+    """From rest, theta = tau t^2 / (2 I); the couple acts at the new orientation, not at the old one."""
+    tau, duration = 1.0, 0.5
+    exact = tau * duration**2 / (2.0 * principal_inertia()[2])
+    errors = []
+    for h in (0.01, 0.005):
+        simulation, _ = run(free_box(integrator, h, torque=(0.0, 0.0, tau)), round(duration / h))
+        errors.append(abs(angle_about_z(simulation.bodies["box"].transform) - exact))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.1)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_torque_and_force_work_equals_the_gain_of_energy(integrator):
+    """external_work follows the kinetic energy as h falls (what is missing is the scheme's own loss; generalized alpha has
+    none, and the work of a couple counts chords)."""
+    missing = []
+    for h in (0.01, 0.005):
+        loads = {"force": (5.0, 0.0, -3.0), "torque": (0.0, 0.0, 1.0)}
+        _, reports = run(free_box(integrator, h, **loads), round(0.5 / h))
+        energy = reports[-1].energy
+        missing.append(1.0 - (energy["kinetic"] + energy["elastic"]) / energy["external_work"])
+    assert -1e-5 < missing[1] < 0.05
+
+
+def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:
+    """A fast light box on its way to a heavy one at rest, which it meets off centre and askew."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": 0.01, "integrator": integrator, "tolerance": tolerance})
+    scene.add_material("rough", mu=mu)
+    scene.add_body("heavy", box=(0.4, 0.4, 0.4), material="rough")
+    scene.add_body(
+        "light",
+        box=(0.2, 0.3, 0.1),
+        position=(-0.6, 0.12, 0.07),
+        axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 40.0},
+        velocity=(3.0, 0.0, 0.0),
+        angular_velocity=(0.0, 2.0, 1.0),
+        material="rough",
+    )
+    return scene
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_an_impact_keeps_the_linear_momentum(integrator, mu):
+    """Forces of contact and friction are equal and opposite, and Newton steps keep the centre of mass."""
+    simulation, reports = run(two_boxes(integrator, mu), 40)
+    begin = simulation.model.bodies.mass[1] * np.array([3.0, 0.0, 0.0])
+    drift = max(np.linalg.norm(report.momentum["linear"] - begin) for report in reports)
+    assert np.linalg.norm(simulation.bodies["heavy"].velocity[:3, 3]) > 0.1, "they meet"
+    assert drift < 1e-9 * np.linalg.norm(begin)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+@pytest.mark.parametrize("integrator", KEEPING)
+def test_an_impact_never_adds_energy(integrator, mu):
+    _, reports = run(two_boxes(integrator, mu), 40)
+    totals = [sum(r.energy[name] for name in ("kinetic", "elastic", "contact")) for r in reports]
+    assert np.all(np.diff(totals) <= 1e-3 * totals[0])
+    assert reports[-1].energy["friction_work"] <= 0.0
+
+
+def random_states(n: int, seed: int = 0) -> np.ndarray:
+    """(n, 12) turned, slightly strained bodies."""
+    rng = np.random.default_rng(seed)
+    A = Rotation.random(n, random_state=seed).as_matrix() + 0.05 * rng.normal(size=(n, 3, 3))
+    return np.concatenate([rng.normal(size=(n, 3)), A.reshape(n, 9)], axis=1)
+
+
+def assert_no_net_wrench(q: np.ndarray, gradient: np.ndarray) -> None:
+    """Sum of forces, and of their torques about the origin: p x g_p and the axial vector of g_A A^T."""
+    A, g_A = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
+    turning = g_A @ A.transpose(0, 2, 1)
+    axial = np.stack([turning[:, k - 1, k - 2] - turning[:, k - 2, k - 1] for k in range(3)], axis=1)
+    torque = np.cross(q[:, :3], gradient[:, :3]) + axial
+    scale = np.abs(gradient).sum()
+    assert scale > 0.0
+    np.testing.assert_allclose(gradient[:, :3].sum(axis=0), 0.0, atol=1e-9 * scale)
+    np.testing.assert_allclose(torque.sum(axis=0), 0.0, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("energy", [orthogonality, arap])
+def test_near_rigidity_makes_no_net_force_and_torque(energy):
+    q = random_states(1)
+    g_A = energy.gradient(np.array([1e9]), q[:, 3:].reshape(-1, 3, 3))
+    assert_no_net_wrench(q, np.concatenate([np.zeros((1, 3)), g_A.reshape(1, 9)], axis=1))
+
+
+@pytest.mark.parametrize("type", ["spherical", "fixed", "hinge"])
+def test_a_joint_makes_no_net_force_and_torque(type):
+    rng = np.random.default_rng(1)
+    frames = np.tile(np.eye(4), (2, 1, 1))
+    frames[:, :3, :3], frames[:, :3, 3] = Rotation.random(2, random_state=2).as_matrix(), rng.normal(size=(2, 3))
+    joint = Joint("joint", type, 0, 0, 1, frames[0], frames[1], stiffness_mass=3.0)
+    q = random_states(2)
+    assert_no_net_wrench(q, rows.gradient(rows.compile_rows([joint]), q))

@@ -1,0 +1,117 @@
+"""Rotation, order and impacts of the integrators, by the measures of `tools/integrators.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+from tool import load_tool
+
+import abd
+from abd import backends
+from abd.potentials import free_motion
+from abd.step.integrators import scheme
+
+pytestmark = pytest.mark.device
+
+measured = load_tool("integrators")
+mechanisms, programs = load_tool("peer_mechanisms"), load_tool("peer_programs")
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
+def test_a_torque_accelerates_by_its_inertia_beyond_ten_radians_per_step(integrator):
+    assert measured.torque(integrator, NAME)["speed"] == pytest.approx(1000.0, rel=1e-5)
+
+
+def test_a_fast_top_keeps_its_spin_and_precesses():
+    """At 0.15 rad per step; at 1.5 rad, where the memory of forces would not be stable, it is still held."""
+    smooth = measured.top("generalized_alpha", NAME, 150.0, 1e-3, 0.05)
+    assert smooth["position"] < 1e-5 and abs(smooth["spin_lost"]) < 1e-5 and smooth["newton_mean"] <= 3.0
+    fast = measured.top("generalized_alpha", NAME, 1500.0, 1e-3, 0.05)
+    assert fast["position"] < 1e-4 and abs(fast["spin_lost"]) < 1e-5
+
+
+def test_mechanisms_are_of_second_order():
+    found = measured.mechanism("generalized_alpha", NAME, "four-bar", 0.01, 0.5)
+    assert found["position"] < 3e-6 and found["force"] < 3e-6 and found["newton_mean"] <= 3.0
+    assert found["order"] == pytest.approx(2.0, abs=0.25)
+
+
+@pytest.mark.parametrize("small", [0, 64])
+def test_rounding_of_stiff_bodies_brakes_no_small_steps(small, monkeypatch):
+    """Of bodies that move by 1e-6 m in a step the change of the near-rigidity energy is rounding: no step is shortened for
+    it, each of which would leave something of the forces out."""
+    monkeypatch.setattr(backends, "SMALL", small)
+    scene = programs.our_scene(mechanisms.four_bar(), 0.005 / 16)
+    simulation = abd.Simulation(scene, device=NAME)
+    reports = [simulation.step() for _ in range(250)]
+    assert sum(r.line_search_trials for r in reports) == sum(r.newton_iterations for r in reports) <= 260
+    energies = [sum(r.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")) for r in reports]
+    assert np.ptp(energies) < 5e-11
+
+
+@pytest.mark.parametrize("h", [1e-2, 1e-3])
+def test_a_limit_returns_nothing_and_adds_nothing(h):
+    found = measured.stopped("generalized_alpha", NAME, "limit", h)
+    assert abs(found["returned"]) < 1e-3 and found["gain"] < 1e-9
+
+
+def test_a_contact_adds_nothing():
+    found = measured.stopped("generalized_alpha", NAME, "contact", 1e-2)
+    assert abs(found["returned"]) < 0.02 and found["gain"] <= 0.0
+
+
+def test_a_body_that_touches_nothing_spins_on_while_others_collide():
+    """Turns of 0.5 rad per step: with the bits that it has alone, and neither braked nor tilted."""
+
+    def wheel(*, others: bool) -> list[np.ndarray]:
+        scene = abd.Scene(solver={"dt": 0.01})
+        scene.add_body("wheel", box=(0.2, 0.2, 0.1), position=(0, 0, 5), angular_velocity=(0, 0, 50.0))
+        if others:
+            scene.add_body("floor", half_space={})
+            scene.add_body("box", box=(0.1, 0.1, 0.1), position=(2, 0, 0.06), velocity=(0, 0, -2.0))
+            scene.add_body("upper", box=(0.1, 0.1, 0.1), position=(2.03, 0, 0.19), velocity=(0, 0, -3.0))
+        simulation = abd.Simulation(scene, device=NAME)
+        reports = [simulation.step() for _ in range(12)]
+        assert not others or max(report.contacts for report in reports) > 4
+        view = simulation.bodies["wheel"]
+        return [view.transform, view.velocity, view.angular_velocity]
+
+    found = wheel(others=True)
+    for value, alone in zip(found, wheel(others=False)):
+        np.testing.assert_array_equal(value, alone)
+    np.testing.assert_allclose(found[2], (0.0, 0.0, 50.0), atol=1e-11)
+
+
+def test_a_ball_set_down_on_a_rough_plane_keeps_five_sevenths_of_its_speed():
+    scene = abd.Scene()
+    scene.add_material("default", mu=0.5)
+    scene.add_body("ground", half_space={})
+    scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.1005), velocity=(1, 0, 0))
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(50):
+        simulation.step()
+    assert simulation.bodies["ball"].velocity[0, 3] == pytest.approx(5.0 / 7.0, rel=5e-3)
+
+
+def test_the_weights_of_generalized_alpha_keep_constant_forces_exact():
+    """Whatever the last step was: displacement h^2 f/2 and impulse h f, and the mean stays f."""
+    for h, before in ((0.01, 0.01), (0.005, 0.01), (0.01, 0.005)):
+        rule = scheme("generalized_alpha", h, before)
+        k = rule.motion[2]
+        assert h * (k[2] + k[3]) + 1.0 / k[4] == pytest.approx(0.5 * h * h, rel=1e-12)
+        assert k[5:8].sum() == pytest.approx(1.0, rel=1e-12) and k[8:11].sum() == pytest.approx(h, rel=1e-12)
+
+
+@pytest.mark.parametrize("moment", [(1.0, 2.0, 3.0), (1e-6, 1.0, 1.2), (1.0, 1.0, 1.0), (0.0, 0.0, 1.0)])
+def test_free_motion_keeps_the_energy(moment):
+    """100 steps of 5 rad, from momenta that stay by definition."""
+    A, s = np.eye(3)[None], np.array([moment])
+    spin = 5.0 * np.array([0.6, 0.48, 0.64])
+    L = np.einsum("nij,j->ni", free_motion.inertia(A, s), spin)
+    energy = [float(L[0] @ free_motion.spin(free_motion.inertia(A, s), L)[0])]
+    for _ in range(100):
+        A = free_motion.free_rotation(free_motion.inertia(A, s), L, 1.0) @ A
+        energy.append(float(L[0] @ free_motion.spin(free_motion.inertia(A, s), L)[0]))
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-6)
+    np.testing.assert_allclose(A[0] @ A[0].T, np.eye(3), atol=1e-12)

@@ -1,0 +1,466 @@
+"""Dynamics of trees in minimal coordinates: RigidBodyDynamics.jl's invariants, a double pendulum, and MuJoCo."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fake_simulation import model_of, pose
+from joint_samples import CASES, frame, joint_of
+from scipy.integrate import solve_ivp
+
+from abd.joints.coordinates.kinematics import JointKinematics, flip_direction
+from abd.joints.coordinates.mechanism import Mechanism
+from abd.model import WORLD, Joint, Kind
+from abd.rotations import adjoint, axial, inverse, log, quaternion_matrix
+
+GRAVITY = np.array([1.0, -2.0, -9.81])
+
+
+def model(masses, moments, joints, kind=None, q=None, gravity=GRAVITY):
+    """Bodies without surfaces: masses (n,), moments of S (n, 3)."""
+    count = len(masses)
+    made = model_of([pose()] * count, [], [-1] * count, joints=joints, kind=kind, gravity=gravity)
+    bodies = replace(made.bodies, mass=np.array(masses, dtype=float), moment=np.array(moments, dtype=float))
+    return replace(made, bodies=bodies if q is None else replace(bodies, q=q))
+
+
+def random_tree(seed, cases=CASES, bodies=5):
+    """A tree whose joints are drawn from `cases`, some of them running against it, and one floating body."""
+    rng = np.random.default_rng(seed)
+    joints, chosen = [], {}
+    for body in range(bodies):
+        kind, form = cases[rng.integers(len(cases))]
+        ends = (int(rng.integers(WORLD, body)), body)
+        if ends[0] != WORLD and rng.random() < 0.5:
+            ends = ends[::-1]
+        joints.append(joint_of(kind, rng, ends, f"j{body}"))
+        chosen[f"j{body}"] = form
+    order = rng.permutation(bodies)
+    made = model(rng.uniform(0.5, 2.0, bodies + 1), rng.uniform(0.1, 1.0, (bodies + 1, 3)), [joints[k] for k in order])
+    return made, Mechanism(made, chosen), rng
+
+
+def state(mechanism, rng):
+    return mechanism.random_configuration(rng), rng.standard_normal(mechanism.num_velocities)
+
+
+def derivative(function, step=4e-3):
+    """d/dt at 0 by differences of order 8."""
+    weights = [4 / 5, -1 / 5, 4 / 105, -1 / 280]
+    return sum(w / step * (function((k + 1) * step) - function(-(k + 1) * step)) for k, w in enumerate(weights))
+
+
+def assert_close(a, b, tolerance):
+    """Equal up to a tolerance relative to the largest number, or to one."""
+    scale = max(1.0, np.abs(np.asarray(b)).max(initial=0.0))
+    assert np.abs(np.asarray(a) - np.asarray(b)).max(initial=0.0) <= tolerance * scale
+
+
+def affine_momentum(made, q, qd):
+    """(6,) linear and angular momentum about the origin of affine bodies."""
+    mass, S = made.bodies.mass, made.bodies.moment
+    A, dA = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
+    spin = np.einsum("nk,nkc->c", S, np.cross(A.transpose(0, 2, 1), dA.transpose(0, 2, 1)))
+    return np.concatenate([mass @ qd[:, :3], np.cross(q[:, :3], mass[:, None] * qd[:, :3]).sum(axis=0) + spin])
+
+
+SEEDS = pytest.mark.parametrize("seed", range(6))
+
+
+@SEEDS
+def test_the_tree_spans_all_bodies(seed):
+    made, mechanism, rng = random_tree(seed)
+    q, _ = state(mechanism, rng)
+    assert sorted(branch.outer for branch in mechanism.branches) == list(range(len(made.bodies)))
+    assert mechanism.loops == [] and mechanism.num_velocities == sum(b.space.num_velocities for b in mechanism.branches)
+    poses = np.concatenate([mechanism.poses(q), np.eye(4)[None]])
+    for b in mechanism.branches[:-1]:
+        joint = made.joints[b.joint]
+        T = inverse(poses[joint.parent] @ joint.parent_frame) @ poses[joint.child] @ joint.child_frame
+        expected = b.space.transform(q[b.positions])
+        assert_close(T if joint.child == b.outer else inverse(T), expected, 1e-12)
+
+
+@SEEDS
+def test_affine_states_are_the_rates_of_poses_and_lead_back(seed):
+    _, mechanism, rng = random_tree(seed)
+    q, v = state(mechanism, rng)
+    rate = mechanism.rate(q, v)
+    states, velocities = mechanism.affine_state(q, v)
+    assert_close(velocities, derivative(lambda t: mechanism.affine_state(q + t * rate, v)[0]), 1e-10)
+    back, speed = mechanism.state_of(states, velocities, last=q)
+    assert_close(mechanism.poses(back), mechanism.poses(q), 1e-10)
+    assert_close(mechanism.affine_state(back, speed)[1], velocities, 1e-10)
+    body, point = 2, rng.standard_normal(3)
+    measured = derivative(lambda t: mechanism.poses(q + t * rate)[body] @ np.append(point, 1.0))[:3]
+    jacobian = mechanism.geometric_jacobian(q, body, point)
+    assert_close(jacobian[:3] @ v, measured, 1e-10)
+    A, dA = states[body, 3:].reshape(3, 3), velocities[body, 3:].reshape(3, 3)
+    assert_close(mechanism.geometric_jacobian(q, body)[3:] @ v, axial(dA @ A.T), 1e-12)
+
+
+@SEEDS
+def test_energy_and_momentum_are_those_of_the_affine_bodies(seed):
+    made, mechanism, rng = random_tree(seed)
+    q, v = state(mechanism, rng)
+    states, velocities = mechanism.affine_state(q, v)
+    affine = 0.5 * np.sum(made.bodies.mass_matrix * velocities**2)
+    assert abs(mechanism.kinetic_energy(q, v) - affine) < 1e-12 * affine
+    assert abs(0.5 * v @ mechanism.mass_matrix(q) @ v - affine) < 1e-12 * affine
+    assert_close(mechanism.momentum_matrix(q) @ v, affine_momentum(made, states, velocities), 1e-12)
+
+
+@SEEDS
+def test_mass_matrix_is_the_jacobian_of_inverse_dynamics(seed):
+    _, mechanism, rng = random_tree(seed)
+    q, v = state(mechanism, rng)
+    M, bias = mechanism.mass_matrix(q), mechanism.dynamics_bias(q, v)
+    columns = [mechanism.inverse_dynamics(q, v, e) - bias for e in np.eye(len(v))]
+    assert_close(np.array(columns).T, M, 1e-12)
+    assert_close(M, M.T, 1e-14)
+    torque, wrenches = rng.standard_normal(len(v)), rng.standard_normal((len(mechanism.fixed), 6))
+    acceleration = mechanism.forward_dynamics(q, v, torque, wrenches)
+    assert_close(mechanism.inverse_dynamics(q, v, acceleration, wrenches), torque, 1e-9)
+
+
+@SEEDS
+def test_coriolis_matrix(seed):
+    plain = [case for case in CASES if case[1] == "coordinates" and case[0] != "ellipsoid"]
+    for cases, symbols in ((plain, True), (CASES, False)):
+        _, mechanism, rng = random_tree(seed, cases)
+        q, v = state(mechanism, rng)
+        rate, C = mechanism.rate(q, v), mechanism.coriolis_matrix(q, v)
+        M_rate = derivative(lambda t, m=mechanism, q=q, rate=rate: m.mass_matrix(q + t * rate))
+        assert_close(C @ v, mechanism.dynamics_bias(q, v) - mechanism.gravity_term(q), 1e-11)
+        assert abs(v @ (M_rate - 2.0 * C) @ v) < 1e-10 * max(1.0, np.abs(v @ M_rate @ v))
+        if symbols:
+            tree = slice(0, mechanism.branches[-1].velocities.start)  # without the floating body's quasi-velocities
+            skew = (M_rate - 2.0 * C)[tree, tree]
+            assert_close(skew + skew.T, 0.0, 1e-10 * max(1.0, np.abs(M_rate).max()))
+
+
+@SEEDS
+def test_gravity_term_is_the_gradient_of_the_potential(seed):
+    _, mechanism, rng = random_tree(seed)
+    q, v = state(mechanism, rng)
+    rate = mechanism.rate(q, v)
+    measured = derivative(lambda t: mechanism.potential_energy(q + t * rate))
+    assert abs(mechanism.gravity_term(q) @ v - measured) < 1e-10 * max(1.0, abs(measured))
+
+
+@SEEDS
+def test_power_flow(seed):
+    """The rate of the energy is the power of the torques and of the external wrenches."""
+    _, mechanism, rng = random_tree(seed)
+    q, v = state(mechanism, rng)
+    torque, wrenches = rng.standard_normal(len(v)), rng.standard_normal((len(mechanism.fixed), 6))
+    rate, acceleration = mechanism.rate(q, v), mechanism.forward_dynamics(q, v, torque, wrenches)
+    M_rate = derivative(lambda t: mechanism.mass_matrix(q + t * rate))
+    energy_rate = v @ mechanism.mass_matrix(q) @ acceleration + 0.5 * v @ M_rate @ v + mechanism.gravity_term(q) @ v
+    speeds = np.array([mechanism.geometric_jacobian(q, body) @ v for body in range(len(wrenches))])
+    power = torque @ v + np.sum(wrenches * speeds)
+    assert abs(energy_rate - power) < 1e-10 * max(1.0, np.abs(v @ M_rate @ v))
+
+
+@SEEDS
+def test_joint_wrenches_move_every_body(seed):
+    """Newton and Euler hold for each body, the torques are the wrenches along the motions, and the momentum's rate is
+    the wrench from outside."""
+    made, mechanism, rng = random_tree(seed)
+    q, v = state(mechanism, rng)
+    acceleration, rate = rng.standard_normal(len(v)), mechanism.rate(q, v)
+    wrenches = mechanism.joint_wrenches(q, v, acceleration)
+    floating = mechanism.branches[-1]
+    assert floating.joint == -1
+
+    def motion(t):
+        return mechanism.affine_state(q + t * rate, v + t * acceleration)
+
+    def momenta(t):
+        states, velocities = motion(t)
+        masks = np.eye(len(states))
+        rows = [
+            affine_momentum(
+                replace(
+                    made, bodies=replace(made.bodies, mass=m * made.bodies.mass, moment=m[:, None] * made.bodies.moment)
+                ),
+                states,
+                velocities,
+            )
+            for m in masks
+        ]
+        return np.array(rows)
+
+    needed = derivative(momenta)
+    poses = np.concatenate([mechanism.poses(q), np.eye(4)[None]])
+    given, outside = np.zeros((len(poses), 6)), np.zeros(6)
+    for joint, wrench in zip(made.joints, wrenches, strict=True):
+        anchor = (poses[joint.child] @ joint.child_frame)[:3, 3]
+        about_origin = np.concatenate([wrench[:3], wrench[3:] + np.cross(anchor, wrench[:3])])
+        given[joint.child] += about_origin
+        given[joint.parent] -= about_origin
+    for body, mass in enumerate(made.bodies.mass):
+        weight = mass * GRAVITY
+        given[body] += np.concatenate([weight, np.cross(poses[body, :3, 3], weight)])
+    attached = [b.outer for b in mechanism.branches[:-1]]
+    assert_close(given[attached], needed[attached], 1e-9)
+    outside = needed.sum(axis=0)
+    assert_close(mechanism.momentum_rate(q, v, acceleration), outside, 1e-9)
+    torques = mechanism.inverse_dynamics(q, v, acceleration)
+    for b in mechanism.branches[:-1]:
+        joint = made.joints[b.joint]
+        C = poses[joint.child] @ joint.child_frame
+        local = (wrenches[b.joint].reshape(2, 3) @ C[:3, :3]).ravel()
+        space = b.space if joint.child == b.outer else b.space.space
+        assert_close(space.subspace(q[b.positions]).T @ local, torques[b.velocities], 1e-10)
+
+
+def test_flipped_joints_make_the_same_mechanism():
+    rng = np.random.default_rng(5)
+    joints = [joint_of("hinge", rng, (k - 1, k), f"j{k}") for k in range(4)]
+    turned = [joints[0], flip_direction(joints[1]), joints[2], flip_direction(joints[3])]
+    plain, other = (Mechanism(model(np.ones(4), np.full((4, 3), 0.2), js)) for js in (joints, turned))
+    q, v = state(plain, rng)
+    assert_close(other.poses(q), plain.poses(q), 1e-12)
+    assert_close(other.mass_matrix(q), plain.mass_matrix(q), 1e-12)
+    assert_close(other.dynamics_bias(q, v), plain.dynamics_bias(q, v), 1e-12)
+
+
+def test_loops_and_bodies_at_rest():
+    """A chain between a static body and the world closes a loop; what is switched off is not there."""
+    rng = np.random.default_rng(8)
+    ends = [(0, 1), (1, 2), (WORLD, 2), (2, 1)]
+    joints = [joint_of("hinge", rng, pair, f"j{k}") for k, pair in enumerate(ends)]
+    states = model_of([frame(rng) for _ in range(3)], [], [-1] * 3).bodies.q
+    kinds = [Kind.STATIC, Kind.DYNAMIC, Kind.DYNAMIC]
+    made = model([0.0, 1.0, 1.0], np.full((3, 3), 0.2), joints, kinds, states)
+    mechanism = Mechanism(made)
+    assert [b.joint for b in mechanism.branches] == [2, 0] and mechanism.loops == [1, 3]
+    with pytest.raises(ValueError, match="not in it: j1, j3"):
+        mechanism.joint_wrenches(*state(mechanism, rng), np.zeros(2))
+    rope = replace(made, joints=[*joints, joint_of("rope", rng, (0, 1), "line")])
+    with pytest.raises(ValueError, match="'line' has no configuration"):
+        Mechanism(rope).forward_dynamics(*state(mechanism, rng))
+    tree = Mechanism(replace(made, joints=[replace(j, active=k in (0, 1)) for k, j in enumerate(joints)]))
+    assert [(b.inner, b.outer) for b in tree.branches] == [(0, 1), (1, 2)] and tree.loops == []
+    q, v = state(tree, rng)
+    assert_close(tree.affine_state(q, v)[0][0], states[0], 0.0)
+    assert tree.mass_matrix(q).shape == (2, 2)
+    rate = tree.rate(q, v)
+    measured = derivative(lambda t: tree.potential_energy(q + t * rate))
+    assert abs(tree.gravity_term(q) @ v - measured) < 1e-9
+
+
+def double_pendulum():
+    """Joint axes y, z up; underactuated.mit.edu chapter 3, inertias about the joints."""
+    lc1, l1, m1, I1, lc2, m2, I2 = -0.5, -1.0, 1.0, 0.333, -1.0, 1.0, 1.33
+    axis_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # its z is the y of the body
+
+    def at(z):
+        T = pose(z=z)
+        T[:3, :3] = axis_y
+        return T
+
+    joints = [
+        Joint("shoulder", "hinge", 18, WORLD, 0, at(0.0), at(-lc1)),
+        Joint("elbow", "hinge", 18, 0, 1, at(l1 - lc1), at(-lc2)),
+    ]
+    centre = [I1 - m1 * lc1**2, I2 - m2 * lc2**2]
+    made = model([m1, m2], [[J / 2, 0.0, J / 2] for J in centre], joints, gravity=np.array([0.0, 0.0, -9.81]))
+
+    def matrices(q, v):
+        c2, s2, g = np.cos(q[1]), np.sin(q[1]), -9.81
+        M = [[I1 + I2 + m2 * l1**2 + 2 * m2 * l1 * lc2 * c2, I2 + m2 * l1 * lc2 * c2], [I2 + m2 * l1 * lc2 * c2, I2]]
+        k = m2 * l1 * lc2 * s2
+        C = [[-2 * k * v[1], -k * v[1]], [k * v[0], 0.0]]
+        both = m2 * lc2 * np.sin(q[0] + q[1])
+        G = [(m1 * lc1 + m2 * l1) * np.sin(q[0]) + both, both]
+        return np.array(M), np.array(C), g * np.array(G)
+
+    return Mechanism(made), matrices
+
+
+def test_double_pendulum_matrices():
+    mechanism, matrices = double_pendulum()
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        q, v = rng.standard_normal((2, 2))
+        M, C, G = matrices(q, v)
+        assert_close(mechanism.mass_matrix(q), M, 1e-12)
+        assert_close(mechanism.coriolis_matrix(q, v) @ v, C @ v, 1e-12)
+        assert_close(mechanism.gravity_term(q), G, 1e-12)
+
+
+@pytest.mark.parametrize(
+    "start, times, expected",
+    [
+        ((0.1, 0.2), (0.5, 1.0), [(0.12217890, -0.06351684, -0.26302063, -0.28036447), (-0.14899633, 0.04702300)]),
+        ((1.0, -0.5), (0.5, 1.0), [(-0.08054150, 0.79613179), (-0.03573132, -0.81077641)]),
+    ],
+)
+def test_double_pendulum_swings_as_known(start, times, expected):
+    mechanism, _ = double_pendulum()
+    path = solve_ivp(
+        lambda t, y: np.concatenate([y[2:], mechanism.forward_dynamics(y[:2], y[2:])]),
+        (0.0, times[-1]), [*start, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-11, t_eval=times,
+    )  # fmt: skip
+    for found, known in zip(path.y.T, expected, strict=True):
+        assert_close(found[: len(known)], known, 2e-8)
+    energies = [mechanism.kinetic_energy(y[:2], y[2:]) + mechanism.potential_energy(y[:2]) for y in path.y.T]
+    assert np.ptp([*energies, mechanism.potential_energy(np.array(start))]) < 1e-8
+
+
+def test_four_bar_swings_as_known():
+    """RigidBodyDynamics.jl's four-bar from rest: angles, the force that closes the loop, energy, and the closure."""
+    l0, l1, l2, l3 = 1.10, 0.5, 1.20, 0.75
+    masses, centres, inertias = (0.5, 1.0, 0.75), (0.25, 0.60, 0.375), (0.333, 0.537, 0.4)
+    down_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # its z is -y
+
+    def at(x):
+        T = pose(x=x)
+        T[:3, :3] = down_y
+        return T
+
+    c1, c2, c3 = centres
+    joints = [
+        Joint("crank", "hinge", 18, WORLD, 0, at(0.0), at(-c1)),
+        Joint("coupler", "hinge", 18, 0, 1, at(l1 - c1), at(-c2)),
+        Joint("rocker", "hinge", 18, WORLD, 2, at(l0), at(-c3)),
+        Joint("closing", "hinge", 18, 1, 2, at(l2 - c2), at(l3 - c3)),
+    ]
+    moments = [[J / 2, 0.0, J / 2] for J in inertias]
+    mechanism = Mechanism(model(masses, moments, joints, gravity=np.array([0.0, 0.0, -9.81])))
+    assert [b.joint for b in mechanism.branches] == [0, 2, 1] and mechanism.loops == [3]
+    start = np.array([1.6707963267948966, 1.5397303602625536, -1.4591054166649482])
+
+    def apart(q):
+        poses = mechanism.poses(q)
+        return (poses[2] @ joints[3].child_frame - poses[1] @ joints[3].parent_frame)[:3, 3]
+
+    assert_close(apart(start), 0.0, 1e-15)
+    times = (0.1, 0.25, 0.5, 1.0)
+    path = solve_ivp(
+        lambda t, y: np.concatenate([y[3:], mechanism.forward_dynamics(y[:3], y[3:])]),
+        (0.0, 1.0), [*start, 0.0, 0.0, 0.0], method="DOP853", rtol=1e-10, atol=1e-11, t_eval=times,
+    )  # fmt: skip
+    known = [
+        (1.67215267475, 1.54065607065),
+        (1.67956657438, 1.54571494566),
+        (1.71033445214, 1.56668663776),
+        (1.91988759065, 1.70791363648),
+    ]
+    assert_close(path.y[:2].T, known, 1e-9)
+    assert_close(path.y[3:5, 3], (0.7888582651, 0.5243977304), 1e-8)
+    q, v = path.y[:3, 2], path.y[3:, 2]
+    force = mechanism.with_loops(q, v)[1][0, :3]
+    assert_close(force, (-0.3001246873, 0.0, -5.0029612805), 1e-8)
+    energies = [mechanism.kinetic_energy(y[:3], y[3:]) + mechanism.potential_energy(y[:3]) for y in path.y.T]
+    assert np.ptp([*energies, mechanism.potential_energy(start)]) < 1e-8
+    assert_close(apart(path.y[:3, 3]), 0.0, 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "universal", "gimbal", "planar", "ellipsoid", "cylindrical"])
+def test_loops_stay_closed(kind):
+    """Along a motion with the acceleration found, the gap of the loop grows with the third power of time."""
+    rng = np.random.default_rng(12)
+    joints = [joint_of("free", rng, (WORLD, 0), "a"), joint_of("free", rng, (0, 1), "b")]
+    made = model(np.ones(2), np.full((2, 3), 0.2), joints)
+    tree = Mechanism(made)
+    q, loop = tree.random_configuration(rng), joint_of(kind, rng, (0, 1), "c")
+    poses, kinematics = tree.poses(q), JointKinematics(loop)
+    own = kinematics.random_configuration(rng)
+    C = poses[0] @ loop.parent_frame @ kinematics.joint_transform(own)
+    loop = replace(loop, child_frame=inverse(poses[1]) @ C)
+    mechanism = Mechanism(replace(made, joints=[*joints, loop]))
+    assert mechanism.loops == [2]
+    # Body 1 moves against body 0 as the loop's joint lets it.
+    spin = kinematics.motion_subspace(own) @ rng.standard_normal(kinematics.num_velocities)
+    v = np.concatenate([rng.standard_normal(6), np.zeros(6)])
+    J = mechanism.jacobians(q)[1][:, 6:]
+    v[6:] = np.linalg.solve(J, adjoint(loop.child_frame) @ spin)
+    acceleration, wrenches = mechanism.with_loops(q, v)
+    local = (wrenches[0].reshape(2, 3) @ C[:3, :3]).ravel()
+    assert_close(kinematics.motion_subspace(own).T @ local, 0.0, 1e-9)
+
+    rate = mechanism.rate(q, v)  # all joints of the tree have coordinates: v is dq/dt
+
+    def gap(t):
+        poses = mechanism.poses(q + t * rate + 0.5 * t * t * acceleration)
+        T = inverse(poses[0] @ loop.parent_frame) @ poses[1] @ loop.child_frame
+        nearest = kinematics.joint_transform(kinematics.configuration_at(T))
+        return np.linalg.norm(log(inverse(nearest) @ T))
+
+    assert gap(1e-3) < 1e-5 and gap(5e-4) < 0.16 * gap(1e-3) + 1e-12
+
+
+def test_ball_pendulum_keeps_its_energy():
+    """RigidBodyDynamics.jl's pendulum on a ball joint, from rest at an eighth of a turn."""
+    joint = Joint("ball", "spherical", 26, WORLD, 0, pose(x=0.3), pose(z=-0.2))
+    made = model([1.0], np.full((1, 3), 0.48), [joint], gravity=np.array([0.0, 0.0, -9.81]))
+    mechanism = Mechanism(made)
+    start = np.array([np.cos(np.pi / 8), np.sin(np.pi / 8), 0.0, 0.0, 0.3, 0.1, 2.0])
+
+    def rate(t, y):
+        return np.concatenate([mechanism.rate(y[:4], y[4:]), mechanism.forward_dynamics(y[:4], y[4:])])
+
+    path = solve_ivp(rate, (0.0, 1.0), start, method="DOP853", rtol=1e-10, atol=1e-11)
+    energies = [mechanism.kinetic_energy(y[:4], y[4:]) + mechanism.potential_energy(y[:4]) for y in path.y.T]
+    assert np.ptp(energies) < 1e-8 and np.abs(np.linalg.norm(path.y[:4], axis=0) - 1.0).max() < 1e-8
+
+
+def test_mass_matrix_equals_mujocos():
+    mujoco = pytest.importorskip("mujoco")
+    kinds = {"hinge": "hinge", "slide": "prismatic", "ball": "spherical"}
+    rng = np.random.default_rng(21)
+    names, parents = rng.permutation([*kinds] * 3)[:7], [-1, 0, 0, 1, 3, 3, 5]
+    bodies, joints = {-1: []}, []
+    masses, inertias = rng.uniform(0.5, 2.0, 7), rng.uniform(1.0, 1.5, (7, 3))
+    for body, (kind, parent) in enumerate(zip(names, parents, strict=True)):
+        rest, four = rng.standard_normal(3), rng.standard_normal(4)
+        four /= np.linalg.norm(four)
+        C = frame(rng)
+        if kind == "ball":
+            C[:3, :3] = np.eye(3)  # its velocities are in axes of the body there
+        rest_pose = pose(*rest)
+        rest_pose[:3, :3] = quaternion_matrix(four)
+        joints.append(Joint(f"j{body}", kinds[kind], 0, parent, body, rest_pose @ C, C))
+
+        def text(values):
+            return " ".join(repr(float(x)) for x in values)
+
+        head = f'<body pos="{text(rest)}" quat="{text(four)}">'
+        head += f'<joint type="{kind}" pos="{text(C[:3, 3])}" axis="{text(C[:3, 2])}"/>'
+        head += f'<inertial pos="0 0 0" mass="{float(masses[body])!r}" diaginertia="{text(inertias[body])}"/>'
+        bodies[body] = [head]
+        bodies[parent].append(body)
+
+    def write(node):
+        parts = [write(part) if isinstance(part, int) else part for part in bodies[node]]
+        return "".join(parts) + ("</body>" if node >= 0 else "")
+
+    xml = f'<mujoco><compiler inertiafromgeom="false" angle="radian"/><worldbody>{write(-1)}</worldbody></mujoco>'
+    theirs = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(theirs)
+    order = list(_depth_first(bodies))
+    moments = 0.5 * inertias.sum(axis=1)[:, None] - inertias
+    mechanism = Mechanism(model(masses, moments, joints, gravity=np.array([0.0, 0.0, -9.81])))
+    q, v = state(mechanism, rng)
+    slots = {b.outer: b for b in mechanism.branches}
+    data.qpos[:] = np.concatenate([q[slots[body].positions] for body in order])
+    data.qvel[:] = np.concatenate([v[slots[body].velocities] for body in order])
+    mujoco.mj_forward(theirs, data)
+    take = np.concatenate([np.arange(mechanism.num_velocities)[slots[body].velocities] for body in order])
+    full = np.zeros((theirs.nv, theirs.nv))
+    for column, unit in zip(full, np.eye(theirs.nv), strict=True):
+        mujoco.mj_mulM(theirs, data, column, unit)
+    assert_close(mechanism.mass_matrix(q)[np.ix_(take, take)], full, 1e-10)
+    assert_close(mechanism.dynamics_bias(q, v)[take], data.qfrc_bias, 1e-10)
+    assert_close(mechanism.poses(q)[order, :3, 3], data.xpos[1:], 1e-12)
+
+
+def _depth_first(bodies, node=-1):
+    """Bodies in the order in which a file lists them."""
+    for part in bodies[node]:
+        if isinstance(part, int):
+            yield part
+            yield from _depth_first(bodies, part)

@@ -1,0 +1,221 @@
+"""No length, mass or time of its own: mechanisms of any size, and of any ratio of masses, take the same few iterations."""
+
+import logging
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import abd
+from abd.step.strain import StrainWatch
+
+STEPS = 15
+
+
+def placed(angles=(0.0, 0.0, 0.0), position=(0.0, 0.0, 0.0)):
+    """(4, 4) transform: rotations about x, y, z, then a shift."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.from_euler("xyz", angles).as_matrix(), position
+    return T
+
+
+def bennett(size, gravity, dt):
+    """Bennett's overconstrained linkage: lengths a, b, a, b, twists with sin(alpha) / a = sin(beta) / b."""
+    a, b, alpha, theta = 1.0, 2.0, 0.5, 1.0
+    beta = math.asin(b * math.sin(alpha) / a)
+    other = 2.0 * math.atan(math.sin((beta + alpha) / 2) / math.sin((beta - alpha) / 2) / math.tan(theta / 2))
+    angles, lengths, twists = [theta, other, -theta, -other], [a, b, a, b], [alpha, beta, alpha, beta]
+    scene = abd.Scene(gravity=(0, 0, -gravity), solver={"dt": dt})
+    T = placed((0.0, 0.7, 0.0))
+    names = ["world", "l0", "l1", "l2", "world"]
+    joints = [T]
+    for k in range(4):
+        T = T @ placed((0.0, 0.0, angles[k]))
+        if k < 3:
+            middle = T @ placed(position=(lengths[k] / 2, 0.0, 0.0))
+            turned = np.roll(Rotation.from_matrix(middle[:3, :3]).as_quat(), 1)
+            box = [size * lengths[k], 0.05 * size, 0.05 * size]
+            place = (size * middle[:3, 3]).tolist()
+            scene.add_body(names[k + 1], box=box, position=place, quaternion=turned.tolist(), group=1)
+        T = T @ placed(position=(lengths[k], 0.0, 0.0)) @ placed((twists[k], 0.0, 0.0))
+        joints.append(T)
+    assert np.abs(joints[4] - joints[0]).max() < 1e-12
+    for k in range(4):
+        ends = (names[k], names[k + 1]) if k < 3 else ("world", names[k])
+        anchor, axis = (size * joints[k][:3, 3]).tolist(), joints[k][:3, 2].tolist()
+        scene.add_hinge(f"j{k}", *ends, anchor=anchor, axis=axis, enforcement="exact")
+    return scene
+
+
+def hanging(light, heavy):
+    """A heavy link at the end of a light one."""
+    scene = abd.Scene()
+    for k, mass in enumerate((light, heavy)):
+        scene.add_body(f"l{k}", box=(1.0, 0.1, 0.1), mass=mass, position=(k + 0.5, 0.0, 0.0))
+    for k, parent in enumerate(("world", "l0")):
+        scene.add_hinge(f"j{k}", parent, f"l{k}", anchor=(k, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return scene
+
+
+def run(scene):
+    """Newton iterations of every step, largest strain, end of the first link."""
+    simulation = abd.Simulation(scene, device="cpu")
+    reports = [simulation.step() for _ in range(STEPS)]
+    strain = max(report.max_orthogonality_error for report in reports)
+    return [report.newton_iterations for report in reports], strain, simulation.bodies["l0"].transform[:3, 0]
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3])
+@pytest.mark.parametrize("slower", [False, True])
+def test_a_linkage_moves_alike_at_any_size(size, slower):
+    """With gravity that grows with the size, or time that grows with its root."""
+    scale = {"gravity": 9.81, "dt": 0.01 * math.sqrt(size)} if slower else {"gravity": 9.81 * size, "dt": 0.01}
+    expected, _, pose = run(bennett(1.0, 9.81, 0.01))
+    newton, strain, found = run(bennett(size, **scale))
+    assert np.abs(np.subtract(newton, expected)).max() <= 1
+    assert strain < 1e-5
+    assert np.abs(found - pose).max() < 1e-5
+
+
+@pytest.mark.parametrize(("light", "heavy"), [(1.0, 1e7), (1e7, 1.0), (1e-3, 1e2)])
+def test_unequal_masses_take_few_iterations_and_stay_rigid(light, heavy):
+    newton, strain, _ = run(hanging(light, heavy))
+    assert max(newton) <= 10
+    assert strain < 1e-5
+
+
+def loaded(kappa):
+    """A tonne at the end of a link of 1 kg that swings down from level."""
+    scene = abd.Scene(solver={"dt": 0.005})
+    scene.add_body("load", box=(0.2, 0.2, 0.2), mass=1000.0, position=(1.0, 0.0, 0.0), group=1, kappa=1e12)
+    scene.add_body("link", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0), group=1, kappa=kappa)
+    scene.add_hinge("pivot", "world", "link", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    scene.add_fixed("weld", "link", "load", anchor=(1, 0, 0), enforcement="exact")
+    return abd.Simulation(scene, device="cpu")
+
+
+def test_strain_is_said_with_the_kappa_that_would_do(caplog):
+    """From 1e-5 on, and again wherever it has grown tenfold while the link swings down."""
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = loaded(1e7)
+        strains = [simulation.step().max_orthogonality_error for _ in range(40)]
+        lines = [record.getMessage() for record in caplog.records]
+        said, bound = [], 1e-5
+        for strain in strains:
+            if strain > bound:
+                said.append(strain)
+                bound = 10.0 * strain
+        assert len(lines) == len(said) == 3 and said[0] < 1e-3 < 1e-2 < max(strains)
+        assert all(line.startswith("link strains by ") for line in lines)
+        enough = [float(re.search(r"kappa = (\S+) would", line)[1]) for line in lines]
+        assert enough == pytest.approx([1e13 * strain for strain in said], rel=0.1)
+        caplog.clear()
+        simulation = loaded(enough[-1])
+        assert max(simulation.step().max_orthogonality_error for _ in range(40)) < 2e-5
+    assert not caplog.records
+
+
+def test_the_default_kappa_holds_a_tonne_on_a_link_of_a_kilogram(caplog):
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = loaded("auto")
+        assert max(simulation.step().max_orthogonality_error for _ in range(80)) < 1e-5
+    assert not caplog.records
+
+
+def driven(**drive):
+    """50 kg at the end of a link of 1 kg that a drive turns, without gravity."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.005})
+    scene.add_body("link", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0), group=1)
+    scene.add_body("load", box=(0.2, 0.2, 0.2), mass=50.0, position=(1.0, 0.0, 0.0), group=1)
+    pivot = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "enforcement": "exact"}
+    scene.add_hinge("pivot", "world", "link", drive=drive, **pivot)
+    scene.add_fixed("weld", "link", "load", anchor=(1, 0, 0), enforcement="exact")
+    return abd.Simulation(scene, device="cpu")
+
+
+LIMITED = {"mode": "velocity", "target": 20.0, "effort": 2e4}
+GAINS = {"mode": "pd", "target": 1.0, "stiffness": 1e5, "damping": 1e3}
+
+
+@pytest.mark.parametrize("drive", [LIMITED, GAINS])
+def test_the_default_kappa_holds_what_drives_are_known_to_exert(drive, caplog):
+    """An effort limit, or gains and the way to the target: 1e4 N and more on a link that weighs 10 N."""
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = driven(**drive)
+        strains = [simulation.step().max_orthogonality_error for _ in range(20)]
+    assert 1e-7 < max(strains) < 1e-5
+    assert not [record for record in caplog.records if "strains" in record.getMessage()]
+
+
+def test_efforts_that_nothing_comes_near_make_no_body_endlessly_stiff():
+    stiffest, usual = (driven(**{**LIMITED, "effort": effort}).model.bodies for effort in (1e30, 1e4))
+    assert (stiffest.kappa < 1e3 * usual.kappa).all() and (stiffest.kappa > usual.kappa).all()
+
+
+def pressed():
+    """Ten tonnes that come down on a hinged flap of a kilogram, which a post holds up at its other end; without joints, they
+    may strain more themselves."""
+    scene = abd.Scene(solver={"dt": 0.005})
+    scene.add_body("post", box=(0.1, 0.1, 0.1), kind="static", position=(0.95, 0.0, -0.101))
+    scene.add_body("flap", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0))
+    scene.add_body("block", box=(0.2, 0.2, 0.2), mass=1e4, position=(0.5, 0.0, 0.151))
+    scene.add_hinge("pivot", "world", "flap", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return abd.Simulation(scene, device="cpu")
+
+
+@pytest.mark.parametrize(("make", "name"), [(lambda: driven(mode="position", target=0.5), "link"), (pressed, "flap")])
+def test_strain_by_what_is_not_known_before_is_said(make, name, caplog):
+    """Of drives without a limit, and of contacts: from 1e-5 on, with a kappa that would do."""
+    with caplog.at_level(logging.WARNING, logger="abd"):
+        simulation = make()
+        largest = max(simulation.step().max_orthogonality_error for _ in range(20))
+    lines = [record.getMessage() for record in caplog.records if "strains" in record.getMessage()]
+    assert largest > 1e-5 and lines
+    assert all(re.match(rf"{name} strains by \S+ .* its kappa is \S+ Pa; kappa = \S+ would", line) for line in lines)
+
+
+def test_a_body_that_may_strain_hides_no_other_one():
+    """The largest strain is known in every step, whose it is only where it is looked at: within ten steps."""
+    model = pressed().model
+    watch = StrainWatch(model, np.array([name == "flap" for name in model.bodies.names]))
+    q = model.bodies.q.copy()
+
+    def look(block: float, flap: float) -> str | None:
+        for name, strain in (("block", block), ("flap", flap)):
+            q[model.bodies.names.index(name), 3] = 1.0 + 0.5 * strain
+        return watch.look(max(block, flap), lambda: q)
+
+    assert look(3e-4, 1e-7) is None
+    said = [look(3e-4, 5e-5) for _ in range(10)]
+    assert [line[:4] for line in said if line] == ["flap"]
+
+
+def test_scales_follow_from_what_is_joined_alone():
+    """A kappa that is given stays; a heavy mechanism nearby does not stiffen a free body, nor another mechanism."""
+    scene = hanging(1.0, 1e5)
+    scene.add_body("free", box=(0.5, 0.5, 0.5), position=(10.0, 0.0, 0.0))
+    scene.add_body("given", box=(0.5, 0.5, 0.5), position=(20.0, 0.0, 0.0), kappa=1e8)
+    bodies = scene.compile().bodies
+    kappa = dict(zip(bodies.names, bodies.kappa, strict=True))
+    assert kappa["free"] == 1e9 and kappa["given"] == 1e8 and kappa["l0"] > 1e11
+    alone = hanging(1.0, 1e5).compile().bodies
+    assert kappa["l0"] == alone.kappa[0] and kappa["l1"] == alone.kappa[1]
+
+
+@pytest.mark.parametrize(("edge", "tolerance"), [(1.0, 1e-3), (0.2, 1e-3), (1e-3, 3e-3 * 1e-3**0.5), (100.0, 1e-2)])
+def test_the_default_tolerance_goes_with_the_root_of_the_size(edge, tolerance):
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 1e-5})
+    scene.add_body("box", box=(edge, edge, edge))
+    assert scene.compile().settings.tolerance == pytest.approx(tolerance, rel=1e-12)
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 1e-5, "tolerance": 0.4})
+    scene.add_body("box", box=(edge, edge, edge))
+    assert scene.compile().settings.tolerance == 0.4
+
+
+def test_the_check_shows_what_was_chosen():
+    from abd.commands.check import summary
+
+    lines = [line for line in summary(hanging(1.0, 1e5).compile()) if line.startswith("scales: ")]
+    assert len(lines) == 1 and lines[0].startswith("scales: tolerance 0.001 m/s, kappa from 1.5e+13 to 2.5e+14 Pa")

@@ -1,0 +1,269 @@
+"""Copies of bodies and joints: what one table makes of thousands equals what thousands of tables make."""
+
+from dataclasses import fields, replace
+
+import h5py
+import numpy as np
+import pytest
+from joint_samples import joint_of
+
+import abd
+from abd.errors import SceneError
+from abd.io.run import run
+from abd.joint_list import JointCopies, JointList
+from abd.joints.coordinates.coordinate_table import coordinate_table
+from abd.joints.rows.build import build_system
+from abd.joints.rows.rows import compile_rows, residual
+from abd.joints.rows.table import tabulate
+from abd.joints.types import TYPES
+from abd.model import WORLD
+from abd.names import CopyNames, Names, copy_place
+
+PROXY = {"proxy": True, "mass": 2.0, "inertia": (0.1, 0.2, 0.25)}
+ROWS = ("joint", "parent", "child", "Yp", "Yc", "K", "mask", "is_point", "exact")
+"""Attributes of `Rows`."""
+
+
+def chain(links: int, **keys) -> abd.Scene:
+    """A chain along x whose first link hangs on the world."""
+    scene = abd.Scene("chain")
+    link = scene.add_body("link", position=(0.5, 0.2, 0), repeat={"count": (links, 1, 1), "step": (1, 0, 0)}, **PROXY)
+    scene.add_hinge("top", abd.WORLD, f"{link}_0_0_0", anchor=(0, 0.2, 0), axis=(0, 1, 0))
+    scene.add_hinge(
+        "hinge", f"{link}_0_0_0", f"{link}_1_0_0", anchor=(1, 0.2, 0), axis=(0, 1, 0),
+        repeat={"count": (links - 1, 1, 1)}, **keys,
+    )  # fmt: skip
+    return scene
+
+
+def listed(links: int, **keys) -> abd.Scene:
+    """The same chain, table by table."""
+    scene = abd.Scene("chain")
+    for k in range(links):
+        scene.add_body(f"link_{k}_0_0", position=(0.5 + k, 0.2, 0), **PROXY)
+    scene.add_hinge("top", abd.WORLD, "link_0_0_0", anchor=(0, 0.2, 0), axis=(0, 1, 0))
+    for k in range(links - 1):
+        anchor = (1 + k, 0.2, 0)
+        scene.add_hinge(f"hinge_{k}_0_0", f"link_{k}_0_0", f"link_{k + 1}_0_0", anchor=anchor, axis=(0, 1, 0), **keys)
+    return scene
+
+
+# names ----------------------------------------------------------------------------------------------------------------
+
+
+def test_names_of_copies():
+    names = Names(["a", CopyNames("b", (2, 1, 3)), "b_0_0", "c"])
+    assert list(names) == ["a", "b_0_0_0", "b_0_0_1", "b_0_0_2", "b_1_0_0", "b_1_0_1", "b_1_0_2", "b_0_0", "c"]
+    assert [names[k] for k in range(len(names))] == list(names) == names and names[-2:] == ["b_0_0", "c"]
+    assert [names.find(name) for name in names] == list(range(9))
+    assert not any(name in names for name in ("b", "b_2_0_0", "b_0_1_0", "b_0_0_03", "d_0_0_0", "b_0_0_-1", 3))
+    assert copy_place("x_1_2_3") == ("x", (1, 2, 3)) and copy_place("x_1_2") is None and copy_place("x_01_2_3") is None
+
+
+def test_a_list_of_joints_holds_copies():
+    model = chain(5).compile()
+    joints = model.joints
+    assert len(joints) == 5 and [joint.name for joint in joints] == list(joints.names)
+    assert isinstance(joints.parts[1], JointCopies) and len(joints[1:]) == 4
+    assert joints.column("parent").tolist() == [WORLD, 0, 1, 2, 3] == [joint.parent for joint in joints]
+    frames = np.array([joint.parent_frame for joint in joints])
+    assert (joints.column("parent_frame") == frames).all()
+    other = joints.copy()
+    other[3] = joints[2]
+    assert other[3].name == "hinge_1_0_0" and other.column("child").tolist() == [0, 1, 2, 2, 4]
+    assert joints[3].name == "hinge_2_0_0" and other.changed_since(joints) == [3]
+
+
+# compiled -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"enforcement": "exact"},
+        {"enforcement": "compliant", "compliance": 1e-6},
+        {"range": (-1, 1), "friction": 0.1},
+        {"enforcement": "exact", "active": False},
+    ],
+)
+def test_a_repeated_chain_is_the_listed_one(keys):
+    one, many = chain(6, **keys).compile(), listed(6, **keys).compile()
+    assert one.bodies.names == many.bodies.names and [j.name for j in one.joints] == [j.name for j in many.joints]
+    for name in ("mass", "moment", "volume", "kind", "body_frame", "kappa", "mesh", "group"):
+        assert (getattr(one.bodies, name) == getattr(many.bodies, name)).all()
+    assert np.abs(one.bodies.q - many.bodies.q).max() < 1e-15
+    for mine, its in zip(one.joints, many.joints, strict=True):
+        assert (mine.parent, mine.child, mine.coordinates) == (its.parent, its.child, its.coordinates)
+        assert (mine.compliance, mine.damping, mine.length) == (its.compliance, its.damping, its.length)
+        assert np.abs(mine.parent_frame - its.parent_frame).max() < 1e-14
+        assert np.abs(mine.child_frame - its.child_frame).max() < 1e-14
+    a, b = build_system(one), build_system(many)
+    for name in ROWS:
+        assert np.allclose(getattr(a.linear, name), getattr(b.linear, name), rtol=1e-13, atol=1e-13)
+    assert len(a.rows) == len(b.rows) and a.acting.name == b.acting.name
+    assert np.allclose(a.acting.mass_stiffness, b.acting.mass_stiffness, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_many_joints_have_is_what_each_has(kind):
+    """Rows and coordinates of joints side by side, bit for bit; between them stand joints of another type."""
+    rng, joints = np.random.default_rng(5), []
+    for k in range(6):
+        name = kind if k % 3 else "hinge"
+        keys = {"length": 0.2 + 0.1 * k, "strength_ratio": 10.0 + k, "stiffness_mass": 1.0 + k, "active": k != 4}
+        joints.append(joint_of(name, rng, (WORLD if k == 1 else k, k + 1), f"j{k}", **keys))
+    masses = 1.0 + rng.random(6)
+    for enforcement in ("penalty", "exact", "compliant"):
+        alike = [replace(joint, enforcement=enforcement) for joint in joints]
+        together, alone = (
+            compile_rows(alike, masses),
+            [compile_rows([j], masses[k : k + 1]) for k, j in enumerate(alike)],
+        )
+        assert together.joint.tolist() == [k for k, rows in enumerate(alone) for _ in range(len(rows))]
+        for name in ROWS[1:]:
+            its = np.concatenate([getattr(rows, name) for rows in alone])
+            assert getattr(together, name).tobytes() == its.tobytes()
+    table = coordinate_table(JointList.of(joints))
+    wanted = tabulate(joints, [(k, one) for k, j in enumerate(joints) for one in TYPES[j.type].coordinates(j)])
+    for entry in fields(wanted):
+        if entry.name != "custom":
+            assert getattr(table.table, entry.name).tobytes() == getattr(wanted, entry.name).tobytes()
+
+
+def test_a_net_of_copies():
+    scene = abd.Scene("net")
+    scene.add_body("knot", repeat={"count": (4, 3, 1), "step": (0.5, 0.25, 0)}, **PROXY)
+    scene.add_spherical("along", "knot_0_0_0", "knot_1_0_0", anchor=(0.25, 0, 0), repeat={"count": (3, 3, 1)})
+    scene.add_spherical("across", "knot_0_0_0", "knot_0_1_0", anchor=(0, 0.125, 0), repeat={"count": (4, 2, 1)})
+    scene.add_spherical("held", abd.WORLD, "knot_0_2_0", anchor=(0, 0.5, 0), repeat={"count": (4, 1, 1)})
+    model = scene.compile()
+    names, joints = model.bodies.names, model.joints
+    assert len(joints) == 9 + 8 + 4
+    pairs = {joint.name: (joint.parent, joint.child) for joint in joints}
+    assert pairs["along_2_1_0"] == (names.find("knot_2_1_0"), names.find("knot_3_1_0"))
+    assert pairs["across_3_1_0"] == (names.find("knot_3_1_0"), names.find("knot_3_2_0"))
+    assert pairs["held_2_0_0"] == (WORLD, names.find("knot_2_2_0"))
+    assert np.allclose(joints[-1].parent_frame[:3, 3], (1.5, 0.5, 0))
+    system = build_system(model)
+    assert np.abs(residual(system.linear, model.bodies.q)).max() < 1e-15
+
+
+def test_copies_that_do_not_move_along_are_compiled_one_by_one():
+    """Weights on a bar: the anchors in the bar differ from copy to copy."""
+    scene = abd.Scene("bar")
+    scene.add_body("bar", **PROXY)
+    scene.add_body("weight", position=(0, 0, -1), repeat={"count": (3, 1, 1), "step": (0.5, 0, 0)}, **PROXY)
+    scene.add_spherical("hook", "bar", "weight_0_0_0", anchor=(0, 0, -0.5), repeat={"count": (3, 1, 1)})
+    joints = scene.compile().joints
+    assert [joint.name for joint in joints] == ["hook_0_0_0", "hook_1_0_0", "hook_2_0_0"]
+    points = np.array([[joint.parent_frame[:3, 3], joint.child_frame[:3, 3]] for joint in joints])
+    assert np.allclose(points[:, 0], [(0, 0, -0.5), (0.5, 0, -0.5), (1, 0, -0.5)]) and np.ptp(points[:, 1]) < 1.0
+    kinematic = {"kind": "kinematic", "motion": {"velocity": (0, 0, 1)}, **PROXY}
+    scene.add_body("driver", position=(0, 0, 1), repeat={"count": (2, 1, 1), "step": (0.5, 0, 0)}, **kinematic)
+    scene.add_spherical("lift", "driver_0_0_0", "weight_0_0_0", anchor=(0, 0, 0), repeat={"count": (2, 1, 1)})
+    model = scene.compile()
+    assert len(model.motions) == 2 and len(model.joints) == 5
+    assert model.joints[4].parent == model.bodies.names.find("driver_1_0_0")
+
+
+# wrong scenes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"count": (5, 1, 1)}, "the last copy would need a child 'link_5_0_0', but of 'link' there are"),
+        ({"count": (2, 2, 1)}, "the last copy would need a parent 'link_1_1_0'"),
+        ({"count": (0, 1, 1)}, "three integers of at least 1"),
+    ],
+)
+def test_wrong_numbers_of_copies(keys, words):
+    scene = abd.Scene()
+    scene.add_body("link", repeat={"count": (5, 1, 1), "step": (1, 0, 0)}, **PROXY)
+    with pytest.raises(SceneError, match=words):
+        scene.add_spherical("ball", "link_0_0_0", "link_1_0_0", anchor=(0, 0, 0), repeat=keys)
+        scene.compile()
+
+
+def test_wrong_names_of_copies():
+    scene = chain(4)
+    scene.add_hinge("hinge_1_0_0", abd.WORLD, "link_2_0_0", anchor=(0, 0, 0), axis=(0, 1, 0))
+    scene.add_body("link_3_0_0", **PROXY)
+    told = [str(problem) for problem in scene.check()]
+    assert any("'hinge_1_0_0', a copy of 'hinge', is the name of an earlier joint" in text for text in told)
+    assert any("'link_3_0_0', a copy of 'link', is the name of an earlier body" in text for text in told)
+    scene = abd.Scene()
+    scene.add_body("a", **PROXY)
+    scene.add_spherical("ball", abd.WORLD, "a", anchor=(0, 0, 0), repeat={"count": (2, 1, 1)})
+    (problem,) = scene.check()
+    assert "neither end is a copy of a body" in problem.message
+
+
+def test_copies_survive_a_file(tmp_path):
+    scene = chain(4)
+    scene.save(tmp_path / "chain.toml")
+    text = (tmp_path / "chain.toml").read_text()
+    assert "repeat = { count = [3, 1, 1] }" in text and abd.load(tmp_path / "chain.toml") == scene
+    assert len(text.splitlines()) < 40
+
+
+# running --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_of_copies(tmp_path, device):
+    scene = chain(5)
+    model = scene.compile()
+    outcome = run(scene, model, tmp_path / "run", device=device, steps=3)
+    assert outcome.report["converged_steps"] == 3
+    sim, other = abd.Simulation(model, device=device), abd.Simulation(listed(5), device=device)
+    for _ in range(3):
+        sim.step()
+        other.step()
+    assert np.abs(sim.stepper.q - other.stepper.q).max() < 1e-10
+    assert list(sim.joints) == list(other.joints) and sim.joints["hinge_2_0_0"].name == "hinge_2_0_0"
+    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
+        assert list(file["joints"]) == ["hinge", "top"]
+        hinge = file["joints/hinge"]
+        assert hinge["wrench"].shape == (4, 4, 6) and hinge["coordinates"].shape == (4, 4, 1)
+        assert hinge["bodies"][...].tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
+        assert hinge.attrs["count"].tolist() == [4, 1, 1]
+        for k in range(4):
+            view = sim.joints[f"hinge_{k}_0_0"]
+            assert np.allclose(hinge["coordinates"][3, k], view.coordinates, atol=1e-12)
+            assert np.allclose(hinge["wrench"][3, k], np.concatenate(view.wrench()), rtol=1e-9)
+    run(scene, model, tmp_path / "run", device=device, steps=5, resume=True)
+    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
+        assert file["joints/hinge/wrench"].shape == (6, 4, 6)
+
+
+def test_one_copy_can_be_changed(tmp_path, device):
+    sim = abd.Simulation(chain(5, break_force=1e9), device=device)
+    sim.joints["hinge_2_0_0"].active = False
+    saved = sim.checkpoint()
+    assert list(saved["joints"]["changes"]) == ["hinge_2_0_0"]
+    sim.step()
+    assert not sim.joints["hinge_2_0_0"].active and sim.joints["hinge_1_0_0"].active
+    fresh = abd.Simulation(chain(5, break_force=1e9), device=device)
+    fresh.restore(saved)
+    assert not fresh.joints["hinge_2_0_0"].active
+    fresh.step()
+    assert (fresh.stepper.q == sim.stepper.q).all()
+
+
+def test_a_long_chain_is_made_without_a_loop_over_its_links():
+    model = chain(2000).compile()
+    assert len(model.bodies) == 2000 and len(model.joints.parts) == 2
+    system = build_system(model)
+    assert len(system.linear) == 4000 and len(system.rows) == 0
+    assert system.linear.joint.tolist() == np.repeat(np.arange(2000), 2).tolist()
+
+
+def test_limits_do_not_reach_farther_than_bodies_are_large():
+    """In a long chain a thousandth of the scene's size would be many links."""
+    scene = abd.Scene()
+    scene.add_body("box", box=(0.4, 0.2, 0.4), repeat={"count": (10000, 1, 1), "step": (1, 0, 0)})
+    assert scene.compile().settings.limit_reach == pytest.approx(0.05 * 0.6)
+    scene.body("box").repeat = {"count": (3, 1, 1), "step": (1, 0, 0)}
+    model = scene.compile()
+    assert model.settings.limit_reach == 1e-3 * model.settings.diagonal

@@ -1,0 +1,273 @@
+"""Initial intersections: exact predicates, filters, containment, thickness, depths, and ipctk as referee."""
+
+import time
+
+import numpy as np
+import pytest
+
+from abd.scene.compile.compile import compile_scene
+from abd.scene.geometry import shapes
+from abd.scene.overlaps.box_pairs import overlapping_boxes
+from abd.scene.overlaps.crossings import segments_meet_triangles
+from abd.scene.overlaps.distances import point_triangle, segment_segment, winding_numbers
+from abd.scene.overlaps.intersections import Surveyor, find_initial_intersections
+from abd.scene.overlaps.overlap import overlap
+from abd.scene.schema.schema import SceneSpec
+
+BOX = (1.0, 1.0, 1.0)
+SQUARE = {"vertices": [[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], "triangles": [[0, 1, 2], [0, 2, 3]]}
+
+
+def found(*bodies, **rest):
+    problems = find_initial_intersections(compile_scene(SceneSpec(body=list(bodies), **rest)))
+    return [(problem.message.split(" at t")[0].replace("'", ""), problem.value) for problem in problems]
+
+
+def box(name, *position, **rest):
+    return {"name": name, "box": BOX, "position": position, **rest}
+
+
+def test_boxes_that_are_apart():
+    assert found(box("a", 0, 0, 0), box("b", 1.001, 0, 0), box("c", 0, 0, 1.5)) == []
+
+
+def test_boxes_that_overlap_are_named_with_the_depth():
+    ((message, depth),) = found(box("a", 0, 0, 0), box("b", 0.9, 0.2, 0.1), box("c", 0, 0, 5))
+    assert message == "a intersects b"
+    assert depth == pytest.approx(0.1, rel=1e-9)
+
+
+def test_coincident_boxes_are_as_deep_as_they_are_wide():
+    ((message, depth),) = found(box("a", 0, 0, 0), box("b", 0, 0, 0))
+    assert message == "a intersects b" and depth == pytest.approx(1.0, rel=1e-6)
+
+
+def test_crossed_bars_without_a_vertex_inside():
+    bars = [
+        {"name": n, "box": size, "position": (0, 0, z)}
+        for n, size, z in (("a", (2, 0.2, 0.2), 0), ("b", (0.2, 2, 0.2), 0.15))
+    ]
+    ((message, depth),) = found(*bars)
+    assert message == "a intersects b" and depth == pytest.approx(0.05, rel=1e-6)
+
+
+def test_containment_both_ways_and_depth():
+    small = {"name": "small", "sphere": {"radius": 0.1}}
+    assert found(box("big", 0, 0, 0), small)[0][0] == "big contains small"
+    ((message, depth),) = found(small, box("big", 0, 0, 0))
+    assert message == "small lies inside big" and depth == pytest.approx(0.6, rel=1e-3)
+
+
+def test_one_component_inside_is_enough():
+    inner, triangles = shapes.box((0.1, 0.1, 0.1))
+    two = {
+        "vertices": np.concatenate([inner, inner + np.array([9.0, 0, 0])]).tolist(),
+        "triangles": np.concatenate([triangles, triangles + 8]).tolist(),
+    }
+    assert found(box("big", 9, 0, 0), {"name": "two", "surface": two})[0][0] == "big contains two"
+
+
+def test_a_hollow_body_may_hold_another():
+    outer, triangles = shapes.box((2, 2, 2))
+    inner = outer / 2 * 1.5
+    shell = {
+        "vertices": np.concatenate([outer, inner]).tolist(),
+        "triangles": np.concatenate([triangles, triangles[:, ::-1] + 8]).tolist(),
+    }
+    assert found({"name": "shell", "surface": shell}, box("a", 0, 0, 0)) == []
+
+
+def test_linked_rings_are_free():
+    angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    ring = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
+    edges = np.stack([np.arange(48), (np.arange(48) + 1) % 48], axis=1)
+    surface = {"vertices": ring.tolist(), "edges": edges.tolist()}
+    first = {"name": "a", "surface": surface, "radius": 0.1}
+    second = {**first, "name": "b", "position": (1, 0, 0), "axis_angle": {"axis": (1, 0, 0), "degrees": 90}}
+    assert found(first, second) == []
+    second["position"] = (0.15, 0, 0)
+    ((message, depth),) = found(first, second)
+    assert message == "a is too close to b" and depth == pytest.approx(0.05, abs=0.01)
+
+
+def test_open_surfaces():
+    card = {"surface": SQUARE, "thickness": 0.0, "mass": 1}
+    upright = {**card, "name": "b", "axis_angle": {"axis": (1, 0, 0), "degrees": 90}}
+    assert found({**card, "name": "a"}, {**upright, "position": (0, 0, 1.01)}) == []
+    ((message, depth),) = found({**card, "name": "a"}, {**upright, "position": (0, 0, 0.9)})
+    assert message == "a intersects b" and depth == pytest.approx(0.1, rel=1e-9)
+
+
+def test_thickness_counts():
+    card = {"surface": SQUARE, "thickness": 0.02}
+    assert found({**card, "name": "a"}, {**card, "name": "b", "position": (0, 0, 0.0201)}) == []
+    assert found({**card, "name": "a"}, {**card, "name": "b", "position": (0, 0, 0.02)}) == []
+    ((message, depth),) = found({**card, "name": "a"}, {**card, "name": "b", "position": (0, 0, 0.015)})
+    assert message == "a is too close to b" and depth == pytest.approx(0.005)
+    solver = {"minimum_separation": 0.5}
+    assert len(found(box("a", 0, 0, 0), box("b", 1.4, 0, 0), solver=solver)) == 1
+    assert len(found(box("a", 0, 0, 0), box("b", 1.6, 0, 0), solver=solver)) == 0
+
+
+def test_points_and_rods():
+    cloud = {
+        "name": "p",
+        "surface": {"vertices": [[0, 0, 0], [9, 0, 0], [0, 9, 0]], "points": [0, 1, 2]},
+        "radius": 0.1,
+    }
+    assert found(cloud, box("a", 9.4, 0, 0))[0][0] == "p lies inside a"
+    assert found(cloud, box("a", 9.55, 0, 0))[0][0] == "p is too close to a"
+    assert found(cloud, box("a", 9.7, 0, 0)) == []
+    rod = {"name": "r", "surface": {"vertices": [[0, 0, 1], [0, 0, 2]], "edges": [[0, 1]]}, "radius": 0.1}
+    assert found(cloud, {**rod, "position": (9, 0, -0.85)}) == [("p is too close to r", pytest.approx(0.05))]
+    assert found(cloud, {**rod, "position": (9, 0, -0.75)}) == []
+
+
+def test_half_space():
+    floor = {"name": "floor", "half_space": {"normal": (0, 0, 1), "offset": 1}}
+    ((message, depth),) = found(floor, box("a", 0, 0, 1.2), box("b", 3, 0, 1.6), box("wall", 0, 5, 0, kind="static"))
+    assert message == "a lies partly below floor" and depth == pytest.approx(0.3)
+
+
+def test_pairs_that_never_collide():
+    def pair(first=None, second=None, **rest):
+        return found(box("a", 0, 0, 0, **(first or {})), box("b", 0.5, 0, 0, **(second or {})), **rest)
+
+    joint = {"name": "j", "type": "spherical", "parent": "a", "child": "b", "anchor": (0, 0, 0)}
+    moving = {"kind": "kinematic", "motion": {"velocity": (1, 0, 0)}}
+    assert len(pair()) == 1
+    assert pair({"group": 3}, {"group": 3}) == []
+    assert len(pair({"group": 3}, {"group": 2})) == 1
+    assert pair({"world": 1}) == []
+    assert pair({"kind": "static"}, moving) == []
+    assert len(pair({"kind": "static"})) == 1 and len(pair(moving)) == 1
+    assert pair(joint=[joint]) == []
+    assert len(pair(joint=[{**joint, "collide": True}])) == 1
+    off = [{"between": ("default", "default"), "enabled": False}]
+    assert pair(material_pair=off) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_scenes_agree_with_ipctk(seed):
+    ipctk = pytest.importorskip("ipctk")
+    rng = np.random.default_rng(seed)
+    bodies = []
+    for k in range(14):
+        euler = {"order": "xyz", "degrees": tuple(rng.uniform(0, 360, 3))}
+        kind = [{"box": (1, 0.5, 0.8)}, {"sphere": {"radius": 0.4, "subdivisions": 1}}, {"surface": SQUARE, "mass": 1}][
+            k % 3
+        ]
+        bodies.append({"name": f"b{k}", **kind, "position": tuple(rng.uniform(-1.3, 1.3, 3)), "euler": euler})
+    model = compile_scene(SceneSpec(body=bodies))
+    surveyor = Surveyor(model)
+    named = set()
+    for i, j, _ in surveyor.survey(model.bodies.q).deep:
+        what, _ = overlap(surveyor.placed(model.bodies.q, i), surveyor.placed(model.bodies.q, j), 0.0)
+        if what == "intersects":
+            named.add((f"b{i}", f"b{j}"))
+    assert named
+
+    world = []
+    for q, mesh in zip(model.bodies.q, model.bodies.mesh):
+        world.append(model.meshes[mesh].vertices @ q[3:].reshape(3, 3).T + q[:3])
+    for i in range(len(bodies)):
+        for j in range(i):
+            first, second = model.meshes[model.bodies.mesh[j]], model.meshes[model.bodies.mesh[i]]
+            shift = len(first.vertices)
+            mesh = ipctk.CollisionMesh(
+                np.concatenate([first.vertices, second.vertices]),
+                np.concatenate([first.edges, second.edges + shift]),
+                np.concatenate([first.triangles, second.triangles + shift]),
+            )
+            expected = ipctk.has_intersections(mesh, np.concatenate([world[j], world[i]]))
+            assert expected == ((f"b{j}", f"b{i}") in named)
+
+
+def test_segment_and_triangle_in_all_positions():
+    a, b, c = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    cases = [
+        ([0.2, 0.2, -1], [0.2, 0.2, 1], True),
+        ([0.2, 0.2, 1e-300], [0.2, 0.2, 1], False),
+        ([0.2, 0.2, 0], [0.2, 0.2, 1], True),
+        ([0.5, 0.5, -1], [0.5, 0.5, 1], True),
+        ([0.5, np.nextafter(0.5, 1), -1], [0.5, np.nextafter(0.5, 1), 1], False),
+        ([0, 0, -1], [0, 0, 1], True),
+        ([1, 1, -1], [1, 1, 1], False),
+        ([-1, 0.5, 0], [2, 0.5, 0], True),
+        ([0.1, 0.1, 0], [0.2, 0.2, 0], True),
+        ([-1, 2.1, 0], [2, -0.9, 0], False),
+        ([-1, 2, 0], [2, -1, 0], True),
+        ([2, 0, 0], [3, 0, 0], False),
+        ([1, 0, 0], [3, 0, 0], True),
+        ([0, 0, 1], [1, 0, 1], False),
+    ]
+    p, q, expected = (np.array([case[k] for case in cases]) for k in range(3))
+    corners = (np.broadcast_to(x, p.shape) for x in (a, b, c))
+    assert segments_meet_triangles(p, q, *corners).tolist() == expected.tolist()
+
+
+def test_predicates_are_exact_on_a_fine_grid():
+    # a triangle in the plane x + y + z = 1, and ends a few ulps from it
+    rng = np.random.default_rng(0)
+    a, b, c = (np.broadcast_to(x, (200, 3)) for x in np.eye(3))
+    inside = np.full((200, 3), 0.25) + np.array([0.0, 0.0, 0.25])
+    steps = rng.integers(-3, 4, size=(200, 3))
+    p = inside + steps * 2.0**-54
+    q = np.broadcast_to([1.0, 1.0, 1.0], (200, 3))
+    # sums of few multiples of 2^-54 near 1 are exact in integers
+    below = np.rint(p * 2.0**54).astype(np.int64).sum(axis=1) <= 2**54
+    assert segments_meet_triangles(p, q, a, b, c).tolist() == below.tolist()
+
+
+def test_distances():
+    rng = np.random.default_rng(5)
+    p, q, a, b = rng.normal(size=(4, 50, 3))
+    s, t = np.meshgrid(np.linspace(0, 1, 101), np.linspace(0, 1, 101))
+    for k, distance in enumerate(segment_segment(p, q, a, b)):
+        u, v = p[k] + s[..., None] * (q - p)[k], a[k] + t[..., None] * (b - a)[k]
+        sampled = np.linalg.norm(u - v, axis=-1).min()
+        assert distance <= sampled + 1e-12 and sampled - distance < 0.05
+    parallel = segment_segment(*(np.array([x], dtype=float) for x in ([0, 0, 0], [1, 0, 0], [0.5, 2, 0], [3, 2, 0])))
+    np.testing.assert_allclose(parallel, 2.0)
+
+    c = rng.normal(size=(50, 3))
+    weights = rng.dirichlet((1, 1, 1), size=20000)
+    for k, distance in enumerate(point_triangle(p, a, b, c)):
+        sampled = np.linalg.norm(weights @ np.stack([a[k], b[k], c[k]]) - p[k], axis=1).min()
+        assert distance <= sampled + 1e-12 and sampled - distance < 0.05
+
+
+def test_winding_numbers():
+    vertices, triangles = shapes.sphere(1.0, 2)
+    points = np.array([[0, 0, 0], [0.5, 0.5, 0.5], [2, 0, 0], [0, 0, -1.01]])
+    np.testing.assert_allclose(winding_numbers(points, vertices[triangles]), [1, 1, 0, 0], atol=1e-12)
+
+
+def test_box_pairs_agree_with_all_against_all():
+    rng = np.random.default_rng(2)
+    low_a, low_b = rng.uniform(size=(700, 3)), rng.uniform(size=(900, 3))
+    high_a, high_b = low_a + rng.uniform(0, 0.1, (700, 3)), low_b + rng.uniform(0, 0.1, (900, 3))
+    overlap = ((low_a[:, None] <= high_b) & (high_a[:, None] >= low_b)).all(axis=2)
+    i, j = overlapping_boxes(low_a, high_a, low_b, high_b)
+    assert np.array_equal(np.stack([i, j]), np.stack(np.nonzero(overlap)))
+
+
+def test_large_scene_is_checked_in_seconds():
+    rng = np.random.default_rng(4)
+    spec = SceneSpec(
+        body=[
+            {
+                "name": f"s{k}",
+                "capsule": {"radius": 0.3, "length": 1.0, "segments": 22},
+                "position": tuple(1.3 * np.array([k % 8, k // 8 % 8, k // 64])),
+                "euler": {"order": "xyz", "degrees": tuple(rng.uniform(0, 360, 3))},
+            }
+            for k in range(600)
+        ]
+    )
+    model = compile_scene(spec)
+    assert len(model.meshes) == 1 and 600 * len(model.meshes[0].triangles) > 250_000
+    start = time.process_time()
+    problems = find_initial_intersections(model)
+    assert time.process_time() - start < 20.0
+    assert problems[-1].value > 10 and "more pairs" in problems[-1].message

@@ -1,0 +1,182 @@
+"""Mesh files, tidying of surfaces, closedness and components."""
+
+import numpy as np
+import pytest
+
+from abd.errors import SceneError
+from abd.scene.geometry import shapes
+from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
+from abd.scene.geometry.meshes import SurfaceLibrary, component_of_vertices, is_closed, make_surface, split_components
+
+BOX = shapes.box((1.0, 2.0, 3.0))
+
+
+def raw(vertices, triangles=(), edges=(), points=()):
+    return RawMesh(
+        np.array(vertices, dtype=float).reshape(-1, 3),
+        np.array(triangles, dtype=int).reshape(-1, 3),
+        np.array(edges, dtype=int).reshape(-1, 2),
+        np.array(points, dtype=int),
+    )
+
+
+@pytest.mark.parametrize(
+    "shape", [shapes.box((1, 2, 3)), shapes.sphere(0.5, 2), shapes.capsule(0.2, 1.0, 16), shapes.cylinder(0.3, 1.0, 9)]
+)
+def test_shapes_are_closed_and_face_outwards(shape):
+    surface = make_surface("shape", raw(*shape))
+    assert surface.closed and surface.notes == () and len(surface.codim_edges) == 0
+    assert len(surface.vertices) - len(surface.edges) + len(surface.triangles) == 2
+    a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
+    assert (np.einsum("ij,ij->i", np.cross(b - a, c - a), a + b + c) > 0).all()
+
+
+@pytest.mark.parametrize("suffix", ["obj", "stl", "ply", "off", "glb"])
+def test_formats_give_the_same_box(tmp_path, suffix):
+    trimesh = pytest.importorskip("trimesh")
+    path = tmp_path / f"box.{suffix}"
+    trimesh.Trimesh(*BOX, process=False).export(path)
+    surface = SurfaceLibrary().load(path)
+    assert surface.closed and surface.name == "box"
+    assert (len(surface.vertices), len(surface.triangles), len(surface.edges)) == (8, 12, 18)
+    np.testing.assert_allclose(np.ptp(surface.vertices, axis=0), [1, 2, 3], rtol=1e-6)
+
+
+def test_ascii_stl(tmp_path):
+    path = tmp_path / "box.stl"
+    facets = ["solid box"]
+    for triangle in BOX[0][BOX[1]]:
+        facets += ["facet normal 0 0 0", "outer loop", *(f"vertex {x:.9e} {y} {z}" for x, y, z in triangle)]
+        facets += ["endloop", "endfacet"]
+    path.write_text("\n".join([*facets, "endsolid"]))
+    assert SurfaceLibrary().load(path).closed
+
+
+def test_obj_keeps_polylines_points_and_polygons(tmp_path):
+    path = tmp_path / "mixed.obj"
+    path.write_text(
+        "# comment\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0 0\nf 1/1/1 2/1 3 -1\n"
+        "v 2 0 0 0.5 0.5 0.5\nv 3 0 0\nl 2 5 6\nl 1 2\nv 9 9 9\np 7\nv 8 8 8\n"
+    )
+    surface = SurfaceLibrary().load(path)
+    assert len(surface.triangles) == 2 and not surface.closed
+    # the line from 1 to 2 is a side of the quadrilateral
+    assert surface.codim_edges.tolist() == [[1, 4], [4, 5]]
+    assert surface.points.tolist() == [6]
+    assert len(surface.edges) == 5 + 2
+    assert surface.edges[-2:].tolist() == surface.codim_edges.tolist()
+    assert surface.notes == ("1 vertices that no element uses were left out",)
+
+
+def test_hollow_polygon_is_noted(tmp_path):
+    path = tmp_path / "arrow.obj"
+    path.write_text("v 0 0 0\nv 2 -1 0\nv 0.5 0 0\nv 2 1 0\nf 2 3 4 1\n")
+    assert "not convex" in SurfaceLibrary().load(path).notes[0]
+
+
+def test_vertices_alone_are_points():
+    surface = make_surface("cloud", raw([[0, 0, 0], [1, 0, 0]]))
+    assert surface.points.tolist() == [0, 1] and len(surface.edges) == 0
+
+
+def test_library_reads_a_file_once(tmp_path):
+    path = tmp_path / "line.obj"
+    path.write_text("v 0 0 0\nv 1 0 0\nl 1 2\n")
+    library = SurfaceLibrary()
+    first = library.load(path)
+    path.write_text("")
+    assert library.load(tmp_path / ".." / tmp_path.name / "line.obj") is first
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("empty.obj", "", "no vertices"),
+        ("index.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "names vertex 3, but there are 3"),
+        ("nan.obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n", "vertex 1 .* not finite"),
+        ("words.obj", "v 0 zero 0\n", "not made of numbers"),
+        ("short.obj", "v 0 0\n", "three numbers"),
+        ("zero.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "counted from 1"),
+        ("flat.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no triangle with an area"),
+        ("mesh.txt", "", r"format '\.txt' is not known"),
+        ("cut.stl", "binary?", "neither an ASCII STL"),
+        ("broken.off", "OFF\n1 2\n", "broken.off"),
+    ],
+)
+def test_unusable_files(tmp_path, name, text, words):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(SceneError, match=words):
+        SurfaceLibrary().load(path)
+
+
+def test_error_names_file_and_line(tmp_path):
+    path = tmp_path / "bad.obj"
+    path.write_text("v 0 0 0\nv 1 0 0\nf 1 2 x\n")
+    with pytest.raises(SceneError) as error:
+        read_mesh_file(path)
+    assert (error.value.problems[0].file, error.value.problems[0].line) == (str(path), 3)
+
+
+def test_missing_file_suggests_a_neighbour(tmp_path):
+    (tmp_path / "torus.obj").write_text("")
+    with pytest.raises(SceneError, match=r"not found .*did you mean 'torus\.obj'"):
+        read_mesh_file(tmp_path / "tours.obj")
+
+
+def test_unwelded_box_is_closed_and_keeps_its_vertices():
+    corners = BOX[0][BOX[1]].reshape(-1, 3)
+    surface = make_surface("soup", raw(corners, np.arange(36)))
+    assert surface.closed
+    assert len(surface.vertices) == 36
+    assert component_of_vertices(surface).max() == 0
+
+
+def test_open_box_is_open():
+    assert not make_surface("open", raw(BOX[0], BOX[1][1:])).closed
+    assert is_closed(*BOX) and not is_closed(BOX[0], BOX[1][1:])
+
+
+def test_degenerate_and_repeated_triangles_are_left_out():
+    triangles = [*BOX[1].tolist(), BOX[1][0][[1, 2, 0]].tolist(), [0, 1, 1]]
+    surface = make_surface("box", raw(BOX[0], triangles))
+    assert surface.closed and len(surface.triangles) == 12
+    assert "1 repeated" in surface.notes[0] and "1 triangles without area" in surface.notes[1]
+
+
+def test_sliver_keeps_the_surface_closed():
+    # vertex 4 splits the edge 0-1 on one side only; a triangle without area closes the gap
+    vertices = [[0, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    triangles = [[0, 2, 1], [0, 4, 3], [4, 1, 3], [0, 3, 2], [1, 2, 3], [0, 1, 4]]
+    surface = make_surface("tetrahedron", raw(vertices, triangles))
+    assert surface.closed and len(surface.triangles) == 5
+
+
+def test_sheet_with_two_sides_is_one_sheet():
+    surface = make_surface(
+        "card", raw([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3], [2, 1, 0], [3, 2, 0]])
+    )
+    assert len(surface.triangles) == 2 and not surface.closed
+
+
+def test_mixed_orientation_is_mended():
+    triangles = BOX[1].copy()
+    triangles[[2, 5, 7]] = triangles[[2, 5, 7]][:, ::-1]
+    surface = make_surface("box", raw(BOX[0], triangles))
+    assert surface.closed
+    assert "turned around" in surface.notes[0]
+
+
+def test_components_in_order_of_first_vertex():
+    vertices = np.concatenate([BOX[0], BOX[0] + [5, 0, 0], [[9.0, 9, 9], [9, 9, 8], [7, 7, 7]]])
+    triangles = np.concatenate([BOX[1] + 8, BOX[1]])
+    parts = split_components(make_surface("all", raw(vertices, triangles, [[16, 17]], [18])))
+    assert [part.name for part in parts] == ["all_0", "all_1", "all_2", "all_3"]
+    assert [part.closed for part in parts] == [True, True, False, False]
+    np.testing.assert_allclose(parts[1].vertices.mean(axis=0), [5, 0, 0])
+    assert parts[2].codim_edges.tolist() == [[0, 1]] and parts[3].points.tolist() == [0]
+
+
+def test_weld_treats_signed_zeros_as_equal():
+    vertices, index = weld_equal_vertices(np.array([[1.0, 0, 0], [0.0, 0, 0], [-0.0, 0, 0], [1, 0, 0]]))
+    assert index.tolist() == [0, 1, 1, 0] and len(vertices) == 2

@@ -1,0 +1,298 @@
+"""Wrong scenes: every message names the file, the line, the key, and what to do."""
+
+import json
+
+import pytest
+
+import abd
+from abd.errors import SceneError
+from abd.scene.files.reader import read_scene
+
+BALL = '[[body]]\nname = "ball"\nsphere = { radius = 1 }\n'
+CUBE = '[[body]]\nname = "cube"\nbox = [1, 1, 1]\nposition = [5, 0, 0]\n'
+DRIVEN = '[[body]]\nname = "cam"\nbox = [1, 1, 1]\nkind = "kinematic"\n'
+PAIR = '[[material_pair]]\nbetween = ["default", "default"]\n'
+JOINT = '[[joint]]\nname = "pivot"\ntype = "spherical"\nchild = "ball"\n'
+
+# text of the scene, line, and fragments of the problem's key, message and remedy
+WRONG = {
+    "syntax": ("gravity = [0, 0\n\n[solver]\n", 3, "", "TOML", ""),
+    "key given twice": (f"gravity = [0, 0, 0]\n\ngravity = [0, 0, 1]\n{BALL}", 3, "", "overwrite", ""),
+    "misspelt key": (f"gravty = [0, 0, 0]\n{BALL}", 1, "gravty", "unknown key", "'gravity'"),
+    "key of another table": (f"{BALL}dt = 0.1\n", 4, "body.ball.dt", "unknown key", "[solver]"),
+    "word of another program": (f"{BALL}rotation = [0, 0, 90]\n", 4, "rotation", "unknown key", "quaternion"),
+    "unknown table": (f"[sover]\ndt = 0.1\n{BALL}", 1, "sover", "unknown key", "'solver'"),
+    "number in quotes": (f'[solver]\ndt = "0.1"\n{BALL}', 2, "solver.dt", "without quotes, not '0.1'", ""),
+    "time step of zero": (f"[solver]\n\n# comment\ndt = 0\n{BALL}", 4, "solver.dt", "greater than 0, not 0", ""),
+    "negative tolerance": (f"[solver]\ntolerance = -1e-3\n{BALL}", 2, "tolerance", "greater than 0, not -0.001", ""),
+    "not finite": (f"[solver]\nd_hat = nan\n{BALL}", 2, "solver.d_hat", "finite number, not nan", ""),
+    "unknown choice": (f'[solver]\nbarrier = "lgo"\n{BALL}', 2, "barrier", "'log', 'log_sq' or 'cubic'", "'log'"),
+    "union": (f'[solver]\ncontact_stiffness = "aut"\n{BALL}', 2, "contact_stiffness", "'auto' or a number", "'auto'"),
+    "both tolerances": (
+        f"[solver]\ntolerance = 1e-3\ntolerance_relative = 1e-2\n{BALL}",
+        *(3, "tolerance_relative", "tolerance is given as well", "keep one"),
+    ),
+    "frames and duration": (f"[output]\nframes = 9\nduration = 1.0\n{BALL}", 3, "output.duration", "disagree", "keep"),
+    "no bodies": ('name = "empty"\n', None, "body", "no bodies", "[[body]]"),
+    "short vector": (f"{BALL}position = [0, 1]\n", 4, "body.ball.position", "three numbers, not [0, 1]", ""),
+    "flag": (f"{BALL}enabled = 1\n", 4, "enabled", "true or false, not 1", ""),
+    "no name": ("[[body]]\nbox = [1, 1, 1]\n", 1, "body[0].name", "is missing", "unique name"),
+    "name twice": (f"{BALL}\n{BALL}", 6, "body.ball.name", "earlier body (number 1", "unique"),
+    "name of a copy": (
+        f'{BALL}repeat = {{ count = [2, 1, 1], step = [3, 0, 0] }}\n[[body]]\nname = "ball_1_0_0"\nbox = [1, 1, 1]\n',
+        *(6, "body.ball_1_0_0.name", "a copy of 'ball'", "unique"),
+    ),
+    "reserved name": ('[[body]]\nname = "world"\nbox = [1, 1, 1]\n', 2, "name", "the world itself", "another name"),
+    "name with a slash": ('[[body]]\nname = "a/b"\nbox = [1, 1, 1]\n', 2, "name", "no '/'", "letters"),
+    "no surface": ('\n[[body]]\nname = "ball"\n', 2, "body.ball", "no surface", "sphere"),
+    "two surfaces": (f"{BALL}box = [1, 1, 1]\n", 3, "sphere", "'box' and 'sphere' are given", "keep one"),
+    "radius of a table": ('[[body]]\nname = "b"\n[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
+    "flat box": ('[[body]]\nname = "b"\nbox = [1, 0, 1]\n', 3, "body.b.box", "greater than 0", ""),
+    "negative density": (f"{BALL}density = -5\n", 4, "body.ball.density", "greater than 0, not -5", ""),
+    "negative mass": (f"{BALL}mass = -1.5\n", 4, "body.ball.mass", "greater than 0, not -1.5", ""),
+    "proxy without mass": (
+        '[[body]]\nname = "p"\nproxy = true\ninertia = [1, 1, 1]\n',
+        1,
+        "body.p",
+        "needs mass",
+        "give",
+    ),
+    "inertia without mass": (f"{BALL}inertia = [1, 1, 1]\n", 4, "inertia", "needs mass", "give mass"),
+    "impossible inertia": (f"{BALL}mass = 1\ninertia = [1, 1, 3]\n", 5, "inertia", "3 exceeds 1 + 1", "units"),
+    "thickness of a box": (f"{CUBE}thickness = 0.1\n", 5, "thickness", "no effect on a body made by box", "drop it"),
+    "two rotations": (
+        f"{BALL}quaternion = [1, 0, 0, 0]\neuler = {{ degrees = [1, 2, 3] }}\n",
+        *(5, "euler", "one notation", "keep one"),
+    ),
+    "zero quaternion": (f"{BALL}quaternion = [0, 0, 0, 0]\n", 4, "quaternion", "is zero", "[1, 0, 0, 0]"),
+    "no rotation matrix": (f"{BALL}matrix = [[2, 0, 0],\n [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "no", "scale"),
+    "reflection": (f"{BALL}matrix = [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "reflection", "mirror"),
+    "Euler angles": (
+        f'{BALL}euler = {{ order = "xy", degrees = [9] }}\n',
+        4,
+        "euler.degrees",
+        "has 1 angles",
+        "one angle",
+    ),
+    "zero scale": (f"{BALL}scale = [1, 1, 0]\n", 4, "scale", "greater than 0", ""),
+    "unknown axis": (f'{BALL}fix = ["x", "rw"]\n', 4, "body.ball.fix[1]", "not 'rw'", ""),
+    "one fixed rotation": (f'{BALL}fix = ["rx"]\n', 4, "body.ball.fix", "none, two or three", "fix ry or rz as well"),
+    "fixed twice": (f'{BALL}fix = ["x", "x"]\n', 4, "body.ball.fix", "twice", "once"),
+    "velocity of a static body": (f'{BALL}kind = "static"\nvelocity = [1, 0, 0]\n', 5, "velocity", "no effect", "drop"),
+    "velocity in two units": (
+        f"{BALL}angular_velocity = [1, 0, 0]\nangular_velocity_deg = [9, 0, 0]\n",
+        *(5, "angular_velocity_deg", "as well", "keep one"),
+    ),
+    "unknown material": (
+        f'[[material]]\nname = "ice"\n{BALL}material = "icee"\n',
+        *(6, "body.ball.material", "no material 'icee'", "'ice'"),
+    ),
+    "pair of unknown": (
+        f'[[material_pair]]\nbetween = ["default",\n "tar"]\n{BALL}',
+        *(3, "material_pair[0].between[1]", "no material 'tar'", "[[material]]"),
+    ),
+    "pair twice": (
+        f"{PAIR}{PAIR}{BALL}",
+        *(4, "material_pair[1].between", "already (number 1", "keep one"),
+    ),
+    "half-space with a place": (
+        '[[body]]\nname = "g"\nhalf_space = {}\nposition = [0, 0, 1]\n',
+        *(4, "body.g.position", "no effect", "offset"),
+    ),
+    "normal of zero": (
+        '[[body]]\nname = "g"\nhalf_space = { normal = [0, 0, 0] }\n',
+        3,
+        "normal",
+        "is zero",
+        "[0, 0, 1]",
+    ),
+    "missing mesh": (
+        '[[body]]\nname = "b"\nmesh = "lnk.obj"\n',
+        3,
+        "body.b.mesh",
+        "'lnk.obj' not found in",
+        "'link.obj'",
+    ),
+    "mesh format": ('[[body]]\nname = "b"\nmesh = "link.blend"\n', 3, "body.b.mesh", "'.blend'", ".obj .stl"),
+    "vertex number": (
+        '[[body]]\nname = "b"\n[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0]]\nedges = [\n[0, 1],\n[0, 2]]\n',
+        *(7, "body.b.surface.edges[1]", "no vertex 2: there are 2", ""),
+    ),
+    "too many copies": (
+        f"{BALL}repeat = {{ count = [100000, 1000000, 1], step = [1, 1, 1] }}\n{JOINT}anchor = [0, 0, 0]\n",
+        *(4, "body.ball.repeat.count", "10000000 copies at most, not [100000, 1000000, 1]", ""),
+    ),
+    "misspelt kind": (
+        f'{BALL}kind = "kinematik"\nmotion = {{ velocity = [1, 0, 0] }}\n',
+        *(4, "body.ball.kind", "not 'kinematik'", "'kinematic'"),
+    ),
+    "repeat in place": (
+        f"{BALL}[body.repeat]\ncount = [2, 1, 1]\nstep = [0, 1, 1]\n",
+        *(6, "body.ball.repeat.step", "0 along x", "distance along x"),
+    ),
+    "motion of a dynamic body": (f"{BALL}motion = {{ velocity = [1, 0, 0] }}\n", 4, "motion", "kinematic", "set kind"),
+    "kinematic without motion": (DRIVEN, 4, "body.cam.kind", "needs a motion", "static"),
+    "empty motion": (f"{DRIVEN}motion = {{}}\n", 5, "body.cam.motion", "says nothing", "velocity"),
+    "two forms of motion": (
+        f'{DRIVEN}[body.motion]\nfile = "poses.csv"\nformulas = {{ x = "t" }}\n',
+        *(7, "body.cam.motion.formulas", "one form", "keep one"),
+    ),
+    "unordered keyframes": (
+        f"{DRIVEN}[body.motion]\nkeyframes = [\n  {{ time = 1 }},\n  {{ time = 0.5 }},\n]\n",
+        *(8, "body.cam.motion.keyframes[1].time", "0.5 s does not come after", "in order"),
+    ),
+    "formula": (
+        f'{DRIVEN}[body.motion.formulas]\nx = "t"\ny = "0.1 * sinn(t)"\n',
+        *(7, "body.cam.motion.formulas.y", "unknown name 'sinn' (column 7", "'sin'"),
+    ),
+    "formula without value": (
+        f'{DRIVEN}motion = {{ formulas = {{ rz = "1/t" }} }}\n',
+        *(5, "formulas.rz", "no value at t = 0", ""),
+    ),
+    "broken pose file": (
+        f'{DRIVEN}motion = {{ file = "broken.csv" }}\n',
+        *(5, "body.cam.motion.file", "broken.csv:3: times must grow", ""),
+    ),
+    "joint type": (
+        f'{BALL}[[joint]]\nname = "j"\ntype = "hing"\nchild = "ball"\n',
+        6,
+        "joint.j.type",
+        "'hing'",
+        "'hinge'",
+    ),
+    "joint without anchor": (BALL + JOINT, 4, "joint.pivot", "no anchor", "parent_anchor and child_anchor"),
+    "half of an anchor": (
+        f"{BALL}{JOINT}child_anchor = [0, 0, 0]\n",
+        8,
+        "child_anchor",
+        "parent_anchor is missing",
+        "both",
+    ),
+    "both anchors": (
+        f"{BALL}{JOINT}anchor = [0, 0, 0]\nchild_anchor = [0, 0, 0]\n",
+        *(9, "joint.pivot.child_anchor", "anchor is given as well", "keep anchor"),
+    ),
+    "unknown body": (
+        f'{BALL}{CUBE}{JOINT}anchor = [0, 0, 0]\nparent = "cub"\n',
+        *(13, "joint.pivot.parent", "no body 'cub'", "'cube'"),
+    ),
+    "a repeated body": (
+        f"{BALL}repeat = {{ count = [1, 1, 2], step = [0, 0, 3] }}\n{JOINT}anchor = [0, 0, 0]\n",
+        *(8, "joint.pivot.child", "is repeated", "'ball_0_0_0'"),
+    ),
+    "joined to itself": (f'{BALL}{JOINT}anchor = [0, 0, 0]\nparent = "ball"\n', 7, "child", "same body", "two bodies"),
+    "world as child": (
+        f'{BALL}[[joint]]\nname = "j"\ntype = "pin"\nchild = "world"\nanchor = [0, 0, 0]\n',
+        7,
+        "child",
+        "world",
+        "exchange",
+    ),
+    "joint that holds nothing": (
+        f'[[body]]\nname = "ball"\nbox = [1, 1, 1]\nkind = "static"\n{JOINT}anchor = [0, 0, 0]\n',
+        *(8, "joint.pivot.child", "neither body can give way", ""),
+    ),
+    "different worlds": (
+        f'{BALL}{CUBE}world = 1\n{JOINT}parent = "cube"\nanchor = [0, 0, 0]\n',
+        *(12, "joint.pivot.child", "different worlds, 1 and 0", "one world"),
+    ),
+    "axis of zero": (
+        f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 0, 0]\n',
+        *(9, "joint.j.axis", "is zero", "direction"),
+    ),
+    "axis of a weld": (
+        f'{BALL}[[joint]]\nname = "j"\ntype = "fixed"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 0, 1]\n',
+        *(9, "joint.j.axis", "no axis", "'hinge'"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scenes")
+    (folder / "link.obj").write_text("v 0 0 0\n")
+    (folder / "poses.csv").write_text("time,x,y,z\n0,0,0,0\n")
+    (folder / "broken.csv").write_text("time,x,y,z\n1,0,0,0\n0,0,0,0\n")
+    return folder
+
+
+def problems_of(path):
+    with pytest.raises(SceneError) as error:
+        read_scene(path)
+    return error.value.problems
+
+
+@pytest.mark.parametrize("text, line, key, message, remedy", WRONG.values(), ids=WRONG)
+def test_wrong_scene(folder, text, line, key, message, remedy):
+    path = folder / "wrong.toml"
+    path.write_text(text)
+    problems = problems_of(path)
+    assert len(problems) == 1, [str(problem) for problem in problems]
+    problem = problems[0]
+    assert (problem.file, problem.line) == (str(path), line)
+    assert key in problem.key and message in problem.message and remedy in problem.remedy
+    place = f"{path}:{line}: " if line else f"{path}: "
+    assert str(problem).startswith(place + (problem.key and f"{problem.key}: ") + problem.message)
+
+
+def test_all_problems_at_once_in_order(folder):
+    path = folder / "wrong.toml"
+    path.write_text(
+        "gravty = [0, 0, 0]\n[solver]\ndt = -1\nintegrator = 3\n"  # lines 1, 3, 4
+        '[[body]]\nname = "ball"\nspere = { radius = 1 }\ndensity = "heavy"\nmaterial = "oak"\n'  # lines 7, 8, 9
+        "[[body]]\nbox = [1, 1]\n"  # line 10 (name) and 11
+        '[[body]]\nname = "cube"\nbox = [1, 1, 1]\nsphere = { radius = 0, subdivisions = 99 }\n'  # line 15, twice
+        '[[joint]]\nname = "j"\ntype = "fixed"\nparent = "ball"\nchild = "cub"\n'  # lines 16 (anchor) and 20
+    )
+    problems = problems_of(path)
+    assert [problem.line for problem in problems] == [1, 3, 4, 7, 8, 9, 10, 11, 15, 15, 16, 20]
+    assert str(problems[3]).endswith("body.ball.spere: unknown key -> did you mean 'sphere'?")
+
+
+def test_json_of_the_same_schema(folder):
+    path = folder / "wrong.json"
+    path.write_text(
+        '{\n "body": [\n  {"name": "a",\n   "box": [1, 1, 1],\n   "densty": 3},\n'
+        '  {"name": "b", "sphere":\n   {"radius": -1}}\n ],\n "name": "x",\n "gravity": [0, NaN, 0],\n "name": "y"\n}\n'
+    )
+    problems = problems_of(path)
+    assert [(p.line, p.key) for p in problems] == [
+        (5, "body.a.densty"),
+        (7, "body.b.sphere.radius"),
+        (10, "gravity"),
+        (11, "name"),
+    ]
+    assert "twice" in problems[3].message
+    path.write_text('{"name": "x",\n "gravity": }')
+    assert problems_of(path)[0].line == 2
+    path.write_text(json.dumps([1, 2]))
+    assert "at the top" in problems_of(path)[0].message
+
+
+def test_files_that_are_no_scenes(folder):
+    (folder / "latin.toml").write_bytes(b'a = 1\nname = "caf\xe9"\n')
+    problem = problems_of(folder / "latin.toml")[0]
+    assert problem.line == 2 and "UTF-8" in problem.message
+    for source, words in {
+        folder: ("is a folder", "'latin.toml'"),
+        folder / "latn.toml": ("no such scene", "latin.toml'"),
+        folder / "link.obj": ("suffix '.obj'", ".toml"),
+        "no_such_scene_anywhere": ("no such scene", ""),
+    }.items():
+        with pytest.raises(SceneError) as error:
+            abd.load(source)
+        assert all(word in str(error.value) for word in words)
+        assert error.value.exit_status == 2
+
+
+def test_problems_of_the_geometry_have_lines(folder):
+    path = folder / "thin.toml"
+    path.write_text(
+        f"{BALL}\n\n[[body]]\nname = 'sheet'\n[body.surface]\n"
+        "vertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]\ntriangles = [[0, 1, 2]]\n"
+    )
+    with pytest.raises(SceneError) as error:
+        abd.load(path).compile()
+    (problem,) = error.value.problems
+    assert problem.file == str(path) and 6 <= problem.line <= 8
+    assert "thickness" in str(problem)

@@ -1,0 +1,591 @@
+"""Joints, coordinates and couplings of a scene: reading, checking, compiling, saving."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import abd
+from abd.errors import SceneError
+from abd.joints.rows.build import build_system
+from abd.joints.rows.measures import value_at
+from abd.joints.types import ALIASES, TYPES
+from abd.model import affine_matrices
+from abd.scene.schema.documentation import schema_markdown
+from abd.scene.schema.joint_types import EXAMPLES, TRAITS, traits, type_of
+
+BODIES = """[[body]]
+name = "a"
+box = [1, 1, 1]
+[[body]]
+name = "b"
+box = [1, 1, 1]
+position = [2, 0, 0]
+"""
+EVERYTHING = f"""{BODIES}
+[solver]
+joint_tolerance = 1e-10
+[[joint]]
+name = "first.hinge"
+type = "hinge"
+child = "a"
+anchor = [0, 0, 0]
+axis = [0, 1, 0]
+x_axis = [0, 0, 1]
+enforcement = "exact"
+initial_deg = 30
+range_deg = [-90, inf]
+friction = 0.1
+armature = 2
+break_force = 1e4
+active = false
+color = [1, 0.5, 0]
+draw_frame_c = "arrow"
+slot_range = [-1, 1]
+[joint.drive]
+mode = "pd"
+target_deg = "90*sin(t)"
+rate = 1
+stiffness = 10
+damping = 2
+effort = 30
+[[joint]]
+name = "second"
+type = "hinge"
+parent = "a"
+child = "b"
+parent_frame = {{ position = [1, 0, 0], euler = {{ order = "x", degrees = [-90] }} }}
+child_frame = {{ position = [-1, 0, 0], axis_angle = {{ axis = [1, 0, 0], degrees = -90 }} }}
+enforcement = "compliant"
+compliance = [1e-6, 1e-6]
+critical_damping = 0.5
+[joint.coordinate.theta]
+range = [-1, 1]
+limit = "compliant"
+limit_compliance = 1e-3
+limit_damping = 4
+locked = true
+lock_value_deg = 10
+stiffness = 2
+rest_deg = 5
+velocity_limit = 7
+effort_limit = 8
+[[coupling]]
+name = "gears"
+coordinate = "first.hinge"
+terms = [
+  {{ coordinate = "second.theta", table = [[0, 0], [1, 2], [2, 3]] }},
+]
+scale = -1
+enforcement = "exact"
+"""
+
+
+def box_scene(**solver) -> abd.Scene:
+    scene = abd.Scene("joints", solver=solver)
+    scene.add_body("a", box=(1, 1, 1))
+    scene.add_body("b", box=(1, 1, 1), position=(2, 0, 0), euler={"order": "xyz", "degrees": (10, 20, 30)})
+    return scene
+
+
+def placed(model, joint) -> tuple[np.ndarray, np.ndarray]:
+    """Frames D and C in the world at t = 0."""
+    poses = [*affine_matrices(model.bodies.q), np.eye(4)]
+    return poses[joint.parent] @ joint.parent_frame, poses[joint.child] @ joint.child_frame
+
+
+def read(model, joint) -> dict[str, float]:
+    """Coordinates by name at t = 0, angles in (-pi, pi]."""
+    D, C = placed(model, joint)
+    measures = TYPES[joint.type].coordinates(joint)
+    return dict(zip([m.name for m in measures], value_at(measures, np.linalg.inv(D) @ C).tolist()))
+
+
+def compiled(scene, name="j"):
+    model = scene.compile()
+    return model, next(joint for joint in model.joints if joint.name == name)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_everything_is_read_and_written(tmp_path, explicit):
+    (tmp_path / "scene.toml").write_text(EVERYTHING)
+    scene = abd.load(tmp_path / "scene.toml")
+    scene.save(tmp_path / "saved.toml", explicit)
+    again = abd.load(tmp_path / "saved.toml")
+    assert again == scene.override(["name=saved"]) or again.spec == scene.spec
+    assert "[joint.coordinate.theta]" in (tmp_path / "saved.toml").read_text()
+
+
+def test_every_value_arrives_in_the_model(tmp_path):
+    (tmp_path / "scene.toml").write_text(EVERYTHING)
+    model = abd.load(tmp_path / "scene.toml").compile()
+    first, second = model.joints
+    assert model.settings.joint_tolerance == 1e-10
+    assert (first.enforcement, first.active, first.break_force, first.break_torque) == ("exact", False, 1e4, np.inf)
+    assert first.drawing == {"color": (1.0, 0.5, 0.0), "draw_frame_c": "arrow", "slot_range": (-1.0, 1.0)}
+    (theta,) = first.coordinates
+    assert (theta.name, theta.friction, theta.armature, theta.upper) == ("theta", 0.1, 2.0, np.inf)
+    np.testing.assert_allclose([theta.initial, theta.lower], np.radians([30, -90]))
+    drive = theta.drive
+    assert (drive.mode, drive.stiffness, drive.damping, drive.effort, drive.uid) == ("pd", 10, 2, 30, 0)
+    assert drive.target(0.5) == pytest.approx(np.radians(90 * np.sin(0.5))) and drive.rate(3.0) == 1.0
+
+    np.testing.assert_allclose(second.compliance, [1e-6, 1e-6, 0, 0, 0])
+    np.testing.assert_allclose(second.damping, [np.sqrt(500 / 1e-6)] * 2 + [0] * 3)
+    (theta,) = second.coordinates
+    assert (theta.limit, theta.limit_compliance, theta.limit_damping, theta.locked) == ("compliant", 1e-3, 4, True)
+    np.testing.assert_allclose([theta.lock_value, theta.rest], np.radians([10, 5]))
+    assert (theta.stiffness, theta.velocity_limit, theta.effort_limit) == (2, 7, 8)
+
+    (gears,) = model.couplings
+    assert (gears.joint, gears.coordinate, gears.scale, gears.enforcement) == (0, "theta", -1, "exact")
+    assert gears.terms[0].joint == 1 and gears.terms[0].table.tolist() == [[0, 0], [1, 2], [2, 3]]
+    build_system(model)
+
+
+def test_overrides_reach_coordinates_drives_and_couplings(tmp_path):
+    (tmp_path / "scene.toml").write_text(EVERYTHING)
+    texts = ["joint.second.coordinate.theta.range=[-2,2]", "joint.first.hinge.drive.effort=5", "coupling.gears.scale=3"]
+    scene = abd.load(tmp_path / "scene.toml").override(texts)
+    assert scene.joint("second").coordinate["theta"].range == (-2, 2)
+    assert scene.joint("first.hinge").drive.effort == 5 and scene.coupling("gears").scale == 3
+
+
+def test_the_shorthands_of_a_single_coordinate():
+    scene = box_scene()
+    scene.add_hinge("j", abd.WORLD, "a", anchor=(0, 0, 1), axis=(0, 1, 0), range=(-1.5, 1.5), locked=True)
+    _, joint = compiled(scene)
+    (theta,) = joint.coordinates
+    assert (theta.lower, theta.upper, theta.locked, theta.limit) == (-1.5, 1.5, True, "barrier")
+
+
+@pytest.mark.parametrize("degrees", [0, 40, -130, 400])
+def test_a_hinge_starts_at_its_initial_angle(degrees):
+    scene = box_scene()
+    scene.add_hinge("j", "a", "b", anchor=(1, 2, 3), axis=(1, 2, 2), x_axis=(0, 0, 5), initial_deg=degrees)
+    model, joint = compiled(scene)
+    D, C = placed(model, joint)
+    np.testing.assert_allclose(D[:3, 2], np.array([1, 2, 2]) / 3, atol=1e-15)
+    np.testing.assert_allclose(D[:3, 0], np.array([-2, -4, 5]) / np.sqrt(45), atol=1e-15)
+    np.testing.assert_allclose(C[:3, 3], (1, 2, 3), atol=1e-14)
+    turn = (read(model, joint)["theta"] - np.radians(degrees) + np.pi) % (2 * np.pi) - np.pi
+    assert turn == pytest.approx(0, abs=1e-14)
+    assert joint.coordinates[0].initial == pytest.approx(np.radians(degrees))
+
+
+def test_all_forms_of_a_place_give_the_same_frames():
+    """World features, features of the bodies, frames in the world and in the bodies, frames as matrices."""
+    turn = Rotation.from_euler("xyz", (10, 20, 30), degrees=True).as_matrix()
+    D = np.eye(4)
+    D[:3, :3], D[:3, 3] = Rotation.from_rotvec((0.3, 0.5, -0.2)).as_matrix(), (1, 0.2, 0.3)
+    in_b = np.eye(4)
+    in_b[:3, :3], in_b[:3, 3] = turn.T @ D[:3, :3], turn.T @ (D[:3, 3] - (2, 0, 0))
+    table = {"position": D[:3, 3], "quaternion": Rotation.from_matrix(D[:3, :3]).as_quat()[[3, 0, 1, 2]]}
+    forms = {
+        "features": {"anchor": D[:3, 3], "axis": 3 * D[:3, 2], "x_axis": D[:3, 0] + 5 * D[:3, 2]},
+        "locals": {
+            "parent_anchor": D[:3, 3],
+            "child_anchor": in_b[:3, 3],
+            "parent_axis": D[:3, 2],
+            "child_axis": in_b[:3, 2],
+            "parent_x_axis": D[:3, 0],
+            "child_x_axis": in_b[:3, 0],
+        },
+        "world": {"world_frame": D},
+        "both in the world": {"world_frame": table, "child_world_frame": D},
+        "in the bodies": {"parent_frame": table, "child_frame": in_b},
+        "in the parent": {"parent_frame": D},
+    }
+    for name, keys in forms.items():
+        scene = box_scene()
+        scene.add_hinge("j", "a", "b", **keys)
+        model, joint = compiled(scene)
+        for frame in placed(model, joint):
+            np.testing.assert_allclose(frame, D, atol=1e-14, err_msg=name)
+
+
+def test_a_measured_start_counts_turns_and_refuses_contradictions():
+    frame = np.eye(4)
+    frame[:3, :3] = Rotation.from_rotvec((0, 0, 0.7)).as_matrix()
+    for given, start in ((None, 0.7), (0.7 + 4 * np.pi, 0.7 + 4 * np.pi)):
+        scene = box_scene()
+        keys = {"world_frame": np.eye(4), "child_world_frame": frame, "friction": 1}
+        scene.add_hinge("j", "world", "a", initial=given, **keys)
+        assert compiled(scene)[1].coordinates[0].initial == pytest.approx(start, abs=1e-14)
+    scene = box_scene()
+    scene.add_hinge("j", "world", "a", initial=0.1, **keys)
+    with pytest.raises(SceneError, match=re.escape("the bodies put theta at 0.7, not at 0.1")):
+        scene.compile()
+
+
+def test_uniform_compliance_brings_critical_damping_along():
+    """Of the reduced mass of both ends, and of the reduced inertia about the joint's point, averaged over all axes."""
+    scene = box_scene()
+    scene.add_body("light", box=(1, 1, 1), density=10, position=(0, 5, 0))
+    place = {"anchor": (1, 0, 0), "axis": (0, 0, 1), "enforcement": "compliant"}
+    scene.add_hinge("j", "a", "b", linear_compliance=1e-6, rotary_compliance=1e-5, **place)
+    scene.add_hinge("w", "world", "light", rotary_compliance=1e-5, damping=(1, 2), **place)
+    model = scene.compile()
+    inertia = 1000 * (1 / 6 + 2 / 3)  # of a cube about a point 1 m from its centre, mean of three axes
+    linear, rotary = 2 * np.sqrt(500 / 1e-6), 2 * np.sqrt(inertia / 2 / 1e-5)
+    np.testing.assert_allclose(model.joints[0].compliance, [1e-6] * 3 + [1e-5] * 2)
+    np.testing.assert_allclose(model.joints[0].damping, [linear] * 3 + [rotary] * 2)
+    np.testing.assert_allclose(model.joints[1].compliance, [0] * 3 + [1e-5] * 2)
+    np.testing.assert_allclose(model.joints[1].damping, [1, 2, 0, 0, 0])
+
+
+def test_stiffness_is_the_inverse_of_compliance():
+    scene = box_scene()
+    scene.add_hinge("j", "a", "b", anchor=(1, 0, 0), axis=(0, 0, 1), enforcement="compliant", stiffness=1e6, damping=3)
+    _, joint = compiled(scene)
+    np.testing.assert_allclose(joint.compliance, [1e-6] * 5)
+    np.testing.assert_allclose(joint.damping, [3.0] * 5)
+
+
+def test_lengths_default_to_the_radius_of_gyration():
+    scene = box_scene()
+    scene.add_body("beam", box=(1, 2, 3), position=(9, 0, 0))
+    scene.add_spherical("s", "world", "a", anchor=(0, 0, 0))
+    scene.add_spherical("t", "a", "beam", anchor=(0, 0, 0))
+    scene.add_spherical("u", "a", "beam", anchor=(0, 0, 0), length=0.3)
+    scene.add_hinge("h", "world", "a", anchor=(0, 0, 0), axis=(0, 0, 1))
+    cube, beam = np.sqrt(1 / 6), np.sqrt(2 * (1 + 4 + 9) / 36)
+    lengths = [joint.length for joint in scene.compile().joints]
+    np.testing.assert_allclose(lengths, [cube, (cube + beam) / 2, 0.3, 0.5])
+
+
+def test_couplings_by_name():
+    scene = box_scene()
+    for name, child in (("p", "a"), ("q", "b")):
+        scene.add_hinge(name, "world", child, anchor=(0, 0, 0), axis=(0, 0, 1))
+    scene.add_gear("gear", "p", "q.theta", ratio=-2)
+    scene.add_mimic("mimic", "q", "p", multiplier=3, offset=0.5, enforcement="compliant", compliance=1e-4)
+    scene.add_rack("rack", "q", "p", radius=0.2)
+    polynomials = [coupling.terms[0].polynomial for coupling in scene.compile().couplings]
+    assert polynomials == [(0.0, -2.0), (0.5, 3.0), (0.0, 0.2)]
+    notes = scene.compile().notes
+    assert notes == ["coupling 'mimic' does not hold at the start: it is -0.5 rad off"]
+    with pytest.raises(SceneError, match="there is a coupling 'gear' already"):
+        scene.add_gear("gear", "p", "q", ratio=1)
+
+
+HINGE = '[[joint]]\nname = "j"\ntype = "hinge"\nparent = "a"\nchild = "b"\n'
+PLACE = "anchor = [1, 0, 0]\naxis = [0, 0, 1]\n"
+COUPLING = '[[joint]]\nname = "k"\ntype = "hinge"\nchild = "a"\nanchor = [0, 0, 0]\naxis = [0, 0, 1]\n[[coupling]]\nname = "c"\n'
+WRONG = {
+    # what follows the two bodies: number of lines after BODIES, key, part of the message, part of the remedy
+    "type": ('[[joint]]\nname = "j"\ntype = "hinj"\nchild = "a"\n', 3, "joint.j.type", "not 'hinj'", "'hinge'"),
+    "zero axis": (f"{HINGE}anchor = [0, 0, 0]\naxis = [0, 0, 0]\n", 7, "joint.j.axis", "is zero", "direction"),
+    "parallel": (f"{HINGE}{PLACE}x_axis = [0, 0, 2]\n", 8, "joint.j.x_axis", "parallel to axis", "across"),
+    "half an x": (f"{HINGE}{PLACE}child_x_axis = [1, 0, 0]\n", 8, "joint.j.child_x_axis", "is missing", "both"),
+    "frame and anchor": (f"{HINGE}{PLACE}parent_frame = {{}}\n", 6, "joint.j.anchor", "given as well", "keep one"),
+    "child's frame alone": (f"{HINGE}child_frame = {{}}\n", 6, "joint.j.child_frame", "parent", "'world_frame'"),
+    "foreign parameter": (
+        f"{HINGE}{PLACE}unilateral = true\n",
+        8,
+        "joint.j.unilateral",
+        "has no unilateral",
+        "drop it",
+    ),
+    "misspelt coordinate": (
+        f"{HINGE}{PLACE}[joint.coordinate.thea]\nlocked = true\n",
+        *(8, "joint.j.coordinate.thea", "no coordinate 'thea'", "'theta'"),
+    ),
+    "misspelt key": (
+        f"{HINGE}{PLACE}[joint.coordinate.theta]\nrnge = [0, 1]\n",
+        *(9, "joint.j.coordinate.theta.rnge", "unknown key", "'range'"),
+    ),
+    "turned range": (f"{HINGE}{PLACE}range_deg = [9, -9]\n", 8, "joint.j.range_deg", "not below", "lower"),
+    "both units": (
+        f"{HINGE}{PLACE}range = [0, 1]\nrange_deg = [0, 1]\n",
+        9,
+        "joint.j.range_deg",
+        "as well",
+        "keep one",
+    ),
+    "start outside": (f"{HINGE}{PLACE}range = [0, 1]\ninitial = 2\n", 9, "joint.j.initial", "outside", "compliant"),
+    "default start outside": (f"{HINGE}{PLACE}range = [1, 2]\n", 8, "joint.j.range", "starts at 0, outside", "widen"),
+    "lock outside": (
+        f"{HINGE}{PLACE}[joint.coordinate.theta]\nrange = [-1, 1]\nlocked = true\nlock_value = 3\n",
+        *(11, "joint.j.coordinate.theta.lock_value", "outside", "inside"),
+    ),
+    "said twice": (
+        f"{HINGE}{PLACE}friction = 1\n[joint.coordinate.theta]\nfriction = 2\n",
+        *(8, "joint.j.friction", "says it as well", "keep one"),
+    ),
+    "lock and drive": (
+        f'{HINGE}{PLACE}locked = true\ndrive = {{ mode = "position" }}\n',
+        *(9, "joint.j.drive", "locked as well", "keep one"),
+    ),
+    "soft end without compliance": (
+        f'{HINGE}{PLACE}[joint.coordinate.theta]\nrange = [-1, 1]\nlimit = "compliant"\n',
+        *(10, "joint.j.coordinate.theta.limit", "no compliance", "limit_compliance"),
+    ),
+    "drive without gains": (
+        f'{HINGE}{PLACE}drive = {{ mode = "pd" }}\n',
+        8,
+        "joint.j.drive.mode",
+        "no gains",
+        "stiffness",
+    ),
+    "formula": (
+        f'{HINGE}{PLACE}drive = {{ mode = "position", target = "sim(t)" }}\n',
+        *(8, "joint.j.drive.target", "unknown name 'sim' (column 1); did you mean 'sin'?", ""),
+    ),
+    "uid of the other kind": (
+        f'{HINGE}{PLACE}drive = {{ mode = "position", uid = 21 }}\n',
+        *(8, "joint.j.drive.uid", "does not drive theta", "19"),
+    ),
+    "compliance of a penalty": (f"{HINGE}{PLACE}compliance = 1e-6\n", 8, "joint.j.compliance", "penalty", "compliant"),
+    "negative compliance": (
+        f'{HINGE}{PLACE}enforcement = "compliant"\ncompliance = [1, -1]\n',
+        *(9, "joint.j.compliance", "negative", ""),
+    ),
+    "too many rows": (
+        f'{HINGE}{PLACE}enforcement = "compliant"\ncompliance = [1, 1, 1, 1, 1, 1]\n',
+        *(9, "joint.j.compliance", "has 5 rows", "x, y, z, rx, ry"),
+    ),
+    "far apart": (
+        f"{HINGE}parent_anchor = [0, 0, 0]\nchild_anchor = [0, 0, 0]\nparent_axis = [0, 0, 1]\nchild_axis = [0, 0, 1]\n",
+        *(7, "joint.j.child_anchor", "starts 2 m open", "mesh frames"),
+    ),
+    "negative friction": (f"{HINGE}{PLACE}friction = -1\n", 8, "joint.j.friction", "at least 0", ""),
+    "coupled joint": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "jj.theta"\nterms = [{{ coordinate = "k" }}]\n',
+        *(16, "coupling.c.coordinate", "no joint 'jj'", "'j'"),
+    ),
+    "coupled coordinate": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j.z"\nterms = [{{ coordinate = "k" }}]\n',
+        *(16, "coupling.c.coordinate", "no coordinate 'z'", "'theta'"),
+    ),
+    "coupled to itself": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "j.theta" }}]\n',
+        *(17, "coupling.c.terms[0].coordinate", "depends on itself: j.theta -> j.theta", "drop"),
+    ),
+    "coupled in a ring": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k" }}]\n'
+        '[[coupling]]\nname = "d"\ncoordinate = "k"\nterms = [{ coordinate = "j", factor = 2 }]\n',
+        *(21, "coupling.d.terms[0].coordinate", "k.theta -> j.theta -> k.theta", "drop"),
+    ),
+    "polynomial of a high order": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k", polynomial = [0, 1, 0, 0, 0, 0, 1] }}]\n',
+        *(17, "coupling.c.terms[0].polynomial", "7 coefficients", "table"),
+    ),
+    "spline that turns back": (
+        f'{HINGE}{PLACE}{COUPLING}coordinate = "j"\nterms = [{{ coordinate = "k", table = [[1, 0], [0, 1]] }}]\n',
+        *(17, "coupling.c.terms[0].table", "do not grow", "order"),
+    ),
+}
+
+
+@pytest.mark.parametrize("text, line, key, message, remedy", WRONG.values(), ids=WRONG)
+def test_wrong_joints_are_named_with_their_line(tmp_path, text, line, key, message, remedy):
+    path = tmp_path / "wrong.toml"
+    path.write_text(BODIES + text)
+    with pytest.raises(SceneError) as error:
+        abd.load(path).compile()
+    problems = error.value.problems
+    assert [(problem.key, problem.line) for problem in problems] == [(key, line + BODIES.count("\n"))]
+    assert message in problems[0].message and remedy in problems[0].remedy
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
+    demands = traits(name)
+    scene = box_scene()
+    place = (
+        {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if demands.points == "apart" else {"anchor": (1, 0, 0)}
+    )
+    if demands.axis == "needed":
+        place["axis"] = (0, 0, 1)
+    given = {key: EXAMPLES[key] for key in demands.needs}
+    scene.add_joint(name, "j", "a", "b", **place, **given)
+    model, joint = compiled(scene)
+    assert set(joint.parameters) == set(demands.needs) and joint.uid == TYPES[name].UID
+    build_system(model)
+    scene.save(tmp_path / "scene.toml")
+    assert abd.load(tmp_path / "scene.toml") == scene
+    for key in demands.needs:
+        less = {one: value for one, value in given.items() if one != key}
+        with pytest.raises(SceneError, match=f"has no {key}"):
+            box_scene().add_joint(name, "j", "a", "b", **place, **less)
+
+
+PLACED = sorted(name for name in TYPES if traits(name).points == "together")
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
+    demands = traits(name)
+    place = {"anchor": (1, 0.3, 0), **({} if demands.axis == "none" else {"axis": (0, 3, 4)})}
+    given = {key: EXAMPLES[key] for key in demands.needs}
+    probe = box_scene()
+    probe.add_joint(name, "j", "a", "b", **place, **given)
+    _, joint = compiled(probe)
+    names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
+    values = {one: 0.1 + 0.05 * k for k, one in enumerate(names)}
+    scene = box_scene()
+    scene.add_joint(
+        name, "j", "a", "b", coordinate={one: {"initial": v} for one, v in values.items()}, **place, **given
+    )
+    model, joint = compiled(scene)
+    assert read(model, joint) == pytest.approx(values, abs=1e-12)
+    assert {one.name: one.initial for one in joint.coordinates} == values
+
+
+def test_parameters_reach_their_type_in_its_units():
+    scene = box_scene()
+    place = {"anchor": (1, 0, 0), "axis": (0, 0, 1)}
+    stiffness = np.diag([1.0, 2, 3, 4, 5, 6])
+    scene.add_joint("spherical", "s", "a", "b", max_tilt_deg=30, max_rotation=(1, 2, 3), **place)
+    scene.add_joint("ball", "t", "a", "b", constrained=(True, False, True), frame="parent", anchor=(1, 0, 0))
+    scene.add_joint("general", "g", "a", "b", constrained=("rz", "x"), **place)
+    scene.add_joint("bushing", "u", "a", "b", stiffness=stiffness, damping=3, rest=(0.1, 0, 0, 0, 0, 0), **place)
+    scene.add_joint("skewed_universal", "k", "a", "b", skew_deg=20, axes="xy", **place)
+    scene.add_joint("ellipsoid", "e", "a", "b", radii=(1, 2, 3), alpha_deg=90, open_sim=True, anchor=(1, 0, 0))
+    scene.add_spring("f", "a", "b", 10, rest_length=0.5, damping=2, parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0))
+    joints = scene.compile().joints
+    assert joints[0].parameters == {"max_tilt": pytest.approx(np.pi / 6), "max_rotation": (1.0, 2.0, 3.0)}
+    assert (joints[1].type, joints[1].parameters) == ("spherical", {"constrained": ("x", "z"), "frame": "parent"})
+    assert joints[2].parameters == {"constrained": ("x", "rz")}
+    np.testing.assert_array_equal(joints[3].parameters["stiffness"], stiffness)
+    assert joints[3].parameters["rest"][0] == 0.1 and joints[3].parameters["damping"] == 3
+    assert joints[4].parameters == {"axes": "xy", "skew": pytest.approx(np.radians(20))}
+    assert joints[5].parameters == {"radii": (1.0, 2.0, 3.0), "alpha": pytest.approx(np.pi / 2), "open_sim": True}
+    assert joints[6].parameters == {"stiffness": 10.0, "damping": 2.0, "rest_length": 0.5}
+
+
+def test_an_ellipsoid_joint_starts_on_the_surface():
+    scene = box_scene()
+    scene.add_joint("ellipsoid", "j", "world", "a", radii=(1, 2, 3), world_frame=np.eye(4))
+    model, joint = compiled(scene)
+    _, C = placed(model, joint)
+    np.testing.assert_allclose(C[:3, 3], (0, 0, 3))
+
+
+@pytest.mark.parametrize(
+    "type, keys, words",
+    [
+        ("universal", {"axes": "yz", "anchor": (0, 0, 0)}, "joint.j.axes: must be 'zy' or 'xy'"),
+        ("skewed_universal", {"skew_deg": 90, "anchor": (0, 0, 0)}, "joint.j.skew_deg: makes the two axes one"),
+        ("ellipsoid", {"radii": (1, 0, 1), "anchor": (0, 0, 0)}, "joint.j.radii: must be three lengths above 0"),
+        ("bushing", {"stiffness": (1, 2), "anchor": (0, 0, 0)}, "joint.j.stiffness: must be one number, six"),
+        ("bushing", {"stiffness": -1, "anchor": (0, 0, 0)}, "joint.j.stiffness: must not be negative"),
+        ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: says nothing without constrained"),
+        ("screw", {"lead": 0, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "joint.j.lead: is zero"),
+        ("rope", {"distance": 1, "anchor": (0, 0, 0)}, "joint.j.anchor: a rope joins two points"),
+        ("slider", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range_deg": (0, 1)}, "range_deg: z is a length"),
+        ("cylindrical", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range": (0, 1)}, "has the coordinates 'z' and 'theta'"),
+        ("general", {"constrained": ("x", "ry"), "frame": "world", "anchor": (0, 0, 0), **{"enforcement": "compliant"}},
+         "joint.j.frame: axes of the world"),
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_named_by_their_key(type, keys, words):
+    scene = box_scene()
+    keys = {**({"linear_compliance": 1e-6} if "enforcement" in keys else {}), **keys}
+    with pytest.raises(SceneError, match=re.escape(words)):
+        scene.add_joint(type, "j", "a", "b", **keys)
+
+
+@pytest.mark.parametrize(
+    "type, keys, words",
+    [
+        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack is -0.1"),
+        ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
+         {"euler": {"order": "x", "degrees": [20]}}}, "tilt is -0.1745"),
+        ("planar_connector", {"unilateral": True, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "z is 0"),
+        ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "it starts 7 m open"),
+        ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
+         "child_axis": (1, 0, 0)}, "it starts 2 m open"),
+    ],
+)  # fmt: skip
+def test_starts_that_cannot_be_are_told(type, keys, words):
+    scene = box_scene()
+    scene.body("b").euler = None
+    scene.add_joint(type, "j", "a", "b", **keys)
+    with pytest.raises(SceneError, match=re.escape(words)):
+        scene.compile()
+
+
+def test_a_slider_may_start_along_its_axis():
+    scene = box_scene()
+    local = {
+        "parent_anchor": (0, 0, 0),
+        "child_anchor": (0, 0, 0),
+        "parent_x_axis": (0, 0, 1),
+        "child_x_axis": (0, 0, 1),
+    }
+    scene.body("b").euler = None
+    scene.add_slider("j", "a", "b", parent_axis=(1, 0, 0), child_axis=(1, 0, 0), range=(1, 3), **local)
+    (z,) = compiled(scene)[1].coordinates
+    assert (z.name, z.lower, z.upper) == ("z", 1, 3) and z.initial == pytest.approx(2)
+
+
+def test_the_example_of_the_readme_compiles(tmp_path):
+    text = (Path(__file__).resolve().parents[2] / "scenes" / "README.md").read_text()
+    (tmp_path / "example.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    model = abd.load(tmp_path / "example.toml").compile()
+    assert [joint.coordinates[0].name for joint in model.joints] == ["theta", "theta"] and len(model.couplings) == 1
+
+
+def test_the_documentation_lists_types_coordinates_and_couplings():
+    text = schema_markdown()
+    for words in (*TYPES, *ALIASES, "[[coupling]]", "limit_damping_", "joint_tolerance"):
+        assert f"`{words.rstrip('_')}`" in text
+    assert all(type_of(name) in TYPES for name in TRAITS)
+
+
+@pytest.mark.parametrize("type", ["hinge", "cylindrical", "slider", "planar", "screw"])
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
+    """Half a turn from closed every way round is as long as any other: no force would close the joint."""
+    points = {"parent_anchor": (0.5, 0, 0), "child_anchor": (-0.5, 0, 0)}
+    more = {"lead": 0.01} if type == "screw" else {}
+    for axis, refused in (((0, 0.05, -1), True), ((0, 1, -1), False)):
+        scene = box_scene()
+        scene.add_joint(
+            type, "j", "world", "a", parent_axis=(0, 0, 1), child_axis=axis, enforcement=enforcement, **points, **more
+        )
+        if refused:
+            with pytest.raises(SceneError, match=re.escape("half a turn open") + ".*opposite to.*child_axis or parent_axis"):
+                scene.compile()
+        else:
+            scene.compile()
+
+
+def test_rings_of_couplings_whose_factors_agree_are_taken():
+    """Three wheels, each geared to the others: the third relation says what the first two say already."""
+    scene = box_scene()
+    for k, name in enumerate("pqr"):
+        scene.add_body(f"wheel{k}", box=(1, 1, 1), position=(0, 0, 5 + 2 * k))
+        scene.add_hinge(name, "world", f"wheel{k}", anchor=(0, 0, 5 + 2 * k), axis=(0, 0, 1))
+    scene.add_gear("pq", "p", "q", ratio=2.0)
+    scene.add_gear("qr", "q", "r", ratio=-0.5)
+    scene.add_gear("rp", "r", "p", ratio=-1.0)
+    assert len(scene.compile().couplings) == 3
+    scene.coupling("rp").terms[0].factor = -1.1
+    with pytest.raises(SceneError, match=r"depends on itself.*or give them factors that agree"):
+        scene.compile()
+
+
+def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
+    scene = box_scene()
+    place = {"anchor": (0, 0, 0)}
+    scene.add_joint("spherical", "s", "world", "a", max_tilt=0.5, limit_compliance=1e-3, limit_damping=-2.0, **place)
+    own = {"range": (-1, 1), "limit": "compliant", "limit_compliance": 1e-3, "limit_damping": -1.0}
+    scene.add_hinge("h", "world", "b", anchor=(2, 0, 0), axis=(0, 0, 1), coordinate={"theta": own})
+    ball, hinge = scene.compile().joints
+    critical = 2 * np.sqrt(1000 / 6 / 1e-3)
+    assert ball.parameters["limit_damping"] == pytest.approx(2 * critical)
+    assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
+    for keys, words in (
+        ({"limit_compliance": 1e-3}, "no limit that could be soft"),
+        ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
+    ):
+        with pytest.raises(SceneError, match=words):
+            scene.add_joint("spherical", "t", "world", "a", **keys, **place)
+    hard = {"theta": {"range": (-1, 1), "limit_damping": -1.0}}
+    with pytest.raises(SceneError, match="a share of critical damping needs a compliance"):
+        scene.add_hinge("k", "world", "a", axis=(0, 0, 1), coordinate=hard, **place)

@@ -1,0 +1,61 @@
+"""Types: the keys of bodies and joints are those of the schema, and a user's file is clean under mypy and pyright."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tool import load_tool
+
+from abd.scene.schema import body_keys, joint_keys
+from abd.scene.schema.joint_schema import JointSpec
+from abd.scene.schema.schema import BodySpec
+
+typed_keys = load_tool("typed_keys")
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+USER = ROOT / "tests" / "typed" / "user.py"
+
+
+@pytest.mark.parametrize("name", typed_keys.texts())
+def test_the_types_are_those_of_the_schema(name):
+    """`python tools/typed_keys.py` writes them anew."""
+    assert (ROOT / "abd" / "scene" / name).read_text(encoding="utf-8") == typed_keys.texts()[name]
+
+
+def test_every_key_of_a_body_and_a_joint_is_completed():
+    assert set(body_keys.BodyKeys.__annotations__) == set(BodySpec.model_fields) - {"name"} | {"transform"}
+    keys = set(JointSpec.model_fields) - {"name", "type", "parent", "child"}
+    assert set(joint_keys.JointKeys.__annotations__) == keys
+    assert set(joint_keys.DistanceKeys.__annotations__) == keys - {"distance"}
+    assert set(joint_keys.SpringKeys.__annotations__) == keys - {"stiffness"}
+
+
+@pytest.mark.slow
+def test_mypy():
+    pytest.importorskip("mypy")
+    options = ["--strict", "--follow-imports=silent", "--ignore-missing-imports", "--allow-untyped-calls"]
+    command = [sys.executable, "-m", "mypy", *options, *map(str, [*EXAMPLES, USER])]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"MYPYPATH": str(ROOT)})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_pyright(tmp_path):
+    """Strictly for the user's file, in which everything is ours: nothing of unknown type. Libraries without types, which the
+    examples use besides, are not looked into."""
+    if importlib.util.find_spec("pyright") is None:
+        pytest.skip("pyright is not installed")
+    settings = {
+        "include": [str(Path(os.path.relpath(one, tmp_path))) for one in (USER, *EXAMPLES)],
+        "extraPaths": [str(ROOT)],
+        "useLibraryCodeForTypes": False,
+        "reportMissingModuleSource": False,
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "pyright", "-p", str(tmp_path), "--pythonpath", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,237 @@
+"""The Newton step: its iterations whatever the stiffness, its failures and retries, and what it holds exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd import backends
+from abd.errors import StepFailure
+
+pytestmark = pytest.mark.device
+
+FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
+INTEGRATORS = ("generalized_alpha", "bdf1", "bdf2")
+
+
+def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
+    """The simulation after `steps` frames on the processor, and their reports."""
+    simulation = abd.Simulation(scene, device=NAME)
+    return simulation, [simulation.step() for _ in range(steps)]
+
+
+def chain(links: int, kappa: float = 1e9, hung: bool = True, joint: str = "hinge", **solver) -> abd.Scene:
+    """Box links of 10 kg and 1 m, 2 kN upwards on the last one (formulation.md section 2, "The valley"). They do not collide:
+    one that keeps its spin folds up on itself."""
+    scene = abd.Scene(solver=solver)
+    for i in range(links):
+        load = (0.0, 0.0, 2000.0) if i == links - 1 else (0.0, 0.0, 0.0)
+        scene.add_body(f"link{i}", box=(1.0, 0.1, 0.1), position=(0.5 + i, 0.0, 0.0), kappa=kappa, force=load, group=1)
+    axis = {"axis": (0.0, 1.0, 0.0)} if joint == "hinge" else {}
+    for i in range(0 if hung else 1, links):
+        parent = abd.WORLD if i == 0 else f"link{i - 1}"
+        scene.add_joint(joint, f"joint{i}", parent, f"link{i}", anchor=(i, 0.0, 0.0), **axis)
+    return scene
+
+
+@pytest.mark.parametrize("kappa", [1e7, 1e9, 1e11])
+@pytest.mark.parametrize("joint", ["hinge", "spherical"])
+@pytest.mark.parametrize("hung", [True, False], ids=["hung", "free"])
+def test_chains_take_at_most_four_iterations_whatever_the_stiffness(hung, joint, kappa, record_property):
+    _, reports = advance(chain(5, kappa, hung, joint), 100)
+    iterations = [report.newton_iterations for report in reports]
+    record_property("Newton iterations, mean and max", (float(np.mean(iterations)), max(iterations)))
+    assert np.mean(iterations) <= 4.0
+    assert max(report.substeps for report in reports) == 1
+    assert all(report.converged and report.tolerance_achieved <= 1e-3 for report in reports)
+
+
+@pytest.mark.parametrize("links", [1, 5])
+def test_the_other_integrators_take_as_many(links):
+    for integrator in ("bdf1", "bdf2"):
+        _, reports = advance(chain(links, integrator=integrator), 100)
+        assert np.mean([report.newton_iterations for report in reports]) <= 4.0
+
+
+def test_simple_joint_of_the_affine_body_code():
+    """Autodesk's code takes 104.7 iterations per step here."""
+    scene = FIXTURES / "affine-body-dynamics" / "scenes" / "simple_joint.json"
+    if not scene.exists():
+        pytest.skip(f"no fixtures at {FIXTURES}")
+    _, reports = advance(scene, 100)
+    assert np.mean([report.newton_iterations for report in reports]) <= 6.0
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)]
+)
+def test_mechanisms_held_by_contact_alone(name, limit, record_property):
+    """Pins in holes, where the curvature of the contacts along a rotation decides: seconds per step in rigid-ipc."""
+    scene = FIXTURES / "rigid-ipc" / "scenes" / f"{name}.json"
+    if not scene.exists():
+        pytest.skip(f"no fixtures at {FIXTURES}")
+    simulation = abd.Simulation(abd.load(scene).override(["solver.max_newton=100", "solver.retries=0"]), device=NAME)
+    iterations = [simulation.step().newton_iterations for _ in range(15)]
+    record_property("Newton iterations, mean and max", (float(np.mean(iterations)), max(iterations)))
+    assert np.mean(iterations) <= limit
+
+
+def test_a_step_that_does_not_converge_is_named_and_undone():
+    scene = chain(3, max_newton=1, retries=2)
+    simulation = abd.Simulation(scene, device=NAME)
+    before = simulation.checkpoint()
+    with pytest.raises(StepFailure) as failure:
+        simulation.step()
+    assert failure.value.reason == "not_converged"
+    assert failure.value.step == 1 and failure.value.time == 0.0
+    assert "1 Newton iterations" in str(failure.value) and "m/s" in str(failure.value)
+    assert simulation.frame == 0 and simulation.time == 0.0
+    for key, value in simulation.checkpoint().items():
+        np.testing.assert_equal(value, before[key])
+
+
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
+    monkeypatch.setattr(backends, "SMALL", 0)  # the host asks for energies
+    scene = abd.Scene(solver={"retries": 0, "tolerance": 1e-9})
+    scene.add_body("calm", box=(0.1, 0.1, 0.1))
+    scene.add_body("wild", box=(0.1, 0.1, 0.1), position=(5, 0, 0), angular_velocity=(0, 0, 30), kappa=1e5)
+    simulation = abd.Simulation(scene, device)
+    try_step = simulation.backend.try_step
+
+    def uphill(alpha):
+        change, size = try_step(alpha)
+        wild = simulation.backend.islands.host[1]
+        change[wild] = size[wild] = 1.0
+        return change, size
+
+    monkeypatch.setattr(simulation.backend, "try_step", uphill)
+    with pytest.raises(StepFailure, match="in the island of 'wild'") as caught:
+        simulation.step()
+    assert caught.value.reason == "line_search"
+
+
+def test_retries_halve_the_step_and_complete_the_frame():
+    """With two iterations at most, frames of this chain fail at 10 ms and succeed in shorter substeps."""
+    with pytest.raises(StepFailure, match="2 Newton iterations"):
+        advance(chain(3, max_newton=2, retries=0), 10)
+    simulation, reports = advance(chain(3, max_newton=2, retries=4), 10)
+    substeps = [report.substeps for report in reports]
+    assert max(substeps) >= 2 and max(substeps) <= 2**4
+    assert simulation.frame == 10 and simulation.time == pytest.approx(0.1, rel=1e-12)
+    reference, _ = advance(chain(3, dt=0.00125), 80)
+    # shorter steps are more accurate: nearer to the fine reference
+    coarse, _ = advance(chain(3), 10)
+    distance = [
+        np.linalg.norm(s.bodies["link2"].transform - reference.bodies["link2"].transform) for s in (simulation, coarse)
+    ]
+    assert distance[0] < distance[1]
+
+
+def pinched(mode: str) -> abd.Scene:
+    """A kinematic ram drives a loose box against a wall."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode})
+    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
+    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
+    return scene
+
+
+def test_a_blocked_kinematic_body_is_named():
+    simulation = abd.Simulation(pinched("fail"), device=NAME)
+    with pytest.raises(StepFailure) as failure:
+        for _ in range(60):
+            simulation.step()
+    assert failure.value.reason == "blocked" and failure.value.bodies == ("ram",)
+    assert "kinematic_block" in str(failure.value)
+    # 0.25 m lie between ram and wall minus the box
+    assert 0.2 < simulation.bodies["ram"].transform[0, 3] < 0.25 + 1e-9
+
+
+def test_a_kinematic_body_may_lag_behind_its_target():
+    simulation, reports = advance(pinched("lag"), 60)
+    # gaps are so small that it shows how little the box is squeezed
+    assert 0.24 < simulation.bodies["ram"].transform[0, 3] < 0.25 + 1e-5
+    assert all(report.min_gap > 0.0 for report in reports)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_kinematic_bodies_reach_their_targets_exactly(integrator):
+    """Swinging and turning between two loose boxes that it pushes away."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"integrator": integrator})
+    formulas = {"x": "0.3*sin(2*t)", "rz": "0.5*t"}
+    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"formulas": formulas})
+    for name, x in (("right", 0.25), ("left", -0.25)):
+        scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0.0, 0.0))
+    simulation = abd.Simulation(scene, device=NAME)
+    touched = 0
+    for _ in range(60):
+        touched += simulation.step().contacts
+        t = simulation.time
+        target = np.eye(4)
+        target[:2, :2] = [[np.cos(0.5 * t), -np.sin(0.5 * t)], [np.sin(0.5 * t), np.cos(0.5 * t)]]
+        target[0, 3] = 0.3 * np.sin(2.0 * t)
+        np.testing.assert_allclose(simulation.bodies["ram"].transform, target, atol=1e-12)
+    assert touched > 0
+    assert simulation.bodies["right"].velocity[0, 3] > 0.1
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("fix", [["x"], ["y", "z"], ["rx", "ry"], ["ry", "rz"], ["rx", "ry", "rz"], ["z", "rx", "ry"]])
+def test_fixed_degrees_of_freedom_stay(fix, integrator):
+    """World axes at t = 0 through the centre of mass, under loads and speeds in every direction, and in contact."""
+    scene = abd.Scene(solver={"integrator": integrator})
+    scene.add_body("ground", half_space={"normal": (0.1, 0.2, 1.0), "offset": -0.5})
+    scene.add_body(
+        "box",
+        box=(0.4, 0.3, 0.2),
+        fix=fix,
+        force=(30.0, 20.0, 10.0),
+        torque=(1.0, 2.0, 3.0),
+        velocity=(1.0, 0.5, -3.0),
+        angular_velocity=(1.0, 2.0, 3.0),
+        axis_angle={"axis": (1.0, 2.0, 3.0), "degrees": 30.0},
+    )
+    simulation = abd.Simulation(scene, device=NAME)
+    body = simulation.model.bodies.names.index("box")
+    begin = simulation.host_state().q[body].copy()
+    contacts = sum(simulation.step().contacts for _ in range(40))
+    now = simulation.host_state().q[body]
+    turn = now[3:].reshape(3, 3) @ np.linalg.inv(begin[3:].reshape(3, 3))
+    held = [axis for axis in fix if len(axis) == 1]
+    for k, axis in enumerate("xyz"):
+        if axis in held:
+            assert abs(now[k] - begin[k]) <= 1e-12
+    if "rx" in fix or "ry" in fix or "rz" in fix:
+        free = [axis for axis in ("rx", "ry", "rz") if axis not in fix]
+        still = np.eye(3) if not free else np.eye(3)[:, [("rx", "ry", "rz").index(free[0])]]
+        np.testing.assert_allclose(turn @ still, still, atol=1e-12)
+    if "z" not in fix:
+        assert contacts > 0
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.4])
+def test_energy_of_a_landing_stack_never_grows(mu):
+    """Implicit Euler, barrier and friction only take energy away, up to what the tolerance leaves."""
+    scene = abd.Scene()
+    scene.add_material("rough", mu=mu)
+    scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0}, material="rough")
+    for k in range(3):
+        turn = {"axis": (0.3, 1.0, 0.2), "degrees": 10.0 * k}
+        scene.add_body(
+            f"box{k}", box=(0.2,) * 3, position=(0.02 * k, 0.0, 0.15 + 0.3 * k), axis_angle=turn, material="rough"
+        )
+    _, reports = advance(scene, 80)
+    names = ("kinetic", "gravity", "elastic", "contact")
+    totals = np.array([sum(report.energy[name] for name in names) for report in reports])
+    work = np.array([report.energy["friction_work"] for report in reports])
+    largest = max(report.energy["kinetic"] for report in reports)
+    assert sum(report.contacts for report in reports) > 0
+    assert np.diff(totals).max() <= 1e-3 * largest
+    # the springs of contacts that stick give back what they store, mu N eps_v dt at most
+    stored = mu * 24.0 * 9.81 * 1e-5
+    assert np.diff(work).max() <= stored and (work[-1] < 0.0) == (mu > 0.0)

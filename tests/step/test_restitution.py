@@ -1,0 +1,234 @@
+"""Restitution: the speeds that impacts give back, what they keep, and what they leave at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from on_device import NAME
+from resident_twins import pair
+
+import abd
+from abd.backends.warp.sweeps import swept
+from abd.energies import kinetic_energy, momenta
+from abd.step.impacts.sweeps import swept as defined
+
+pytestmark = pytest.mark.device
+
+H = 1e-3
+SPEED = 2.0
+
+
+def falling(kind: str, e: float | None, speed: float = SPEED, mu: float = 0.0, **solver) -> abd.Scene:
+    """A ball, or a box on its edge, 3.4 mm above the ground and on its way down."""
+    scene = abd.Scene(solver={"dt": H, **solver})
+    scene.add_material("m", mu=mu, **({} if e is None else {"restitution": e}))
+    scene.add_body("ground", half_space={}, material="m")
+    if kind == "ball":
+        shape, height = {"sphere": {"radius": 0.05, "subdivisions": 2}}, 0.05
+    else:
+        shape, height = (
+            {"box": (0.1, 0.1, 0.1), "axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 45.0}},
+            0.05 * 2**0.5,
+        )
+    scene.add_body("body", position=(0.0, 0.0, height + 3.4e-3), velocity=(0.0, 0.0, -speed), material="m", **shape)
+    return scene
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("e", [0.0, 0.3, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("kind", ["ball", "edge"])
+def test_the_speed_after_an_impact_is_e_times_that_before(kind, e, integrator):
+    """Within 0.01 of e, and nothing follows; the energy never grows; the body does not turn."""
+    simulation = abd.Simulation(falling(kind, e, integrator=integrator), device=NAME)
+    speeds, energies = [-SPEED], []
+    for _ in range(12):
+        report = simulation.step()
+        speeds.append(simulation.bodies["body"].velocity[2, 3])
+        energies.append(sum(report.energy[name] for name in ("kinetic", "gravity", "elastic")))
+    hit = 1 + int(np.argmax(np.diff(speeds) > 0.1))
+    assert 1 < hit < 8
+    later, fallen = np.array(speeds[hit:]), 9.81 * H * np.arange(len(speeds) - hit)
+    np.testing.assert_allclose(later[0], -e * speeds[hit - 1], atol=0.01 * SPEED)
+    np.testing.assert_allclose(later, np.maximum(later[0] - fallen, 0.0), atol=0.01 * SPEED, err_msg="no push follows")
+    assert max(energies[1:]) < (1.0 + 1e-6) * energies[0]
+    assert np.abs(simulation.bodies["body"].velocity[:3, :3]).max() < 1e-3
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("kind", ["ball", "edge"])
+def test_by_default_nothing_comes_back(kind, dt):
+    """However short the step is: the barrier that stops a body pushes nobody away."""
+    scene = falling(kind, None, dt=dt)
+    simulation = abd.Simulation(scene, device=NAME)
+    assert (simulation.model.materials.restitution == 0.0).all()
+    speeds = []
+    for _ in range(12 if dt > 1e-4 else 45):
+        simulation.step()
+        speeds.append(simulation.bodies["body"].velocity[2, 3])
+    assert min(speeds) < -0.9 * SPEED or dt == 1e-2
+    assert max(speeds) < 3e-3 * SPEED and abs(speeds[-1]) < 0.01 * SPEED
+
+
+def test_the_kernel_sweeps_as_the_definition_does():
+    """Random pairs in a row that share bodies: the same factors, and powers within their bounds."""
+    rng = np.random.default_rng(3)
+    k = 40
+    P = sparse.random(k, 90, density=0.08, random_state=rng, data_rvs=rng.standard_normal).tocsr()
+    A = sparse.csr_matrix(P @ P.T)
+    A.sort_indices()
+    power, size = rng.normal(size=k), rng.uniform(0.5, 2.0, k)
+    low, high = np.zeros(k), np.where(rng.random(k) < 0.5, np.inf, 0.3)
+    given = A, power, low, high, size, 1.0
+    x = defined(*given)
+    np.testing.assert_allclose(swept(*given), x, rtol=1e-12, atol=1e-14)
+    yields, left = A.diagonal() > 0.0, power + A @ x
+    assert (x != 0.0).sum() > 10 and yields.sum() > 30
+    assert (left > -1e-8)[yields].all()
+    assert ((left < high + 1e-8) | (x == -1.0))[yields].all()
+
+
+def test_a_slow_ball_comes_to_rest():
+    """Below 2 g h nothing bounces: no speed is left, and no energy is gained, with e = 1."""
+    simulation = abd.Simulation(falling("ball", 1.0, speed=0.0, d_hat=1e-4, dt=0.02), device=NAME)
+    for _ in range(30):
+        simulation.step()
+    assert np.abs(simulation.stepper.qd).max() < 2e-3
+
+
+def row_of_boxes(e: float, speeds: tuple[float, ...], gap: float, **solver) -> abd.Scene:
+    """Cubes in free space along x, face to face."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-5, **solver})
+    scene.add_material("m", restitution=e)
+    for k, speed in enumerate(speeds):
+        scene.add_body(
+            f"box{k}", box=(0.1, 0.1, 0.1), position=((0.1 + gap) * k, 0.0, 0.0),
+            velocity=(speed, 0.0, 0.0), material="m",
+        )  # fmt: skip
+    return scene
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_equal_boxes_exchange_their_velocities(device):
+    """e = 1, one after the other: the last one leaves with the velocity of the first, and nothing is lost."""
+    simulation = abd.Simulation(row_of_boxes(1.0, (1.0, 0.0, 0.0), gap=3e-3), device=device)
+    model = simulation.model
+    begin = momenta(model, simulation.stepper.q, simulation.stepper.qd), kinetic_energy(model, simulation.stepper.qd)
+    for _ in range(12):
+        simulation.step()
+    state = simulation.stepper
+    np.testing.assert_allclose(state.qd[:, 0], [0.0, 0.0, 1.0], atol=1e-3)
+    assert kinetic_energy(model, state.qd) == pytest.approx(begin[1], rel=1e-3)
+    assert kinetic_energy(model, state.qd) <= begin[1] * (1.0 + 1e-12)
+    for value, expected in zip(momenta(model, state.q, state.qd), begin[0], strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-9)
+
+
+def test_an_impact_runs_through_a_row_in_touch():
+    """A box hits a row that it meets within one step: the last one leaves with its velocity, and no energy is lost."""
+    simulation = abd.Simulation(row_of_boxes(1.0, (1.0, 0.0, 0.0, 0.0), gap=5e-6, tolerance=1e-6), device=NAME)
+    for _ in range(3):
+        simulation.step()
+    np.testing.assert_allclose(simulation.stepper.qd[:, 0], [0.0, 0.0, 0.0, 1.0], atol=5e-3)
+
+
+def test_friction_takes_part_in_what_is_given_back():
+    """A ball that slips through the whole impact: mu (1 + e) of the normal speed, and its torque."""
+    e, mu = 0.8, 0.1
+    scene = falling("ball", e, mu=mu)
+    body = next(body for body in scene.spec.body if body.name == "body")
+    body.velocity = (3.0, 0.0, -SPEED)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(8):
+        simulation.step()
+    velocity = simulation.bodies["body"].velocity
+    lost = mu * (1.0 + e) * (SPEED + 2 * 9.81 * H)
+    assert 3.0 - velocity[0, 3] == pytest.approx(lost, rel=0.02)
+    model, k = simulation.model, 1
+    p = simulation.stepper.q[k, :3]
+    _, angular = momenta(model, simulation.stepper.q, simulation.stepper.qd)
+    spin = angular[1] - model.bodies.mass[k] * (p[2] * velocity[0, 3] - p[0] * velocity[2, 3])
+    assert spin == pytest.approx(model.bodies.mass[k] * lost * 0.05, rel=0.05), "42 corners on a sphere"
+
+
+@pytest.mark.parametrize(("integrator", "gain"), [("bdf1", 1e-9), ("generalized_alpha", 1e-4)])
+def test_joints_hold_in_an_impact(integrator, gain):
+    """A hammer on a hinge hits the ground with e = 1: it swings back with the same angular velocity, about its hinge.
+
+    The impact gains nothing. On the free way, generalized alpha keeps the energy but for what the hinge's force, which turns,
+    is late by in a step of 4e-3 rad.
+    """
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-4, "integrator": integrator})
+    scene.add_material("m", restitution=1.0)
+    scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0}, material="m")
+    scene.add_body(
+        "hammer", box=(0.4, 0.1, 0.1), position=(0.25, 0.0, 0.053), angular_velocity=(0.0, 4.0, 0.0),
+        velocity=(0.0, 0.0, -1.0), material="m",
+    )  # fmt: skip
+    scene.add_hinge("hinge", abd.WORLD, "hammer", anchor=(0.0, 0.0, 0.053), axis=(0.0, 1.0, 0.0), enforcement="exact")
+    simulation = abd.Simulation(scene, device=NAME)
+    energies = []
+    for _ in range(12):
+        energies.append(simulation.step().energy["kinetic"])
+    assert simulation.joints["hinge"].rates[0] == pytest.approx(-4.0, rel=0.01)
+    # what is left of the barrier pushes by less than gravity does in half a step
+    assert max(energies) <= (1.0 + 1e-5) * energies[0]
+    assert np.diff(energies).max() < gain * energies[0]
+    assert energies[-1] > 0.98 * energies[0]
+
+
+def test_the_definition_and_the_kernels_agree():
+    """A box that strikes with a corner, with friction: the same velocities."""
+    states = []
+    for device in ("numpy", NAME):
+        scene = falling("edge", 0.7, mu=0.3, tolerance=1e-6, friction_tolerance=1e-6)
+        next(body for body in scene.spec.body if body.name == "body").angular_velocity = (3.0, 1.0, 2.0)
+        simulation = abd.Simulation(scene, device=device)
+        for _ in range(6):
+            simulation.step()
+        states.append(simulation.stepper.qd)
+    np.testing.assert_allclose(states[0], states[1], atol=1e-6)
+    assert states[0][1, 2] > 0.1
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_the_recorded_path_does_the_same(integrator):
+    host, resident = pair(falling("edge", 0.7, mu=0.3, integrator=integrator))
+    for _ in range(8):
+        for each in (host, resident):
+            each.step()
+        np.testing.assert_allclose(host.stepper.qd, resident.stepper.qd, atol=1e-9)
+    assert host.stepper.qd[1, 2] > 0.5
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_a_checkpoint_amid_an_impact_continues_bit_for_bit(integrator):
+    """From every step around the impact."""
+    scene = falling("edge", 0.5, mu=0.3, integrator=integrator)
+    one = abd.Simulation(scene, device=NAME)
+    saved = []
+    for _ in range(6):
+        saved.append(one.checkpoint())
+        one.step()
+    for k, checkpoint in enumerate(saved):
+        other = abd.Simulation(scene, device=NAME)
+        other.restore(checkpoint)
+        for _ in range(6 - k):
+            other.step()
+        np.testing.assert_array_equal(other.stepper.q, one.stepper.q)
+        np.testing.assert_array_equal(other.stepper.qd, one.stepper.qd)
+
+
+def test_a_plank_that_falls_flat_on_two_posts_strikes_both_at_once():
+    """It leaves as it came, without a turn: what is symmetric stays so."""
+    scene = abd.Scene(solver={"dt": H})
+    scene.add_material("m", restitution=0.8)
+    for name, x in (("left", -0.4), ("right", 0.4)):
+        scene.add_body(name, kind="static", box=(0.1, 0.1, 0.1), position=(x, 0.0, -0.05), material="m")
+    scene.add_body("plank", box=(1.0, 0.1, 0.1), position=(0.0, 0.0, 0.052), velocity=(0.0, 0.0, -1.0), material="m")
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(6):
+        simulation.step()
+    plank = simulation.bodies["plank"]
+    assert plank.linear_velocity[2] == pytest.approx(0.8, abs=0.05)
+    assert np.abs(plank.angular_velocity).max() < 1e-3

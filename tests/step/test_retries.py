@@ -1,0 +1,102 @@
+"""A frame that fails, in all of its substeps or in a late one, leaves the state as it was, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.errors import StepFailure
+from abd.step import step as stepping
+
+pytestmark = pytest.mark.device
+
+DT = 0.01
+
+
+def workshop() -> abd.Simulation:
+    """A sliding box, an exact hinge with a drive, a limit and friction, and a joint whose measures follow the pose."""
+    scene = abd.Scene(solver={"dt": DT, "d_hat": 2e-3, "retries": 2, "sleep_speed": 1e-3})
+    scene.add_material("default", mu=0.3)
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=(0.1,) * 3, position=(3, 0, 0.051), velocity=(0.5, 0, 0))
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), position=(0.2, 0, 1))
+    scene.add_body("hand", box=(0.4, 0.1, 0.1), position=(0.6, 0, 1))
+    drive = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 4.0}
+    shoulder = {"theta": {"range": (-1.0, 1.0), "friction": 0.1, "drive": drive}}
+    scene.add_hinge(
+        "shoulder", abd.WORLD, "arm", anchor=(0, 0, 1), axis=(0, 1, 0), enforcement="exact", coordinate=shoulder
+    )
+    profile = [(-1.0, 0.0), (0.001, 0.0), (1.0, 1.0)]
+    keys = {"anchor": (0.4, 0, 1), "axis": (0, 1, 0), "enforcement": "exact", "segments": profile}
+    scene.add_joint("segmented_planar_connector", "cam", "arm", "hand", **keys)
+    return scene
+
+
+@pytest.fixture(params=[NAME, "numpy"])
+def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
+    pair = tuple(abd.Simulation(workshop(), device=request.param) for _ in range(2))
+    for _ in range(5):
+        for one in pair:
+            one.step()
+    return pair
+
+
+def flat(saved: dict) -> dict[str, np.ndarray]:
+    """Arrays and numbers of a checkpoint."""
+    tables = {name: value for name, value in saved.items() if isinstance(value, dict) and name not in ("extra", "joints")}
+    numbers = {name: np.asarray(value) for name, value in saved.items() if not isinstance(value, dict)}
+    inner = {f"{table}, {name}": value for table, values in tables.items() for name, value in values.items()}
+    return numbers | saved["extra"] | inner
+
+
+def assert_same(one: abd.Simulation, other: abd.Simulation) -> None:
+    mine, its = flat(one.checkpoint()), flat(other.checkpoint())
+    assert mine.keys() == its.keys()
+    for name, value in mine.items():
+        np.testing.assert_equal(value, its[name], err_msg=name)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2], ids=["all", "a quarter", "a half"])
+def test_a_failed_frame_changes_nothing(twins, after, monkeypatch):
+    failing, other = twins
+    solve, good = stepping.solve_step, []
+
+    def refuse(backend, settings, h, *rest):
+        lagged = solve(backend, settings, h, *rest)
+        if h > 0.3 * DT or len(good) == after:
+            raise StepFailure("not_converged", "on purpose")
+        good.append(h)
+        return lagged
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stepping, "solve_step", refuse)
+        with pytest.raises(StepFailure):
+            failing.step()
+    assert len(good) == after and failing.frame == other.frame == 5
+    assert_same(failing, other)
+    np.testing.assert_array_equal(failing.joint_readings().wrench, other.joint_readings().wrench)
+    for _ in range(2):
+        one, two = failing.step(), other.step()
+        assert one.energy == two.energy
+    assert_same(failing, other)
+
+
+def test_substeps_make_a_frame(twins, monkeypatch):
+    """Halves, where the whole fails: their works add up, and what the report says is of the end of the frame."""
+    halved, _ = twins
+    solve = stepping.solve_step
+
+    def refuse(backend, settings, h, *rest):
+        lagged = solve(backend, settings, h, *rest)
+        if h > 0.6 * DT:
+            raise StepFailure("not_converged", "on purpose")
+        return lagged
+
+    monkeypatch.setattr(stepping, "solve_step", refuse)
+    time = halved.time
+    report = halved.step()
+    assert report.substeps == 2 and halved.time == pytest.approx(time + DT, rel=1e-12)
+    assert report.energy["joint"] == pytest.approx(halved.joint_readings().energy.sum(), rel=1e-9)
+    assert report.max_joint_residual == pytest.approx(halved.joint_readings().worst_residual, rel=1e-6)

@@ -1,0 +1,152 @@
+"""Bodies that start within the activation of contact: nothing moves that would have stayed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.backends import create
+from abd.contact.pair_law import D_HAT_SHARE
+from abd.potentials.barrier import barrier
+from abd.state import State
+from abd.step.step import Stepper
+
+SIZE, G = 0.05, 9.81
+
+
+def box_on(floor: str, share: float, **solver) -> abd.Scene:
+    """A cube at a gap of so many activations above a half-space or the top of a table."""
+    scene = abd.Scene(solver=solver)
+    if floor == "half-space":
+        scene.add_body("floor", half_space={})
+    else:
+        scene.add_body("floor", box=(2.4, 2.4, 0.1), kind="static", position=(0, 0, -0.05))
+    height = 0.5 * SIZE + share * D_HAT_SHARE * SIZE
+    scene.add_body("box", box=(SIZE,) * 3, density=1000.0, position=(0.013, 0.017, height))
+    return scene
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("dt", [1e-2, 1e-4])
+@pytest.mark.parametrize("share", [2.5e-4, 0.1, 0.5, 1.0 - 1e-9])
+@pytest.mark.parametrize("floor", ["half-space", "table"])
+def test_a_box_set_down_stays_where_it_is(floor, share, dt, integrator):
+    simulation = abd.Simulation(box_on(floor, share, dt=dt, integrator=integrator), device=NAME)
+    start, mass = simulation.stepper.q[1, 2], simulation.bodies["box"].mass
+    before = mass * G * start + simulation.stepper.opening.energy
+    for _ in range(30):
+        report = simulation.step()
+        energy = sum(report.energy[name] for name in ("kinetic", "gravity", "elastic", "contact"))
+        assert abs(simulation.stepper.q[1, 2] - start) < 1e-5 * SIZE
+        assert simulation.stepper.qd[1, 2] < 2e-4
+        assert energy < before + 1e-8 * mass * G * SIZE
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_frame_0_says_what_contact_holds(device):
+    """Energy, contacts and gap of a state that no step led to, and the same force as the weight."""
+    scene = box_on("half-space", 0.25)
+    model = scene.compile()
+    stepper = Stepper(model, create(model, device), State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
+    opening, weight = stepper.opening, model.bodies.mass[1] * G
+    gap = 0.25 * D_HAT_SHARE * SIZE
+    assert opening.contacts == 4 and opening.smallest_gap == pytest.approx(gap, rel=1e-9)
+    law = stepper.backend.pair_law.own
+    x = (gap / law.activation[0]) ** 2
+    slope = -2.0 * np.sqrt(x) * (2.0 * (x - 1.0) * np.log(x) + (x - 1.0) ** 2 / x)
+    force = opening.energy / law.activation[0] * slope / ((x - 1.0) ** 2 * np.log(x))
+    assert force == pytest.approx(weight, rel=1e-6)
+
+
+@pytest.mark.parametrize("neighbour", [False, True])
+def test_a_pile_carries_its_weight_from_the_start(neighbour):
+    """Loads add up towards the ground. A box beside it, a hundredth of its activation away, carries nothing; its edges, and
+    sums over unevenly split faces, may stir it within its gap."""
+    scene = abd.Scene(solver={"dt": 1e-3})
+    scene.add_body("floor", half_space={})
+    gap = 0.3 * D_HAT_SHARE * SIZE
+    for k in range(5):
+        scene.add_body(f"box{k}", box=(SIZE,) * 3, density=1000.0, position=(0, 0, (k + 0.5) * SIZE + (k + 1) * gap))
+    beside = SIZE + 1e-2 * D_HAT_SHARE * SIZE
+    if neighbour:
+        scene.add_body("beside", box=(SIZE,) * 3, density=1000.0, position=(beside, 0, 0.5 * SIZE + gap))
+    simulation = abd.Simulation(scene, device=NAME)
+    own, n = simulation.backend.pair_law.own, len(simulation.model.bodies)
+    activation = dict(zip(own.key.tolist(), own.activation, strict=True))
+    upwards = np.array([activation[k * n + k + 1] for k in range(5)])
+    assert (np.diff(upwards[1:]) < 0.0).all() and (upwards > gap).all(), "the lower, the more"
+    law, below = simulation.backend.pair_law, np.arange(5)
+    kappa = law.stiffness(below, below + 1, upwards, np.zeros(5))
+    force = -8.0 * kappa * gap * barrier(law.barrier, np.full(5, gap**2), upwards)[1]
+    carried = (5.0 - below) * 1000.0 * SIZE**3 * 9.81
+    assert force == pytest.approx(carried, rel=1e-3), "four corners carry what is above"
+    if neighbour:
+        assert activation[1 * n + 6] == pytest.approx(1e-2 * D_HAT_SHARE * SIZE, rel=1e-6)
+    start = simulation.stepper.q.copy()
+    for _ in range(30):
+        simulation.step()
+    moved = np.abs(simulation.stepper.q[:, :3] - start[:, :3])
+    assert moved.max() < (1e-3 if neighbour else 2e-6) * SIZE
+
+
+def test_bodies_that_part_meet_by_the_common_law_again():
+    scene = box_on("half-space", 1e-2)
+    scene.body("box").velocity = (0.0, 0.0, 0.2)
+    simulation = abd.Simulation(scene, device=NAME)
+    assert len(simulation.backend.pair_law.own) == 1
+    simulation.step()
+    assert len(simulation.backend.pair_law.own) == 0
+    for _ in range(15):
+        report = simulation.step()
+    assert 0.5 < report.min_gap / (D_HAT_SHARE * SIZE) < 1.0
+
+
+def test_checkpoints_keep_the_laws_of_pairs():
+    scene = box_on("table", 0.1)
+    simulation = abd.Simulation(scene, device=NAME)
+    simulation.step()
+    saved = simulation.checkpoint()
+    for _ in range(3):
+        simulation.step()
+    again = abd.Simulation(scene, device=NAME)
+    again.restore(saved)
+    for _ in range(3):
+        again.step()
+    np.testing.assert_array_equal(again.stepper.q, simulation.stepper.q)
+    np.testing.assert_array_equal(again.stepper.qd, simulation.stepper.qd)
+
+
+def test_what_stands_far_away_does_not_matter():
+    def paths(wall: bool) -> np.ndarray:
+        scene = abd.Scene(solver={"dt": 1e-3})
+        scene.add_body("floor", half_space={})
+        for k in range(3):
+            scene.add_body(f"box{k}", box=(0.2,) * 3, position=(0, 0, 0.102 + 0.202 * k))
+        if wall:
+            scene.add_body("wall", box=(1.0, 40.0, 40.0), kind="static", position=(20.5, 0, 0))
+        simulation = abd.Simulation(scene, device=NAME)
+        for _ in range(20):
+            simulation.step()
+        return simulation.stepper.qd[1:4]
+
+    np.testing.assert_allclose(paths(True), paths(False), atol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-16, 1e-9])
+def test_a_box_that_touches_a_slope_slides_as_one_that_is_near(gap):
+    """Rounding decides on which side of the slope its corners are."""
+    slope, h, steps = 0.5, 0.01, 5
+    normal = np.array([np.sin(slope), 0.0, np.cos(slope)])
+    scene = abd.Scene(solver={"dt": h, "integrator": "bdf1"})
+    scene.add_material("default", mu=0.3)
+    scene.add_body("slope", half_space={"normal": normal.tolist()})
+    turned = {"order": "xyz", "degrees": [0, np.degrees(slope), 0]}
+    scene.add_body("box", box=(0.2, 0.2, 0.2), mass=1.0, position=(0.1 + gap) * normal, euler=turned)
+    sim = abd.Simulation(scene, device=NAME)
+    assert any("set apart" in note for note in sim.model.notes)
+    for _ in range(steps):
+        assert sim.step().newton_iterations <= 10
+    slid = 9.81 * (np.sin(slope) - 0.3 * np.cos(slope)) * h**2 * steps * (steps + 1) / 2
+    assert sim.bodies["box"].position == pytest.approx(0.1 * normal + slid * np.array([normal[2], 0, -normal[0]]), abs=4e-5)

@@ -1,0 +1,230 @@
+"""Starts: bodies that touch are set apart, deeper overlap is refused wherever a state comes from."""
+
+import numpy as np
+import pytest
+
+from abd.api.simulation import Simulation
+from abd.cli import main
+from abd.errors import SceneError
+from abd.model import Kind
+from abd.scene.compile.compile import compile_scene
+from abd.scene.overlaps.intersections import ROUNDING, Surveyor
+from abd.scene.overlaps.overlap import overlap
+from abd.scene.overlaps.starts import free_start
+from abd.scene.schema.schema import SceneSpec
+from tests.tool import load_tool
+
+FLOOR = {"name": "floor", "half_space": {"normal": (0, 0, 1), "offset": 0}}
+SIZE = np.sqrt(3.0)
+"""Diagonal of a unit box."""
+
+
+def box(name, *position, **rest):
+    return {"name": name, "box": (1, 1, 1), "position": position, **rest}
+
+
+def compiled(*bodies, **rest):
+    return compile_scene(SceneSpec(body=list(bodies), **rest))
+
+
+def letter(name, *position, **rest):
+    return {"name": name, **load_tool("lattice_scenes").letter(name, 1.0), "position": position, **rest}
+
+
+def moved(model):
+    """The model set free, and how far (n,) its bodies were moved."""
+    free = free_start(model)
+    surveyor = Surveyor(free)
+    found = surveyor.survey(free.bodies.q)
+    assert not found.touching and not found.deep
+    assert np.array_equal(free.bodies.q[:, 3:], model.bodies.q[:, 3:])
+    return free, np.linalg.norm(free.bodies.q[:, :3] - model.bodies.q[:, :3], axis=1)
+
+
+def gaps(free, reach=1e-4):
+    """Gaps between the hulls of pairs that are near one another."""
+    return [way.gap for way in Surveyor(free).survey(free.bodies.q, reach).near]
+
+
+def test_a_box_on_the_ground_is_lifted():
+    free, far = moved(compiled(FLOOR, box("a", 0, 0, 0.5), box("b", 3, 0, 0.7)))
+    assert far[0] == far[2] == 0.0 and far[1] == pytest.approx(ROUNDING * SIZE, rel=1e-6)
+    (note,) = [note for note in free.notes if "set apart" in note]
+    assert note == "bodies that touch at t = 0 were set apart: 'a' by 1.7e-06 m"
+    assert free_start(free) is free
+
+
+def test_a_stack_opens_by_one_gap_each():
+    free, far = moved(compiled(FLOOR, *[box(f"b{k}", 0, 0, k + 0.5) for k in range(20)]))
+    assert far[1:] == pytest.approx(ROUNDING * SIZE * np.arange(1, 21), rel=1e-5)
+    assert min(gaps(free)) == pytest.approx(ROUNDING * SIZE, rel=1e-5)
+    (note,) = [note for note in free.notes if "set apart" in note]
+    assert "'b19' by 3.5e-05 m" in note and note.endswith("and 17 more by less") and len(note) < 140
+
+
+def test_overlap_by_rounding_is_mended_and_a_gap_is_left_alone():
+    model = compiled(box("a", 0, 0, 0, kind="static"), box("b", 1 - 1e-6, 0, 0), box("c", 2, 0, 0))
+    free, far = moved(model)
+    assert far[0] == 0.0 and far[1] == pytest.approx(1e-6 + ROUNDING * SIZE, rel=1e-4)
+    # c stood 1e-6 from b, nearer than a gap: it is not approached
+    assert far[2] == pytest.approx(far[1], rel=1e-6) and min(gaps(free)) >= 1e-6 - 1e-12
+    apart = compiled(box("a", 0, 0, 0), box("b", 1 + 1e-9, 0, 0))
+    assert free_start(apart).bodies.q is apart.bodies.q
+
+
+def test_lattice_and_wall():
+    free, far = moved(compiled(*[box(f"b{k}", *cell) for k, cell in enumerate(np.ndindex(4, 4, 4))]))
+    assert far.max() < 6.0 * ROUNDING * SIZE and min(gaps(free)) > 0.99 * ROUNDING * SIZE
+    bricks = [{**box(f"b{k}", k % 6 + 0.5 * (k // 6 % 2), 0, k // 6 + 0.5)} for k in range(36)]
+    free, far = moved(compiled(FLOOR, *bricks))
+    assert far.max() < 12.0 * ROUNDING * SIZE and min(gaps(free)) > 0.99 * ROUNDING * SIZE
+    again = free_start(compiled(FLOOR, *bricks))
+    assert np.array_equal(again.bodies.q, free.bodies.q)
+
+
+def test_letters_touch_by_faces_that_their_hulls_hide():
+    third = 1.0 / 3.0
+    crumb = {"name": "c", "box": (third, third, third), "position": (0, 0, 0)}
+    _, far = moved(compiled(letter("L", 0, 0, 0), crumb))
+    assert 0.0 < far.max() < 10.0 * ROUNDING
+    _, far = moved(compiled(letter("L", 0, 0, 0), letter("T", 1, 0, 0), letter("H", 0, third, 0)))
+    assert 0.0 < far.max() < 10.0 * ROUNDING * SIZE
+
+
+def test_joined_bodies_move_together():
+    hinge = {"name": "j", "type": "hinge", "parent": "a", "child": "b", "anchor": (0, 0, 1.5), "axis": (1, 0, 0)}
+    model = compiled(FLOOR, box("a", 0, 0, 0.5), box("b", 0, 0, 2.5), joint=[{**hinge, "enforcement": "exact"}])
+    _, far = moved(model)
+    assert far[1] == pytest.approx(far[2], rel=1e-6) and far[1] > 0.0
+    post = {"name": "p", "type": "fixed", "child": "a", "anchor": (0, 0, 0.5)}
+    with pytest.raises(SceneError, match="'a' touches 'floor' at t = 0, and there is no room"):
+        free_start(compiled(FLOOR, box("a", 0, 0, 0.5), joint=[post]))
+
+
+def test_only_what_may_move_moves_and_room_is_shared():
+    walls = [box("w", 0, 0, 0, kind="static"), box("v", 2 + 1e-7, 0, 0, kind="static")]
+    free, far = moved(compiled(*walls, box("a", 1, 0, 0)))
+    assert far[:2].max() == 0.0 and min(gaps(free)) > 1e-9 and far[2] < 1e-7
+    with pytest.raises(SceneError, match="no room"):
+        free_start(compiled(walls[0], {**walls[1], "position": (2, 0, 0)}, box("a", 1, 0, 0)))
+
+
+def freed(model, problem):
+    """Whether the displacement that a problem tells frees the pair it names."""
+    names = list(model.bodies.names)
+    first, second = problem.message.split("'")[1], problem.message.split("'")[3]
+    mover = problem.remedy.split("'")[1]
+    step = np.array([float(x) for x in problem.remedy.split("(")[1].split(")")[0].split(",")])
+    assert problem.value <= np.linalg.norm(step) <= 1.001 * problem.value
+    q = model.bodies.q.copy()
+    q[names.index(mover), :3] += step
+    surveyor = Surveyor(model)
+    a, b = (surveyor.placed(q, names.index(name)) for name in (first, second))
+    return overlap(a, b, 0.0) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_displacement_frees_the_pair(seed):
+    rng = np.random.default_rng(seed)
+    kinds = [
+        {"box": (1, 0.5, 0.8)},
+        {"sphere": {"radius": 0.4, "subdivisions": 1}},
+        load_tool("lattice_scenes").letter("U", 1.0),
+    ]
+    bodies = [
+        {
+            "name": f"b{k}",
+            **kinds[k % 3],
+            "position": rng.uniform(-0.5, 0.5, 3).tolist(),
+            "euler": {"order": "xyz", "degrees": rng.uniform(0, 360, 3).tolist()},
+        }
+        for k in range(6)
+    ]
+    model = compiled(*bodies)
+    with pytest.raises(SceneError) as caught:
+        free_start(model)
+    problems = [problem for problem in caught.value.problems if "more pair" not in problem.message]
+    assert 2 < len(problems) <= 10 and all(freed(model, problem) for problem in problems)
+    assert sorted((p.value for p in problems), reverse=True) == [p.value for p in problems]
+
+
+def test_depth_out_of_a_slot_is_the_way_out():
+    crumb = {"name": "c", "box": (0.2, 0.2, 0.2), "position": (-1 / 6 + 0.1 - 0.01, 0, 0.1)}
+    model = compiled(letter("U", 0, 0, 0, kind="static"), crumb)
+    with pytest.raises(SceneError) as caught:
+        free_start(model)
+    (problem,) = caught.value.problems
+    assert problem.value == pytest.approx(0.01, rel=1e-6) and freed(model, problem)
+    assert "moving 'c' by (0.01" in problem.remedy
+
+
+def test_many_overlaps_are_counted():
+    with pytest.raises(SceneError) as caught:
+        free_start(compiled(*[box(f"b{k}", 0.9 * k, 0, 0) for k in range(30)]))
+    *told, more = caught.value.problems
+    assert len(told) == 10 and more.value == 19 and "19 more pairs intersect" in more.message
+
+
+def test_python_refuses_overlap_and_accepts_touch():
+    with pytest.raises(SceneError, match=r"'a' lies partly below 'floor' at t = 0, depth 0.1 m"):
+        Simulation(compiled(FLOOR, box("a", 0, 0, 0.4)), "numpy")
+    simulation = Simulation(compiled(FLOOR, box("a", 0, 0, 0.5)), "numpy")
+    assert simulation.step().converged
+
+
+def test_states_given_later_are_looked_at():
+    model = compiled(FLOOR, box("a", 0, 0, 0.7), box("b", 0, 0, 2))
+    simulation = Simulation(model, "numpy")
+    saved, q = simulation.checkpoint(), model.bodies.q.copy()
+    q[2, 2] = 1.5
+    for put in (simulation.move_to, lambda q: simulation.restore({**saved, "q": q})):
+        with pytest.raises(SceneError, match=r"'a' intersects 'b' in the state given, depth 0.2 m"):
+            put(q)
+        assert np.array_equal(simulation.stepper.q, model.bodies.q)
+    q[2, 2] = 1.7
+    simulation.move_to(q)
+    assert 0.0 < simulation.stepper.q[2, 2] - simulation.stepper.q[1, 2] - 1.0 < 10.0 * ROUNDING
+    assert (model.bodies.kind[1:] == Kind.DYNAMIC).all() and simulation.step().converged
+
+
+SCENE = """
+[[body]]
+name = "floor"
+half_space = { normal = [0, 0, 1], offset = 0 }
+
+[[body]]
+name = "a"
+box = [1, 1, 1]
+position = [0, 0, HEIGHT]
+
+[[body]]
+name = "row"
+box = [1, 1, 1]
+position = [3, 0, 0.6]
+repeat = { count = [2, 1, 1], step = [SPACING, 0, 0] }
+"""
+
+
+def test_the_command_line_tells_file_and_line(tmp_path, capsys):
+    path = tmp_path / "scene.toml"
+    path.write_text(SCENE.replace("HEIGHT", "0.4").replace("SPACING", "0.5"))
+    for command in (["check", str(path)], ["run", str(path), "--device", "numpy", "--out", str(tmp_path / "run")]):
+        assert main(command) == 2
+        told = capsys.readouterr().err
+        assert f"{path}:6: body.a: 'a' lies partly below 'floor' at t = 0, depth 0.1 m" in told
+        assert f"{path}:11: body.row_0_0_0: 'row_0_0_0' intersects 'row_1_0_0' at t = 0, depth 0.5 m" in told
+        assert "moving 'a' by (0, 0, 0.100001) m frees them" in told and "2 problems" in told
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(SceneError, match=f"{path}:6"):
+        Simulation(path, "numpy")
+
+
+def test_a_touching_scene_runs_and_resumes(tmp_path, capsys):
+    path = tmp_path / "scene.toml"
+    path.write_text(SCENE.replace("HEIGHT", "0.5").replace("SPACING", "1"))
+    assert main(["check", str(path)]) == 0
+    assert "note: bodies that touch at t = 0 were set apart: '" in capsys.readouterr().out
+    run = ["run", str(path), "--device", "numpy", "--out", str(tmp_path / "run")]
+    assert main([*run, "--steps", "1"]) == 0
+    assert "set apart" in capsys.readouterr().err
+    assert main([*run, "--steps", "2", "--resume"]) == 0
