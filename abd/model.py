@@ -202,7 +202,7 @@ class Joint:
     """One joint, frames in internal rest coordinates of its bodies (world coordinates for `WORLD`).
 
     Attributes:
-        name, type: unique name; a key of `abd.joints.TYPES`.
+        name, type: unique name; a key of `abd.joints.types.TYPES`.
         uid: constitution number of the penalty (26, 25, 18, 20; 0 for types without one).
         parent, child: body indices, `WORLD` allowed for the parent.
         parent_frame, child_frame: (4, 4); column 3 the anchor, columns 0..2 the triad (n, b, t), t the joint's axis.

@@ -11,6 +11,7 @@ from on_device import DEVICE, pose_of
 
 from abd.backends.device.device import Device
 from abd.backends.device.upload import new_path
+from abd.backends.reference.numpy_contacts import body_pair
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.friction import Friction
 from abd.backends.warp.terms.reduction import Reduction
@@ -20,6 +21,7 @@ from abd.contact.path import Path
 from abd.contact.surfaces import Surfaces
 from abd.model import Kind, Model
 from abd.potentials import contact
+from abd.potentials.elements import Elements
 from cuda_kernels.bodies import affine
 from cuda_kernels.contact import surfaces
 from cuda_kernels.contact.ccd import MAX_ADVANCES, WITHIN, is_far, march
@@ -158,3 +160,24 @@ def clear_of_the_plane(seed: int, **settings) -> Model:
         heights.append((x @ plane[3, :3]).min() - model.bodies.radius[b])
     plane[3, 3] = min(heights) - 0.1
     return replace(model, bodies=replace(model.bodies, plane=plane))
+
+
+def assembled(n: int, listed: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient (n, 12) and blocks (n, n, 12, 12) of elements."""
+    i, j = body_pair(listed, elements)
+    gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
+    for body, part in zip((i, j), elements.gradients(), strict=True):
+        np.add.at(gradient, body, part)
+    ii, ij, jj = elements.blocks()
+    for place, part in (((i, i), ii), ((i, j), ij), ((j, i), ij.transpose(0, 2, 1)), ((j, j), jj)):
+        np.add.at(blocks, place, part)
+    return gradient, blocks
+
+
+def law(model: Model) -> contact.ContactParameters:
+    return contact.ContactParameters(KAPPA, model.settings.d_hat, model.settings.barrier)
+
+
+def heavy(model: Model) -> Model:
+    """The same bodies with huge moments of inertia."""
+    return replace(model, bodies=replace(model.bodies, moment=1e20 * np.ones((len(model.bodies), 3))))

@@ -50,7 +50,7 @@ class Build:
 def warp_modules() -> list[str]:
     """Modules of `cuda_kernels` in alphabetical order."""
     folder = ROOT / "cuda_kernels"
-    return [f"cuda_kernels.{module.name}" for module in pkgutil.iter_modules([str(folder)]) if not module.ispkg]
+    return [module.name for module in pkgutil.walk_packages([str(folder)], "cuda_kernels.") if not module.ispkg]
 
 
 def search(path: list[str]) -> None:

@@ -49,9 +49,9 @@ class Mutation:
     chosen: str
 
 
-FRAMES, FORCES, VIEW, COORDINATE = "joint_frames.py", "joint_forces.py", "joint_view.py", "coordinate_view.py"
-READINGS, CONTROL, CHANGE = "joints/readings.py", "joint_control.py", "joints/change.py"
-ANEW = "joints/anew.py"
+FRAMES, FORCES, VIEW, COORDINATE = "api/joint_frames.py", "api/joint_forces.py", "api/joint_view.py", "api/coordinate_view.py"
+READINGS, CONTROL, CHANGE = "joints/coordinates/readings.py", "api/joint_control.py", "joints/rows/change.py"
+ANEW = "joints/rows/anew.py"
 
 MUTATIONS = [
     # those that an earlier run had left alive
@@ -81,7 +81,7 @@ MUTATIONS = [
     ),
     Mutation(
         "floating positions drawn normally",
-        "joints/configurations.py",
+        "joints/coordinates/configurations.py",
         "rng.random(3) - 0.5",
         "rng.standard_normal(3)",
         PLACES,
@@ -89,7 +89,7 @@ MUTATIONS = [
     ),
     Mutation(
         "prismatic positions drawn uniformly",
-        "joints/spaces.py",
+        "joints/coordinates/spaces.py",
         "rng.standard_normal(",
         "rng.random(",
         PLACES,
@@ -256,7 +256,7 @@ MUTATIONS = [
     ),
     Mutation(
         "nearest point keeps the angles",
-        "joints/ellipsoid.py",
+        "joints/types/ellipsoid.py",
         "G[:3, 3] = nearest_point(_radii(joint), T[:3, 3])",
         "G[:3, 3] = T[:3, 3] / np.linalg.norm(T[:3, 3] / _radii(joint))",
         PLACES,
@@ -289,7 +289,7 @@ MUTATIONS = [
     ),
     Mutation(
         "barrier on its way holds what leaves",
-        "joints/system.py",
+        "joints/rows/system.py",
         "np.where(a.follows[wall], 0.0, push(",
         "np.where(False, 0.0, push(",
         RUNNING,
@@ -389,7 +389,7 @@ MUTATIONS = [
     ),
     Mutation(
         "flags of 1 and 0 are refused",
-        "scene/values.py",
+        "scene/schema/values.py",
         "item in (0, 1) for item in items",
         "isinstance(item, bool) for item in items",
         CHANGES,
@@ -397,7 +397,7 @@ MUTATIONS = [
     ),
     Mutation(
         "a static body's mass does not count",
-        "scene/joints.py",
+        "scene/compile/joints.py",
         "or one.spec.mass is not None",
         "",
         CHANGES,
@@ -406,7 +406,7 @@ MUTATIONS = [
     # impacts at ends of ranges, and contact after a joint broke
     Mutation(
         "end of a range: a rotor drags on",
-        "solver/step.py",
+        "step/step.py",
         "if self.joints.has_rotors:",
         "if False:",
         IMPACTS,
@@ -414,7 +414,7 @@ MUTATIONS = [
     ),
     Mutation(
         "end of a range: rotors weigh nothing",
-        "solver/restitution.py",
+        "step/impacts/restitution.py",
         "= one.armature, one.locked",
         "= 0.0, one.locked",
         IMPACTS,
@@ -422,7 +422,7 @@ MUTATIONS = [
     ),
     Mutation(
         "end of a range: locks do not hold",
-        "solver/restitution.py",
+        "step/impacts/restitution.py",
         "= one.armature, one.locked",
         "= one.armature, False",
         IMPACTS,
@@ -430,7 +430,7 @@ MUTATIONS = [
     ),
     Mutation(
         "end of a range: held as it leaves",
-        "joints/build.py",
+        "joints/rows/build.py",
         "on_the_way or bounces",
         "on_the_way",
         IMPACTS,
@@ -438,7 +438,7 @@ MUTATIONS = [
     ),
     Mutation(
         "end of a range: pushed as it leaves",
-        "solver/limit_impacts.py",
+        "step/impacts/limit_impacts.py",
         "GRANTED = 1e-3",
         "GRANTED = 1.0",
         IMPACTS,
@@ -446,7 +446,7 @@ MUTATIONS = [
     ),
     Mutation(
         "end of a range: the parent feels nothing",
-        "solver/limit_impacts.py",
+        "step/impacts/limit_impacts.py",
         "(by_parent, parent)",
         "(0.0 * by_parent, parent)",
         IMPACTS,
@@ -454,7 +454,7 @@ MUTATIONS = [
     ),
     Mutation(
         "end of a range: bdf2 turns round",
-        "solver/step.py",
+        "step/step.py",
         'self.joints.ends if self.settings.integrator == "bdf2" else self.joints.bouncing',
         "self.joints.bouncing",
         TURNS,
@@ -463,7 +463,7 @@ MUTATIONS = [
     # friction that sticks, and what is read at ends
     Mutation(
         "friction expects to stand still",
-        "joints/system.py",
+        "joints/rows/system.py",
         "(last + rate / per_step)[rubbing]",
         "last[rubbing]",
         TURNS,
@@ -471,7 +471,7 @@ MUTATIONS = [
     ),
     Mutation(
         "friction's expectation forgets the model",
-        "joints/laws.py",
+        "joints/rows/laws.py",
         "share = force(y) + np.divide(",
         "share = force(y) + 0.0 * np.divide(",
         LAWS,
@@ -479,7 +479,7 @@ MUTATIONS = [
     ),
     Mutation(
         "friction's expectation stays",
-        "backends/numpy_joints.py",
+        "backends/reference/numpy_joints.py",
         "self.p[friction, 4] = laws.aimed(",
         "_ = laws.aimed(",
         LAWS,
@@ -487,7 +487,7 @@ MUTATIONS = [
     ),
     Mutation(
         "a row that slips ends at its edge",
-        "joints/laws.py",
+        "joints/rows/laws.py",
         "np.maximum(1.0, end * np.sign(share))",
         "1.0",
         LAWS,
@@ -503,7 +503,7 @@ MUTATIONS = [
     ),
     Mutation(
         "broken joint: other joints do not count",
-        "switches.py",
+        "api/switches.py",
         "np.concatenate(kept)",
         "kept[0]",
         BROKEN,

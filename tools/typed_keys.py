@@ -17,7 +17,7 @@ from abd.scene import joint_methods
 from abd.scene.schema import joint_schema, schema
 from abd.scene.schema.fields import AxisAngle, Euler, Spec
 
-FOLDER = Path(__file__).parents[1] / "abd" / "scene"
+FOLDER = Path(__file__).parents[1] / "abd" / "scene" / "schema"
 WIDTH = 120
 HEAD = '''"""{about}
 

@@ -52,7 +52,7 @@ class JointMethods:
         return name
 
     def add_sensor(self, name: str, what: str, joint: str | None = None, body: str | None = None, **keys: Any) -> str:
-        """Record a quantity of a joint or a body from the start (`abd.api.sensors`); functions are for `Simulation.add_sensor`."""
+        """Record a quantity of a joint or a body from the start (`abd.api.sensors`); `Simulation.add_sensor` takes functions."""
         sensor = table(SensorSpec, f"sensor.{name}", {"name": name, "what": what, "joint": joint, "body": body, **keys})
         self._add("sensor", sensor, check_sensor(sensor))
         return name

@@ -2,7 +2,8 @@
 
 An *end* is what a row has on one body: ``u = dx/dq_b`` (12,). A row adds ``slope u`` to the gradient of its ends'
 bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positive semi-definite. Mirrors
-``abd/joints/rows/measured_rows.py`` and, for gaps, ``abd/backends/reference/numpy_joints.py``; exact rows: `cuda_kernels.joints.exact_rows`.
+``abd/joints/rows/measured_rows.py`` and, for gaps, ``abd/backends/reference/numpy_joints.py``; exact rows:
+`cuda_kernels.joints.exact_rows`.
 """
 
 import warp as wp
@@ -124,8 +125,8 @@ def row_slopes(
     curvature: wp.array(dtype=wp.float64),
     weight: wp.array(dtype=wp.float64),
 ):
-    """Values x, slopes and curvatures of the laws (R,), these with the bodies' `caution` (n,) (`abd.joints.rows.laws.evaluate`), and
-    the derivatives of all terms (T,)."""
+    """Values x, slopes and curvatures of the laws (R,), these with the bodies' `caution` (n,)
+    (`abd.joints.rows.laws.evaluate`), and the derivatives of all terms (T,)."""
     e = wp.tid() + first
     x[e] = row_value(rows, e, values)
     p = parameters(rows, e)

@@ -30,7 +30,7 @@ class Notes(Observer):
 
 def test_starting_warp_leaves_the_terminal_alone():
     environment = {**os.environ, "PYTHONPATH": str(TOOLS.parent)}
-    text = "from abd.backends import cuda_support, device; device.Device('cpu'); print(cuda_support.cuda_problem())"
+    text = "from abd.backends.device import cuda_support, device; device.Device('cpu'); print(cuda_support.cuda_problem())"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=True)
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 1
@@ -68,7 +68,7 @@ def test_messages_end_with_the_run():
     assert (log.level, log.handlers) == before
 
 
-MODULES = {"contact": "narrow_phase", "friction": "friction", "joints": "rows"}
+MODULES = {"contact": "contact.narrow_phase", "friction": "friction.friction", "joints": "joints.rows"}
 NEEDED = """
 import numpy as np, warp as wp, abd
 from abd.backends.device.device import Device

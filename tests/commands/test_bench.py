@@ -124,7 +124,7 @@ def test_counted_kernels_exist():
     """No count outlives its kernel."""
     kernels = {
         node.name
-        for path in (TOOLS.parent / "cuda_kernels").glob("*.py")
+        for path in (TOOLS.parent / "cuda_kernels").rglob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef)
     }

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -28,7 +29,7 @@ def test_an_example_has_fewer_than_thirty_lines(path):
 
 
 def test_every_example_is_run_here():
-    text = (TOOLS.parent / "tests" / "test_examples.py").read_text(encoding="utf-8")
+    text = Path(__file__).read_text(encoding="utf-8")
     assert len(EXAMPLES) == 6
     for path in EXAMPLES:
         assert f'example("{path.stem}")' in text

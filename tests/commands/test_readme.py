@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from test_custom_joints import EXAMPLE
+from own_joint import EXAMPLE
 from tool import TOOLS
 
 from abd.cli import main

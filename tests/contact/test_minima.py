@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from contact_models import ARRANGEMENTS, as_model
-from contact_on_device import Kernels, clear_of_the_plane
+from contact_on_device import Kernels, assembled, clear_of_the_plane, heavy, law
 from on_device import assert_close
-from test_contact_kernels import assembled, heavy, law
 
 import abd
 from abd.contact.candidates import contacts, find_candidates

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from checkpoints import assert_same
 from contact_models import bodies_over_a_plane
 from contact_on_device import Kernels, upload_path
 from on_device import DEVICE, NAME, pose_of, random_states
 from resident_twins import pair
 from test_ccd import gaps, gaps_at, one_body_each, radii
-from test_retries import assert_same
 from tool import load_tool
 
 import abd

@@ -1,4 +1,4 @@
-"""Every joint type of `abd.joints.TYPES`: coordinates, constraints and their derivatives, at random admissible poses.
+"""Every joint type of `abd.joints.types.TYPES`: coordinates, constraints and their derivatives, at random admissible poses.
 
 A type added to the list is tested here without a line; one that needs parameters gets them in `PARAMETERS`.
 """

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import warp as wp
 from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, random_path, scene, states
-from contact_on_device import KAPPA, Kernels, clear_of_the_plane
+from contact_on_device import Kernels, assembled, clear_of_the_plane, heavy, law
 from on_device import DEVICE, assert_close, pose_of
 
 from abd.backends.device.upload import new_path
-from abd.backends.reference.numpy_contacts import NumpyContacts, body_pair
+from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.warp.body_data import smallest_moments
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.ccd import WITHIN, time_of_impact
@@ -22,24 +22,11 @@ from abd.contact.surfaces import Surfaces
 from abd.model import Model
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
-from abd.potentials.elements import Elements
 from abd.potentials.rolling import Resistances
 
 pytestmark = pytest.mark.device
 
 EPS = 1e-5
-
-
-def assembled(n: int, listed: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (n, 12) and blocks (n, n, 12, 12) of elements."""
-    i, j = body_pair(listed, elements)
-    gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
-    for body, part in zip((i, j), elements.gradients(), strict=True):
-        np.add.at(gradient, body, part)
-    ii, ij, jj = elements.blocks()
-    for place, part in (((i, i), ii), ((i, j), ij), ((j, i), ij.transpose(0, 2, 1)), ((j, j), jj)):
-        np.add.at(blocks, place, part)
-    return gradient, blocks
 
 
 SCENES = {name: as_model(arrangement) for name, arrangement in ARRANGEMENTS.items()}
@@ -49,10 +36,6 @@ SCENES |= {"crowd with separation": clear_of_the_plane(4, minimum_separation=0.0
 
 
 ONE_BY_ONE = pytest.mark.parametrize("one_by_one", [False, True], ids=["by runs", "one by one"])
-
-
-def law(model: Model) -> contact.ContactParameters:
-    return contact.ContactParameters(KAPPA, model.settings.d_hat, model.settings.barrier)
 
 
 @ONE_BY_ONE
@@ -72,11 +55,6 @@ def test_energies_gradients_and_blocks_equal_the_definition(name, one_by_one):
     definition = assembled(len(q), listed, contact.contact_elements(x, listed, law(model)))
     for value, reference in zip(kernels.linearized(q), definition, strict=True):
         assert_close(value, reference)
-
-
-def heavy(model: Model) -> Model:
-    """The same bodies with huge moments of inertia."""
-    return replace(model, bodies=replace(model.bodies, moment=1e20 * np.ones((len(model.bodies), 3))))
 
 
 # points exactly over an edge belong to the edge or to the face by rounding, which changes the bound

@@ -23,7 +23,7 @@ USER = ROOT / "tests" / "typed" / "user.py"
 @pytest.mark.parametrize("name", typed_keys.texts())
 def test_the_types_are_those_of_the_schema(name):
     """`python tools/typed_keys.py` writes them anew."""
-    assert (ROOT / "abd" / "scene" / name).read_text(encoding="utf-8") == typed_keys.texts()[name]
+    assert (ROOT / "abd" / "scene" / "schema" / name).read_text(encoding="utf-8") == typed_keys.texts()[name]
 
 
 def test_every_key_of_a_body_and_a_joint_is_completed():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from checkpoints import assert_same
 from on_device import NAME
 
 import abd
@@ -41,21 +42,6 @@ def twins(request) -> tuple[abd.Simulation, abd.Simulation]:
         for one in pair:
             one.step()
     return pair
-
-
-def flat(saved: dict) -> dict[str, np.ndarray]:
-    """Arrays and numbers of a checkpoint."""
-    tables = {name: value for name, value in saved.items() if isinstance(value, dict) and name not in ("extra", "joints")}
-    numbers = {name: np.asarray(value) for name, value in saved.items() if not isinstance(value, dict)}
-    inner = {f"{table}, {name}": value for table, values in tables.items() for name, value in values.items()}
-    return numbers | saved["extra"] | inner
-
-
-def assert_same(one: abd.Simulation, other: abd.Simulation) -> None:
-    mine, its = flat(one.checkpoint()), flat(other.checkpoint())
-    assert mine.keys() == its.keys()
-    for name, value in mine.items():
-        np.testing.assert_equal(value, its[name], err_msg=name)
 
 
 @pytest.mark.parametrize("after", [0, 1, 2], ids=["all", "a quarter", "a half"])

@@ -20,7 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from families import FAMILIES, Family  # noqa: E402
 
-from abd import Simulation
+from abd import Simulation  # noqa: E402
 from abd.commands import bench, profile  # noqa: E402
 from abd.errors import AbdError  # noqa: E402
 

@@ -35,7 +35,7 @@ from abd.backends.linear.elimination import Elimination  # noqa: E402
 from abd.backends.warp.terms.joint_ends import lists_of  # noqa: E402
 from abd.commands.bench import table  # noqa: E402
 from cuda_kernels.bodies.vector12 import vec12  # noqa: E402
-from cuda_kernels.contact import blocks, elements
+from cuda_kernels.contact import blocks, elements  # noqa: E402
 from cuda_kernels.linear import krylov  # noqa: E402
 
 REPEATS = 9

@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 import warp as wp
 
-from abd.backends.command_buffer import CommandBuffer
+from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.packed_launch import packed
 from abd.backends.device.raw_kernels import raw_kernels
@@ -58,7 +58,7 @@ _UNSEEN = nullcontext()
 
 
 class Observer(Protocol):
-    """Who watches what a device does (`abd.backends.device.launches`, `abd.backends.device.timeline`); the contexts enclose the work.
+    """Who watches what a device does (`abd.backends.device.launches`, `.timeline`); the contexts enclose the work.
 
     Attributes:
         inside_graphs: whether to run what graphs hold launch by launch, so that every launch is seen.

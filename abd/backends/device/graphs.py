@@ -3,7 +3,7 @@
 A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
 replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
 `generation` and the caller's key stay the same. The processor runs records through a list of commands
-(`abd.backends.command_buffer`), on one thread, a hundred times faster than launch by launch.
+(`abd.backends.device.command_buffer`), on one thread, a hundred times faster than launch by launch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 
 import warp as wp
 
-from abd.backends.command_buffer import CommandBuffer, NotPlain
+from abd.backends.device.command_buffer import CommandBuffer, NotPlain
 from abd.backends.device.cuda_support import graph_problem
 from abd.backends.device.device import Device
 

@@ -72,7 +72,7 @@ class Launches:
     @contextmanager
     def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> Iterator[None]:
         """A kernel on `count` items."""
-        work = self._work(f"{kernel.module.name.removeprefix('cuda_kernels.')}.{kernel.key}", count)
+        work = self._work(f"{kernel.module.name.rpartition('.')[2]}.{kernel.key}", count)
         work.bytes += moved(inputs, None if kernel.key in WALKING else count)
         flops = operations(kernel.key, count)
         if flops is not None:

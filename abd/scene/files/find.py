@@ -11,7 +11,7 @@ from abd.errors import Problem, SceneError
 from abd.scene.importers.formats import imported_suffixes
 from abd.scene.schema.suggestions import did_you_mean, enumerated
 
-PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parents[2]
 SCENE_FILES = (".toml", ".json")
 
 

@@ -1,8 +1,8 @@
 """Pairs of bodies that intersect, contain one another, touch, or lie below a half-space, all of a scene at once.
 
 A barrier needs a start without intersections. Boxes around the bodies cull, then directions that separate their hulls
-(`abd.scene.overlaps.hull_gaps`); what remains is decided exactly (`abd.scene.overlaps.overlap`). Surfaces with a thickness must be
-further apart than the sum of their radii and the scene's minimum separation.
+(`abd.scene.overlaps.hull_gaps`); what remains is decided exactly (`abd.scene.overlaps.overlap`). Surfaces with a
+thickness must be further apart than the sum of their radii and the scene's minimum separation.
 
 Bodies that touch, or overlap by no more than `ROUNDING` of the smaller one, are *touching*: they can be set apart
 (`abd.scene.overlaps.set_apart`). Those that overlap by more are *deep*; their depth is the length of the shortest displacement

@@ -95,12 +95,12 @@ def traits(name: str) -> Traits:
 
 
 def types_with(parameter: str) -> list[str]:
-    """Names of the types that take a parameter, in the order of `abd.joints.TYPES`."""
+    """Names of the types that take a parameter, in the order of `abd.joints.types.TYPES`."""
     return [name for name in TYPES if parameter in traits(name).parameters]
 
 
 def type_value(value: Any) -> Any:
-    """Validator of a type's name: one of `abd.joints.TYPES`, or of their `ALIASES`."""
+    """Validator of a type's name: one of `abd.joints.types.TYPES`, or of their `ALIASES`."""
     if not isinstance(value, str):
         raise PydanticCustomError("string_type", "should be a text in quotes")
     if value not in TYPES and value not in ALIASES:

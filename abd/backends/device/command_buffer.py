@@ -1,6 +1,7 @@
 """A list of commands that the processor runs in one call: what `abd.backends.device.graphs` records there.
 
-Launches with their arguments packed, copies and fills, and jumps for loops and branches, run by `cuda_kernels.command_buffer`.
+Launches with their arguments packed, copies and fills, and jumps for loops and branches, run by
+`cuda_kernels.parallel.command_buffer`.
 Recorded are addresses and values as they are then; whoever records sees to it that they stay.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.packed_launch import Packet, packed
-from cuda_kernels import command_buffer as kernels
+from cuda_kernels.parallel import command_buffer as kernels
 
 _FILLS = {wp.int32: "=ii", wp.float64: "=d"}
 """How eight bytes hold a value, by its type; one of four bytes is there twice."""

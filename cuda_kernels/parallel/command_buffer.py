@@ -1,4 +1,4 @@
-"""Runs a list of commands on the processor: launches, copies and fills, with jumps (`abd.backends.command_buffer`).
+"""Runs a list of commands on the processor: launches, copies and fills, with jumps (`abd.backends.device.command_buffer`).
 
 Calling a small kernel through a list takes some 20 ns; Warp's replay looks every kernel up by its name and packs its
 arguments anew, which takes twenty times as long.

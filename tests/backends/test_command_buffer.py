@@ -5,8 +5,8 @@ import pytest
 import warp as wp
 
 import abd
-from abd.backends.command_buffer import CommandBuffer
 from abd.backends.device import graphs as recording
+from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
 
@@ -103,7 +103,7 @@ def test_what_would_be_lost_is_refused(eager, device):
 
 def test_without_plain_calls_warp_records(eager, device, monkeypatch):
     """Where launches are packed otherwise than today, the same comes of Warp's own record."""
-    monkeypatch.setattr("abd.backends.command_buffer.Packet.of", lambda _: None)
+    monkeypatch.setattr("abd.backends.device.command_buffer.Packet.of", lambda _: None)
     graphs, x, factor = Graphs(device), device.upload(np.ones(3), wp.float64), Factor()
     factor.value = 2.0
     for _ in range(4):
