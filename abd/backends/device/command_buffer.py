@@ -1,8 +1,8 @@
 """A list of commands that the processor runs in one call: what `abd.backends.device.graphs` records there.
 
 Launches with their arguments packed, copies and fills, and jumps for loops and branches, run by
-`cuda_kernels.parallel.command_buffer`.
-Recorded are addresses and values as they are then; whoever records sees to it that they stay.
+`cuda_kernels.parallel.command_buffer`. Recorded are addresses and values as they are then; whoever records sees to it that
+they stay.
 """
 
 from __future__ import annotations
