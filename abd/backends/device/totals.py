@@ -38,6 +38,7 @@ class Totals:
         self.device, self.sections = device, sections
         starts = np.cumsum([0, *(section.quantities for section in sections.values())])
         self._row = dict(zip(sections, starts[:-1].tolist()))
+        self._spans = [(name, int(k), int(end)) for name, k, end in zip(sections, starts, starts[1:])]
         self._rows = max(int(starts[-1]), 1)
         self._flags_end = self._rows + (flags + 1) // 2
         self._memory = device.zeros(self._flags_end + numbers, wp.float64)
@@ -101,8 +102,5 @@ class Totals:
         self.flagged = host[self._rows : self._flags_end].view(np.int32)[: len(self.flagged)]
         values = host.tolist()
         self.numbered = values[self._flags_end :]
-        found = {}
-        for name, section in self.sections.items():
-            row = self._row[name]
-            found[name] = self._nothing[name] if name in self._empty else values[row : row + section.quantities]
-        return found
+        empty, nothing = self._empty, self._nothing
+        return {name: nothing[name] if name in empty else values[k:end] for name, k, end in self._spans}

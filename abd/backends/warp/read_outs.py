@@ -138,16 +138,16 @@ class ReadOuts:
     def figures_of(self, found: dict[str, list[float]]) -> Figures:
         """The same of what was read of the totals."""
         ch2, self.touched = self.step.ch2, self.totals.flagged
-        body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))
-        gap = -contact[2]
+        body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
+        gap, momenta = -contact[2], np.array(body[1:7])
         return Figures(
             kinetic=body[0],
             gravity=body[7],
             elastic=body[8],
             contact=contact[0] / ch2,
             joint=linear[0] / ch2 + measured[0],
-            linear=np.array(body[1:4]),
-            angular=np.array(body[4:7]),
+            linear=momenta[:3],
+            angular=momenta[3:],
             external_work=body[9],
             drive_work=measured[1],
             friction_work=found["friction"][0] / ch2 + measured[2],
