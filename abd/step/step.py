@@ -451,22 +451,24 @@ class Stepper:
         self.stiffness.begin()
         tolerance = settings.friction_tolerance if backend.system.has_friction else settings.tolerance
         eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
-        with progress.time("whole step"):
-            outcome = whole.run(rule, mode, eps, self.time + rule.h, settings.eps_v, tolerance, judged)
+        begin, stages = perf_counter(), progress.stages
+        outcome = whole.run(rule, mode, eps, self.time + rule.h, settings.eps_v, tolerance, judged)
+        solved = perf_counter()
+        stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
         if outcome is None:
             return False
         progress.newton += outcome.newton
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
         self.loaded = False
-        with progress.time("end"):
-            self._became(mode)
-            self.figures = outcome.figures
-            rebound = None if outcome.limited is None else self._rebound(rule.h, outcome.limited)
-            if rebound is not None:
-                self.figures = backend.figures()
-                self._begin_from(*rebound, rule.h)
-            self._conclude(rule.h, outcome.limited)
+        self._became(mode)
+        self.figures = outcome.figures
+        rebound = None if outcome.limited is None else self._rebound(rule.h, outcome.limited)
+        if rebound is not None:
+            self.figures = backend.figures()
+            self._begin_from(*rebound, rule.h)
+        self._conclude(rule.h, outcome.limited)
+        stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
 
     def _whirling(self, h: float) -> np.ndarray:

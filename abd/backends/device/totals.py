@@ -32,6 +32,7 @@ class Totals:
         out: (quantities, 1) of all sections, one after the other; what those without items hold means nothing.
         flags: (flags,) int32, in the same piece of memory; flagged: host copy of them, as of the last `read`.
         numbers: (numbers,) float64, likewise; numbered: as a list.
+        host: all that was read last, the quantities first.
     """
 
     def __init__(self, device: Device, sections: dict[str, Section], flags: int = 0, numbers: int = 0):
@@ -50,6 +51,7 @@ class Totals:
         place = self._memory.ptr + 8 * self._flags_end
         self.numbers = wp.array(ptr=place, dtype=wp.float64, shape=numbers, device=device.warp, copy=False)
         self.numbered: list[float] = []
+        self.host = np.zeros(0)
         self._nothing = {
             name: [0.0] * section.sums + [-np.inf] * (section.quantities - section.sums)
             for name, section in sections.items()
@@ -100,7 +102,7 @@ class Totals:
         """The quantities of all sections; 0, and -infinity for largest values, of sections without items."""
         host = self.device.read(self._memory)
         self.flagged = host[self._rows : self._flags_end].view(np.int32)[: len(self.flagged)]
-        values = host.tolist()
+        self.host, values = host, host.tolist()
         self.numbered = values[self._flags_end :]
         empty, nothing = self._empty, self._nothing
         return {name: nothing[name] if name in empty else values[k:end] for name, k, end in self._spans}

@@ -139,7 +139,7 @@ class ReadOuts:
         """The same of what was read of the totals."""
         ch2, self.touched = self.step.ch2, self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
-        gap, momenta = -contact[2], np.array(body[1:7])
+        gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first
         return Figures(
             kinetic=body[0],
             gravity=body[7],
