@@ -1,4 +1,4 @@
-"""A scene on the host's Newton loop and on the resident iteration, side by side."""
+"""A scene whose iterations are launched kernel by kernel, and recorded: side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUNTS = ("newton_iterations", "line_search_trials", "linear_iterations", "subst
 
 
 def simulation(scene, resident: bool) -> abd.Simulation:
-    """On the processor, by the host's loop or by the resident iteration."""
+    """On the processor, launched kernel by kernel or recorded."""
     create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", resident))
     # records from the second time on, also where that does not pay
     with create, patch.object(graphs, "PATIENCE", 1):
@@ -24,7 +24,7 @@ def simulation(scene, resident: bool) -> abd.Simulation:
 
 
 def pair(scene) -> tuple[abd.Simulation, abd.Simulation]:
-    """By the host's loop, and by the resident iteration."""
+    """Launched kernel by kernel, and recorded."""
     return simulation(scene, False), simulation(scene, True)
 
 

@@ -50,7 +50,7 @@ def create(model, device: str = "auto"):
 
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
-            backend = WarpBackend(model, name, resident=len(model.bodies) <= SMALL)
+            backend = WarpBackend(model, name, records=len(model.bodies) <= SMALL)
         if name.startswith("cuda") and (lost := graph_problem()):
             _log.info("%s", lost)
         return backend

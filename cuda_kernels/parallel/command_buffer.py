@@ -7,7 +7,7 @@ arguments anew, which takes twenty times as long.
 import warp as wp
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = ("cpu", "resident")
+LOADED_FOR = ("cpu",)
 
 WORDS = 4
 """Words of a command: what it does, and three operands."""

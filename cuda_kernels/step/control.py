@@ -10,7 +10,6 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, ZERO
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = ("resident",)
 
 # numbers of the whole step ------------------------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from cuda_kernels.step.control import (
 )
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = ("resident",)
 
 
 @wp.kernel

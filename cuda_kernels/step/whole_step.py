@@ -8,7 +8,6 @@ from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.step.control import COVERED, MOVING, SOUND, TRIALS, WORST, Control
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-LOADED_FOR = ("resident",)
 
 GOES = 0
 """Whether the step goes on."""

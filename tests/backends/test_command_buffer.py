@@ -44,7 +44,7 @@ def recorded(device: Device, body) -> Graphs:
 
 @pytest.fixture
 def device():
-    return Device("cpu", resident=True)
+    return Device("cpu", records=True)
 
 
 def test_launches_copies_and_fills(eager, device):

@@ -85,7 +85,7 @@ def test_without_conditions_in_graphs_nothing_is_recorded(eager):
 
 
 def test_a_recorded_simulation_is_seen_from_outside(eager, monkeypatch):
-    monkeypatch.setattr(on_warp, "WarpBackend", partial(on_warp.WarpBackend, resident=True))
+    monkeypatch.setattr(on_warp, "WarpBackend", partial(on_warp.WarpBackend, records=True))
     simulation = abd.Simulation("box_stack", device=NAME)
     for _ in range(6):
         simulation.step()

@@ -14,7 +14,7 @@ from abd.backends.warp.numbering import Numbering
 from cuda_kernels.parallel import sums
 
 pytestmark = pytest.mark.device
-DEVICE = Device(NAME, resident=True)
+DEVICE = Device(NAME, records=True)
 FOLDS = {sums.SUM: np.add, sums.MIN: np.minimum, sums.MAX: np.maximum}
 
 

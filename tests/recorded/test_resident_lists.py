@@ -21,7 +21,7 @@ from abd.contact.pair_law import PairLaw
 from abd.contact.path import standing
 from abd.errors import StepFailure
 
-RESIDENT = Device(DEVICE.name, resident=True)
+RESIDENT = Device(DEVICE.name, records=True)
 
 
 def unlimited(n: int):

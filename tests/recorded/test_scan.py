@@ -12,7 +12,7 @@ from abd.backends.device.scan import Scan, chunk_length
 
 pytestmark = pytest.mark.device
 
-RECORDING = Device(NAME, resident=True)
+RECORDING = Device(NAME, records=True)
 """Where launches are recorded."""
 
 

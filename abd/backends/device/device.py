@@ -87,7 +87,8 @@ class Device:
         observer: told of everything that runs, while there is one.
         is_cpu: whether the host can look into the arrays.
         wide: whether launches have the shape that suits thousands of threads, an item each.
-        resident: whether the Newton iteration is recorded and replayed (`abd.backends.recorded.iteration`); always where `wide`.
+        records: whether what `Graphs` runs is recorded and replayed, by one thread; always where `wide`. Otherwise it is launched
+            kernel by kernel, whose items threads share.
         recording: whether launches are being recorded; nothing can be read then.
         commands: where they go instead of being run, None for Warp's own records.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
@@ -98,7 +99,7 @@ class Device:
         DeviceError: the device is not there.
     """
 
-    def __init__(self, name: str = "cpu", resident: bool = False):
+    def __init__(self, name: str = "cpu", records: bool = False):
         kind, _, seed = name.partition(":")
         emulated = kind == EMULATED and (name == EMULATED or seed.isdigit())
         problem = cuda_problem()
@@ -112,9 +113,8 @@ class Device:
         self.name = name if emulated else str(self.warp)
         self.is_cpu = self.warp.is_cpu
         self.wide = emulated or not self.is_cpu
-        self.resident = resident or self.wide
-        # a record holds what one thread launches
-        self.threads = 1 if self.resident else threads_available()
+        self.records = records or self.wide
+        self.threads = 1 if self.records else threads_available()
         self.generation, self.recording = 0, False
         self.commands: CommandBuffer | None = None
         self.observer: Observer | None = None
@@ -139,7 +139,7 @@ class Device:
         All at once and side by side: compiling each at its first launch would stop the simulation again and again.
         A log record at level INFO says so if it takes a while.
         """
-        known = {*there, "cuda" if self.wide else "cpu", "resident" if self.resident else ""}
+        known = {*there, "cuda" if self.wide else "cpu"}
         wanted = [
             wp.get_module(name)
             for name, module in sys.modules.items()
@@ -245,11 +245,6 @@ class Device:
         """What a record cannot hold: the host would do it once, when it is recorded, and never again."""
         if self.recording:
             raise RuntimeError(f"nothing can be {what} while launches are recorded")
-
-    def extent(self, count: int, room: int) -> int:
-        """Items of a launch on the first `count` entries of arrays with `room` for more: all of the room where launches are
-        recorded, whose kernels then look up the count on the device."""
-        return room if self.resident else count
 
     def empty(self, shape, dtype) -> wp.array:
         """Uninitialised array."""

@@ -3,7 +3,8 @@
 A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
 replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
 `generation` and the caller's key stay the same. The processor runs records through a list of commands
-(`abd.backends.device.command_buffer`), on one thread, a hundred times faster than launch by launch.
+(`abd.backends.device.command_buffer`), on one thread, a hundred times faster than launch by launch:
+a device that does not record (`Device.records`) runs the same bodies directly.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Graphs:
 
     Attributes:
         recorded, replayed: how often, for reports.
-        whole: whether loops and branches can be recorded (`abd.backends.device.cuda_support.graph_problem`); without, the host
-            decides them each time, and nothing is recorded.
+        whole: whether loops and branches are recorded; without, the host decides them each time. CUDA may be unable to
+            (`abd.backends.device.cuda_support.graph_problem`).
         asks_host: whether functions of users have to be asked between the launches, so that nothing can be recorded.
     """
 
@@ -38,7 +39,7 @@ class Graphs:
         self.device = device
         self.recorded = self.replayed = 0
         self.asks_host = False
-        self.whole = device.is_cpu or not graph_problem()
+        self.whole = device.records and (device.is_cpu or not graph_problem())
         self._generation = -1
         self._patience = 1 if device.wide else PATIENCE
         self._kept: dict[Hashable, Callable[[], None] | int] = {}

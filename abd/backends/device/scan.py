@@ -32,11 +32,8 @@ class Scan:
         Args:
             counts: (room,) int32; offsets: (room + 1,) int32, entries behind the last one mean nothing.
             sizes: device int32 array, of which entry `which` says how many counts there are, at most `room`.
-            room: what the launches cover: `Device.extent` of the counts.
+            room: what the launches cover: the room for the counts.
         """
-        if not self.device.resident:
-            self.device.scan(counts, offsets, room)
-            return
         if room == 0:
             self.device.fill(offsets)
             return

@@ -86,8 +86,8 @@ class NewtonSystem:
         where launches are recorded."""
         reductions = self.contacts.reduction, self.friction.reduction
         joints = self.joints.coupling, self.joints.pairs
-        nobody, extent = self.contacts.candidates.nobody, self.device.extent
-        return [joints, *((r.coupling, 0 if nobody else extent(r.pairs, r.pair_room)) for r in reductions)]
+        nobody = self.contacts.candidates.nobody
+        return [joints, *((r.coupling, 0 if nobody else r.pair_room) for r in reductions)]
 
     def tighten(self) -> tuple[np.ndarray, int]:
         """The same with the last solve brought to the tolerance of the settings."""

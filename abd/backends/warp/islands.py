@@ -3,8 +3,7 @@
 Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island: a fixed order for any number of
 threads. The arrays are as long as they can ever become, so that launches stay recorded when the islands change.
 
-Where the Newton iteration is recorded the islands are formed on the device too (`renumber_resident`), and the host reads
-them only if somebody asks (`division`).
+Within steps islands are formed on the device (`renumber_resident`), and the host reads them only if somebody asks (`division`).
 """
 
 from __future__ import annotations
@@ -94,7 +93,6 @@ class Islands(Numbering):
         write(self.island_start, first.astype(np.int32))
         write(self.counts, np.array([count, self.chunks], dtype=np.int32))
         write(self.paired_islands, division.paired.astype(np.int32))
-        self._settled = np.zeros(count, dtype=bool)
         self.device.fill(self.done)
         self.device.share = 1.0
 
@@ -147,34 +145,25 @@ class Islands(Numbering):
 
     # what takes part ---------------------------------------------------------------------------------------------
 
-    def settle(self, islands: np.ndarray) -> bool:
-        """Mark the bodies of these islands (count,) bool as done, and no others; returns whether others were done before,
-        or may have been."""
-        if np.array_equal(islands, self._settled) and not self.device.resident:
-            return False
-        self._settled = islands.copy()
+    def settle(self, islands: np.ndarray) -> None:
+        """Mark the bodies of these islands (count,) bool as done, and no others."""
         done = islands[self.host]
         self.device.write(self.done, done.astype(np.int32))
         self.device.share = 1.0 - float(done.mean())
-        return True
 
     @property
     def settled(self) -> np.ndarray:
-        """See above; read from the device where it settles islands."""
-        if self.device.resident:
-            return self.whole(self.device.read(self.done, self.n) != 0)
-        return self._settled
+        """See above; read from the device."""
+        return self.whole(self.device.read(self.done, self.n) != 0)
 
     def settle_resident(self, converged: wp.array) -> None:
         """Mark the bodies of the islands whose flag (islands,) int32 is 1 as done, and no others."""
         self.device.launch(kernels.to_bodies, self.n, self.island, converged, self.done)
 
     def unsettle(self) -> None:
-        """No body is done; needs nothing of the islands on the host where they are formed on the device."""
-        if self.device.resident:
-            self.device.fill(self.done)
-        else:
-            self.settle(np.zeros(self.count, dtype=bool))
+        """No body is done."""
+        self.device.fill(self.done)
+        self.device.share = 1.0
 
     # numbers per island ------------------------------------------------------------------------------------------
 
@@ -192,23 +181,17 @@ class Islands(Numbering):
         """Sum, minimum or maximum of body values (n,), float64 or int32, per island, into `out` (count,)."""
         if not self.n:
             return out
-        if self.device.resident:
-            chunks = islands = self.room
-            whole = self.room <= CHUNK  # no island has more than one
-        else:
-            chunks, islands = self.chunks, self.count
-            whole = chunks == islands
+        whole = self.room <= CHUNK  # no island has more than one
         target = out if whole else self._partial[values.dtype]
-        grain = 1 + GRAIN * chunks // self.n
-        self._share(sums.chunk_reduce, chunks, (self.chunk_start, self.order, values, operation, target), grain)
+        self._share(sums.chunk_reduce, (self.chunk_start, self.order, values, operation, target))
         if not whole:
-            self._share(sums.island_reduce, islands, (self.island_start, target, operation, out), GRAIN)
+            self._share(sums.island_reduce, (self.island_start, target, operation, out))
         return out
 
-    def _share(self, kernel: wp.Kernel, items: int, inputs: tuple, grain: int) -> None:
-        """Share up to so many reductions among workers."""
-        workers, lanes = min(items, self._workers), self._lanes
-        self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=grain)
+    def _share(self, kernel: wp.Kernel, inputs: tuple) -> None:
+        """Share the reductions among workers."""
+        workers, lanes = min(self.room, self._workers), self._lanes
+        self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=GRAIN)
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
         """The same, read back to the host (count,)."""

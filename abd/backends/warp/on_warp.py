@@ -44,8 +44,8 @@ from cuda_kernels.step import control
 class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
-    def __init__(self, model: Model, device: str = "cpu", resident: bool = False):
-        self.model, self.device = model, Device(device, resident)
+    def __init__(self, model: Model, device: str = "cpu", records: bool = False):
+        self.model, self.device = model, Device(device, records)
         d, n = self.device, len(model.bodies)
         self.n = n
         self.islands = Islands(d, n)
@@ -105,10 +105,10 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
-        self.iteration = Iteration(self) if d.resident else None
+        self.iteration = Iteration(self)
         self._follow_functions()
-        self.start = ResidentStart(self) if d.resident else None
-        self.whole = WholeStep(self) if d.resident else None
+        self.start = ResidentStart(self)
+        self.whole = WholeStep(self)
 
     def _load(self, system: JointSystem) -> None:
         """Kernels that the scene needs."""
@@ -286,10 +286,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.hold(self.immobile)
         self.step.ch2, self.eps, self.said = rule.c * rule.h**2, float(eps), None
         self.device.fill(self.step.pull, rule.pull)
-        if self.iteration is None:
-            self.launch_begin()
-        else:
-            self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self.launch_begin)
+        self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self.launch_begin)
         self.contacts.set_scale(self.step.ch2)
         self.forget_contacts()
         self.linear.begin()
@@ -325,23 +322,16 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.row_memory.settle()
 
     def launch_finish(self) -> None:
-        """The same without friction, where the device is resident by launches only; `RowMemory.settle` has to follow."""
+        """The same without friction, by launches only; `RowMemory.settle` has to follow."""
         launch, n = self.device.launch, self.n
-        if self.device.resident:
-            # what is recorded holds the arrays
-            self.device.copy(self.earlier, self.velocity)
-        else:
-            self.velocity, self.earlier = self.earlier, self.velocity
+        self.device.copy(self.earlier, self.velocity)
         poses = self.pose, self.now, self.before
         if self.rule.chord:
             launch(integrators.differentiate, n, *poses, self.weights, self.velocity)
         else:
             known = self.target, self.earlier, self.forces, self.velocity
             launch(integrators.keep_momentum, n, self.body, self.mode, self.motion, self.weights, *poses, *known)
-        if self.device.resident:
-            launch(integrators.copy_pose, n, self.now, self.before)
-        else:
-            self.now, self.before = self.before, self.now
+        launch(integrators.copy_pose, n, self.now, self.before)
         launch(integrators.copy_pose, n, self.pose, self.now)
         self.row_memory.launch_finish((self.weights, self.mode), self.pose, self.totals)
 
@@ -386,7 +376,8 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change or
         everything is evaluated again; kernels may skip them.
         """
-        if self.islands.count > 1 and self.islands.settle(islands):
+        if self.islands.count > 1:
+            self.islands.settle(islands)
             # kernels pass over what is settled: it has to be the same in the iterate and in the trial
             self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
             self.device.copy(self.values["trial"], self.values["current"])

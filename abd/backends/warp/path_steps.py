@@ -49,27 +49,20 @@ class PathSteps:
         if not covered and candidates.cover(self.path, float(reach.max()), islands.island, alpha):
             self.carry_contacts(contacts)
             before = islands.host
-            if self._renumber():
-                limit = islands.carry(before, limit, np.minimum)
-                self._speed = islands.carry(before, self._speed, np.maximum)
-                self.device.write(alpha, limit)
+            self.renumber_resident()
+            limit = islands.carry(before, limit, np.minimum)
+            self._speed = islands.carry(before, self._speed, np.maximum)
+            self.device.write(alpha, limit)
         elif proven:
             return self._within_limits(limit)
         return self._within_limits(self._stopped(limit, alpha, proven))
-
-    def _renumber(self) -> bool:
-        """Form the islands anew, for the present lists; whether any may have changed."""
-        if self.device.resident:
-            self.renumber_resident()
-            return True
-        return self.islands.renumber(self.mobile, self.touching_pairs())
 
     def touching_pairs(self) -> np.ndarray:
         """(k, 2) pairs of bodies that may touch or rub, the owner first."""
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
 
     def renumber_resident(self) -> None:
-        """The same by launches only."""
+        """Form the islands anew, for the present lists, by launches only."""
         c, f = self.contacts.candidates, self.friction
         rubbing = f.pairs, f.lagged.counts, f.pair_count
         self.islands.renumber_resident(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
@@ -131,14 +124,11 @@ class PathSteps:
         self.contacts.candidates.moved(self.path, self._motion, islands.island, islands.scalars("alpha"))
 
     def exchange(self) -> None:
-        """The trial becomes the current iterate and the current one the trial; a record exchanges what they hold."""
+        """The trial becomes the current iterate and the current one the trial: a record holds the arrays, which exchange what
+        they hold."""
         launch, values = self.device.launch, self.values
-        if self.device.resident:
-            launch(integrators.exchange_poses, self.n, self.pose, self.trial)
-            launch(integrators.exchange_values, self.n, values["current"], values["trial"])
-        else:
-            self.pose, self.trial = self.trial, self.pose
-            values["current"], values["trial"] = values["trial"], values["current"]
+        launch(integrators.exchange_poses, self.n, self.pose, self.trial)
+        launch(integrators.exchange_values, self.n, values["current"], values["trial"])
         for part in (self.contacts, self.friction, self.joints):
             part.exchange()
         # external work counts from the current iterate, which is a new one

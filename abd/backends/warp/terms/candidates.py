@@ -112,7 +112,7 @@ class Candidates(ListRooms):
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
         self.batch, self.kinds = (BATCH, narrow_phase.KINDS) if not device.wide else (1, 1)
-        self.sorted_alone = SORTED_ALONE if device.resident else self.n
+        self.sorted_alone = SORTED_ALONE
         self.slack, self.motion = device.upload([-1.0], wp.float64), device.zeros(1, wp.float64)
         self.searched, self.covered = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self.reusable = False
@@ -131,7 +131,7 @@ class Candidates(ListRooms):
     @property
     def _extent(self) -> int:
         """Pairs that a launch covers."""
-        return 0 if self.nobody else self.device.extent(self.pair_count, self.pair_room)
+        return 0 if self.nobody else self.pair_room
 
     # what the list covers ----------------------------------------------------------------------------------------
 
@@ -290,11 +290,9 @@ class Candidates(ListRooms):
         )  # fmt: skip
         threads = -(-self.old.count // self.batch)
         launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
-        fits = True
-        if device.resident:
-            wanted = device.read(self.totals)
-            # every kind has to have its turn: what was cut short grows at once
-            fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
+        wanted = device.read(self.totals)
+        # every kind has to have its turn: what was cut short grows at once
+        fits = False not in [self.make_room(kind, wanted) for kind in ORDER]
         if fits:
             self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
         return fits
@@ -310,12 +308,6 @@ class Candidates(ListRooms):
             what launches over the new kind have to cover.
         """
         device = self.device
-        if not device.resident:
-            wanted[kind] = max(wanted[kind], device.read(counts, extent).sum(dtype=np.int64))
-            self.make_room(kind, wanted)
-            device.write(self.found, wanted.astype(np.int32))
-            device.scan(counts, offsets, extent)
-            return int(wanted[kind])
         length = chunk_length(extent)
         chunks = -(-extent // length)
         sums, before = self.pool.get("sums", chunks, wp.int64), self.pool.get("before", chunks, wp.int32)

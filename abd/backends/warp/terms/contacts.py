@@ -110,8 +110,7 @@ class Contacts:
 
     def _sizes(self) -> tuple[int, int]:
         """Pairs and batches of candidates that a launch covers; arrays have room for them."""
-        c, extent = self.candidates, self.device.extent
-        pairs, count = extent(c.pair_count, c.pair_room), extent(c.count, c.room)
+        pairs, count = self.candidates.pair_room, self.candidates.room
         if pairs > self._room[0] or count > self._room[1]:
             for slot in ("current", "trial"):
                 for name, kind in KNOWN.items():
@@ -172,20 +171,16 @@ class Contacts:
         return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
 
     def exchange(self) -> None:
-        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        """Exchange what slots "current" and "trial" hold."""
         if self.candidates.nobody:
             return
-        if self.device.resident:
-            slots = *self.arrays("current"), *self.arrays("trial")
-            self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)
-            return
-        for name in KNOWN:
-            self.pool.swap(f"{name}_current", f"{name}_trial")
+        slots = *self.arrays("current"), *self.arrays("trial")
+        self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)
 
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
         c, launch = self.candidates, self.device.launch
-        if not c.nobody and self.device.extent(c.count, c.room):
+        if not c.nobody:
             energies = self.arrays("trial")[0], self.arrays("current")[0]
             launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
 
@@ -312,7 +307,7 @@ class Contacts:
             return
         _, gap, parts = self.arrays("current")
         r.prepare(self._listed(), self.done, gap, 1.0, parts if r.elements else None)
-        runs, query = self.device.extent(r.run_count, r.run_room), (self.surfaces, self.law, pose, c.pairs, c.items)
+        runs, query = r.run_room, (self.surfaces, self.law, pose, c.pairs, c.items)
         listed = r.runs, r.counts
         if r.elements:
             self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.elements, grain=64)

@@ -50,7 +50,7 @@ class Friction:
         self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
         self.lagged = friction.Lagged()
         self.lagged.counts = device.zeros(2, wp.int32)
-        self.count = self.pair_count = self.laggings = 0
+        self.count = self.pair_count = 0
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
@@ -76,7 +76,6 @@ class Friction:
     def let_go(self) -> None:
         """Nothing is frozen any more."""
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
-        self.laggings += 1
         self.take(0)
         self.device.fill(self.group)
 
@@ -85,10 +84,6 @@ class Friction:
 
         `heading` (n,) are the maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`)."""
         if not self.enabled:
-            return
-        if not self.device.resident:
-            self.laggings += 1
-            self._freeze(pose, heading, self._mark(pose))
             return
         self.follow_list()
         self.launch_lag(pose, heading)
@@ -182,45 +177,36 @@ class Friction:
     def _mark(self, pose: Pose) -> wp.array:
         """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
-        extent, (_, _, parts) = device.extent(c.count, c.room), self.contacts.arrays("current")
+        extent, (_, _, parts) = c.room, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
         device.launch(
             friction.rubbing,
             extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
         )  # fmt: skip
-        if device.resident:
-            self.scan.run(marks, offset, c.counts, 1, extent)
-        else:
-            self.take(device.scan(marks, offset, extent))
-            self.make_room(self.count)
-            self._take_pairs(c.pair_count)
+        self.scan.run(marks, offset, c.counts, 1, extent)
         device.launch(friction.count_lagged, 1, c.counts, offset, self.room, self.wanted, self.lagged.counts)
         return offset
 
     def _freeze(self, pose: Pose, heading: wp.array, offset: wp.array) -> None:
         """Freeze what was marked, and find the pairs that it belongs to."""
         c, device, n, counts = self.contacts.candidates, self.device, self.contacts.n, self.lagged.counts
-        extent, pairs = device.extent(c.count, c.room), device.extent(c.pair_count, c.pair_room)
-        if device.resident or self.count:
-            device.launch(
-                friction.lag_contacts,
-                extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
-                self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
-            )  # fmt: skip
-            # the pair list may be rebuilt while these contacts stay frozen: keep its groups
-            self.device.copy(self.pairs, c.pairs, count=pairs)
-            device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
-            self.device.copy(self.group, c.group, count=n + 1)
-        else:
-            self.device.fill(self.group)
+        extent, pairs = c.room, c.pair_room
+        device.launch(
+            friction.lag_contacts,
+            extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading, c.pairs, c.items, c.counts,
+            self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
+        )  # fmt: skip
+        # the pair list may be rebuilt while these contacts stay frozen: keep its groups
+        self.device.copy(self.pairs, c.pairs, count=pairs)
+        device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
+        self.device.copy(self.group, c.group, count=n + 1)
         self._index()
 
     def _index(self) -> None:
         """Prepare the sums over what is frozen, of which everything counts: a load is finite."""
         c, counts = self.contacts.candidates, self.lagged.counts
-        version = c.builds if self.device.resident else self.laggings
         listed = PairList(
-            version, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
+            c.builds, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
         )  # fmt: skip
         self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
 
@@ -233,7 +219,7 @@ class Friction:
     @property
     def _extent(self) -> int:
         """Contacts that a launch covers."""
-        return 0 if self.contacts.candidates.nobody else self.device.extent(self.count, self.room)
+        return 0 if self.contacts.candidates.nobody else self.room
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) among which contacts were frozen."""
@@ -256,14 +242,11 @@ class Friction:
         return self.pool.get(f"energy_{slot}", 1, wp.float64)
 
     def exchange(self) -> None:
-        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        """Exchange what slots "current" and "trial" hold."""
         if self.contacts.candidates.nobody:
             return
-        if self.device.resident:
-            slots = self.energies("current"), self.energies("trial")
-            self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
-        else:
-            self.pool.swap("energy_current", "energy_trial")
+        slots = self.energies("current"), self.energies("trial")
+        self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
 
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
@@ -283,7 +266,7 @@ class Friction:
         r, contacts = self.reduction, self.contacts
         if contacts.candidates.nobody or not self.enabled:
             return
-        runs, items = self.device.extent(r.run_count, r.run_room), (r.runs, r.counts)
+        runs, items = r.run_room, (r.runs, r.counts)
         slips, caution = (self.lagged, eps, pose, rest), contacts.law.caution
         if r.elements:
             self.device.launch(

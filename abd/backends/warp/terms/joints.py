@@ -139,14 +139,11 @@ class Joints:
             self._values_at(pose, self.x, self._energies(slot))
 
     def exchange(self) -> None:
-        """Exchange slots "current" and "trial"; a record exchanges what they hold."""
+        """Exchange what slots "current" and "trial" hold."""
         for name, count in (("linear", self.linear_count), ("energy", self.row_count)):
             a, b = f"{name}_current", f"{name}_trial"
-            if self.device.resident:
-                arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
-                self.device.launch(integrators.exchange_values, count, *arrays)
-            else:
-                self.pool.swap(a, b)
+            arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
+            self.device.launch(integrators.exchange_values, count, *arrays)
 
     def add_differences(self, difference, size) -> None:
         """Add every body's change of energy between the slots, and the size of the terms."""

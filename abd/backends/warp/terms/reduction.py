@@ -47,8 +47,7 @@ class Reduction:
     `prepare` finds the pairs and cuts their items into runs; a kernel then fills `sums` run by run; `reduce` joins the
     runs and adds the bodies' shares. All of it may be recorded once `follow` has seen the list.
 
-    A launch on the pairs is one on ``device.extent(pairs, pair_room)`` items, one on the runs on
-    ``device.extent(run_count, run_room)``; its kernel returns where it meets `counts`.
+    A launch on the pairs is one on `pair_room` items, one on the runs on `run_room`; its kernel returns where it meets `counts`.
 
     On CUDA there are `elements`: a kernel fills them item by item, ``run`` places for every run, and `sum_elements` fills
     `sums`.
@@ -80,9 +79,8 @@ class Reduction:
         self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
         self.fixed, self.ends = device.upload(fixed, wp.int32), active_pairs.Ends()
         self.ends.starts = device.zeros(n + 1, wp.int32)
-        self._indexed = self._version = -1
+        self._indexed = -1
         self.one = device.zeros(0, wp.int32)
-        self._found = np.zeros(0, dtype=np.int32)
         self.scan.reserve(n)
         self._reserve(1, 1)
 
@@ -92,12 +90,11 @@ class Reduction:
         if listed.version == self._indexed:
             return
         self._indexed = listed.version
-        launch, size = self.device.launch, self.device.extent(listed.count, listed.room)
-        if self.device.resident:
-            most = listed.count + listed.items // self.run
-            self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
-            self._places(size)
-            self.scan.reserve(size)
+        launch, size = self.device.launch, listed.room
+        most = listed.count + listed.items // self.run
+        self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
+        self._places(size)
+        self.scan.reserve(size)
         # sorting takes twice the room
         keys, order = (self.pool.get(name, 2 * size, wp.int32) for name in ("keys", "order"))
         launch(active_pairs.key_columns, listed.count, listed.pairs, self.fixed, self.n, keys, order, grain=16384)
@@ -116,15 +113,13 @@ class Reduction:
         """
         parts = self.one if parts is None else parts
         device = self.device
-        recording, size = device.warp.is_capturing, device.extent(listed.count, listed.room)
+        recording, size = device.warp.is_capturing, listed.room
         active, further, slot, behind = self._places(size)
         query = listed.pairs, listed.counts, done, listed.segment, values, within
         if self.elements:
             device.launch(elements.count_short_runs, size, *query, parts, self.run, active, further, grain=512)
         else:
             device.launch(active_pairs.count_runs, size, *query, self.run, active, further, grain=512)
-        if not device.resident and not self._differs(listed, active):
-            return
         if not recording:
             self.follow(listed)
         for counts, offsets in ((active, slot), (further, behind)):
@@ -143,25 +138,12 @@ class Reduction:
 
     def sum_elements(self) -> None:
         """Add up what was filled in item by item."""
-        runs = self.device.extent(self.run_count, self.run_room)
+        runs = self.run_room
         self.device.launch(elements.sum_elements, 12 * runs, self.elements, self.runs, self.counts, self.sums)
 
     def _places(self, size: int) -> list[wp.array]:
         """Counts and offsets of the pairs and of their further runs."""
         return [self.pool.get(name, size + 1, wp.int32) for name in ("active", "further", "slot", "behind")]
-
-    def _differs(self, listed: PairList, active) -> bool:
-        """Whether other pairs are active than at the last call, as the host sees it; none at all are settled here."""
-        found = self.device.read(active, listed.count)
-        if listed.version == self._version and np.array_equal(found, self._found):
-            return False
-        self._version, self._found = listed.version, found
-        if found.any():
-            return True
-        self.pairs = self.run_count = 0
-        for array in (self.coupling.starts, self.counts, self.needed):
-            self.device.fill(array)
-        return False
 
     def _list(self, listed: PairList, size: int, slot, behind) -> None:
         launch, c, n = self.device.launch, self.coupling, self.n
@@ -213,11 +195,10 @@ class Reduction:
     def reduce(self, done, gradient, diagonal) -> None:
         """Join the runs, and add the shares of bodies that are not done to gradient (n, 12), diagonal (n, 12, 12)."""
         device, c = self.device, self.coupling
-        pairs = device.extent(self.pairs, self.pair_room)
+        pairs = self.pair_room
         if pairs == 0:
             return
-        if device.resident or self.run_count > self.pairs:
-            device.launch(blocks.join_runs, 12 * pairs, self.counts, self.rest, self.sums, grain=4096)
+        device.launch(blocks.join_runs, 12 * pairs, self.counts, self.rest, self.sums, grain=4096)
         device.launch(
             blocks.gather_bodies,
             12 * self.n, done, c.starts, c.entries, self.sums, gradient, device.rows(diagonal),
