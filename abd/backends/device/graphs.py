@@ -3,8 +3,8 @@
 A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
 replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
 `generation` and the caller's key stay the same. The processor runs records through a list of commands
-(`abd.backends.device.command_buffer`), on one thread, a hundred times faster than launch by launch:
-a device that does not record (`Device.records`) runs the same bodies directly.
+(`abd.backends.device.command_buffer`), on one thread, a hundred times faster than launch by launch; a
+device that does not record (`Device.records`) runs the same bodies directly.
 """
 
 from __future__ import annotations
