@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.contact.path import axial
 from abd.model import Elasticity, Kind, Model
 from abd.potentials import arap, orthogonality
 from abd.potentials.forces import couple
+from abd.potentials.free_motion import inertia
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Figures:
     """What is said of the state that a (sub)step led to; SI units.
 
@@ -23,7 +25,7 @@ class Figures:
         orthogonality_error: largest |A A^T - 1|_F; residual_force: largest force left on a centre of mass at the last
             linearisation [N].
         contacts: active ones; smallest_gap: infinite without candidates.
-        fastest: largest |dA/dt|_F [1/s].
+        fastest: largest |dA/dt|_F [1/s]; whirl: largest `whirl` of the dynamic bodies [rad/s].
     """
 
     kinetic: float
@@ -42,6 +44,7 @@ class Figures:
     contacts: int
     smallest_gap: float
     fastest: float
+    whirl: float
 
 
 def kinetic_energy(model: Model, qd: np.ndarray) -> float:
@@ -91,6 +94,15 @@ def external_work(model: Model, before: np.ndarray, after: np.ndarray) -> float:
     moved = (after - before)[d]
     affine = couple(bodies.torque[d], after[d, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
     return float(np.sum(bodies.force[d] * moved[:, :3]) + np.sum(affine * moved[:, 3:]))
+
+
+def whirl(model: Model, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """(n,) |L| / J_mid [rad/s], L the angular momentum of the spin ``axial(dA/dt A^-1)``, J_mid the middle moment of inertia of
+    the body at rest; 0 without inertia."""
+    A, Ad, moment = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), model.bodies.moment
+    L = np.einsum("nij,nj->ni", inertia(A, moment), axial(Ad @ np.linalg.inv(A)))
+    middle = moment.sum(axis=1) - np.sort(moment, axis=1)[:, 1]
+    return np.linalg.norm(L, axis=1) * np.divide(1.0, middle, out=np.zeros_like(middle), where=middle > 0.0)
 
 
 def orthogonality_error(q: np.ndarray) -> float:

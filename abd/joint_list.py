@@ -153,6 +153,8 @@ class JointList(Sequence):
 
     def changed_since(self, start: JointList) -> list[int]:
         """Indices of the joints that may differ from those of a list that this one was copied from."""
+        if not (self.replaced or start.replaced):
+            return []
         return sorted(self.replaced.keys() | start.replaced.keys())
 
 

@@ -1,11 +1,12 @@
-"""Mechanisms beside Exudyn, run live: `python tools/beside_exudyn.py [--only TEXT] [--energy STEPS] [-o FILE]`.
+"""Mechanisms beside Exudyn, run live: `python tools/beside_exudyn.py [--only TEXT] [--energy STEPS | --costs] [-o FILE]`.
 
 Both programs get the same numbers (`peer_mechanisms`) and take the same steps, five of them, each half of the one before:
 ours with its default settings and `exact` joints, Exudyn's generalized alpha with its own (spectral radius 0.9). The error
 is the largest distance of a point of a body from where the reference has it, at ten times of the run; the reference is
 Exudyn's with steps 4 and 8 times finer than the finest, extrapolated, and stands beside how far ours, extrapolated, is from
 it. With `--energy`, over as many of the longest steps and relative to the energy that moved: what is lost or gained at their
-end (the mean of the last tenth), and the largest change, which comes and goes with the error of the motion.
+end (the mean of the last tenth), and the largest change, which comes and goes with the error of the motion. With `--costs`
+CPU times alone, without the references that errors need.
 Exit status 1 if an error is above 3 times Exudyn's, an order below 1.8, Newton above 3, CPU time above 5 times, or energy
 above 1e-3.
 """
@@ -57,6 +58,15 @@ def compared(mechanism: Mechanism, device: str, halvings: int, **solver) -> dict
     }
 
 
+def costs(mechanism: Mechanism, device: str, halvings: int, **solver) -> list[tuple[float, float, float]]:
+    """Steps [s] and CPU times [ms] of a step of both, one after the other at every step."""
+    rows = []
+    for h in (mechanism.step * 0.5**k for k in range(halvings + 1)):
+        ours, theirs = run_ours(mechanism, h, SAMPLES, device, **solver), run_exudyn(mechanism, h, SAMPLES)
+        rows.append((h, ours.milliseconds, theirs.milliseconds))
+    return rows
+
+
 def energy(mechanism: Mechanism, device: str, steps: int, **solver) -> dict:
     """Change of energy [-] at the end of a long run, the largest one on the way, and what it took."""
     long = replace(mechanism, duration=steps * mechanism.step)
@@ -95,16 +105,30 @@ def missed(found: dict) -> list[str]:
     return names
 
 
+def tell_costs(options: argparse.Namespace, **solver) -> int:
+    """Print CPU times; 1 if one is above its bound."""
+    print("| mechanism | h | CPU ms/step | Exudyn's | ratio |\n|---|---|---|---|---|")
+    dear = False
+    for mechanism in (one for one in mechanisms() if options.only in one.name):
+        for h, ours, theirs in costs(mechanism, options.device, options.halvings, **solver):
+            print(f"| {mechanism.name} | {h:.3g} | {ours:.3f} | {theirs:.3f} | {ours / theirs:.2f} |", flush=True)
+            dear = dear or ours > BOUNDS["cpu"] * theirs
+    return int(dear)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", default="", help="part of a mechanism's name")
     parser.add_argument("--halvings", type=int, default=HALVINGS)
     parser.add_argument("--energy", type=int, default=0, help="steps of the conservative ones")
+    parser.add_argument("--costs", action="store_true", help="CPU times alone")
     parser.add_argument("--radius", type=float, help="solver.spectral_radius")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     options = parser.parse_args()
     solver = {} if options.radius is None else {"spectral_radius": options.radius}
+    if options.costs:
+        return tell_costs(options, **solver)
     rows = []
     print("| mechanism | h | error [m] | Exudyn's | ratio | Newton (Exudyn) | CPU ms/step (Exudyn) | strain |")
     print("|---|---|---|---|---|---|---|---|")

@@ -1,6 +1,6 @@
 """Run mechanisms with known motion and joint forces: `python tools/references.py [--device cpu] [-o FILE] [--only TEXT]`.
 
-All joints are exact, integrator and kappa are the default ones (rods of A02: 1e12 Pa). Every mechanism runs with the
+All joints are exact, integrator and kappa are the default ones. Every mechanism runs with the
 step that its bounds need and, where that takes no more than 5000 steps, with twice that step too, which shows the
 order. Writes a JSON file and prints a table: step, largest errors of positions, velocities and forces, order,
 residuals of the joints, Newton iterations and milliseconds per step. Exit status 1 if an error is above its bound.
@@ -126,7 +126,6 @@ def main() -> int:
             enforcement="exact",
             tolerance_m_per_s=TOLERANCE,
             kappa="default",
-            kappa_of_A02_Pa=1e12,
         )
     return 0 if all(map(holds, rows)) else 1
 

@@ -63,6 +63,7 @@ class JointControl:
             names = reader.names[reader.of(stack.index[0])]
             for one in stack.first.coordinates:
                 self._velocity_limit[reader.starts[stack.index] + names.index(one.name)] = one.velocity_limit
+        self._limits_speed = bool(np.isfinite(self._velocity_limit).any())
 
     # changes ------------------------------------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ class JointControl:
 
     def after_step(self) -> tuple[str, ...]:
         """Break what is overloaded and tell of coordinates that are too fast; names of the joints that broke."""
-        if np.isfinite(self._velocity_limit).any():
+        if self._limits_speed:
             self._tell_of_speed()
         if self._returning:
             self._take_back()

@@ -73,7 +73,7 @@ class Loads:
         self.force, self.torque = bodies.force.base, bodies.torque.base
         self._before = self.force.copy(), self.torque.copy()  # in the last frame that is done
         self._entries: list[Load] = []
-        self._idle = True
+        self._idle = self._settled = True
 
     def add(self, view: BodyView, given: Given, couple: bool, at: Vector | None, frame: str, steps: int | None) -> Load:
         """Put a load on a body.
@@ -86,7 +86,7 @@ class Loads:
         load = Load(self, view, given, couple, at, frame, steps)
         self._entries.append(load)
         self._simulation.stepper.sleep.disturb()
-        self._idle = False
+        self._idle = self._settled = False
         return load
 
     def remove(self, load: Load) -> None:
@@ -112,11 +112,14 @@ class Loads:
         if jumping.any():
             self._simulation.stepper.jump(jumping)
         self.force[:], self.torque[:] = force, torque
-        self._idle = not self._entries
+        self._idle, self._settled = not self._entries, False
         return force, torque
 
     def after_step(self) -> None:
         """A frame is done: those whose time is over come off."""
+        if self._settled:
+            return
+        self._settled = self._idle
         self._before = self.force.copy(), self.torque.copy()
         for one in [one for one in self._entries if one.left is not None]:
             one.left -= 1
@@ -140,7 +143,7 @@ class Loads:
     def restore(self, saved: dict) -> None:
         """Bring the vectors to those of a checkpoint; functions stay."""
         self._entries = [one for one in self._entries if callable(one.vector)]
-        self._idle = False
+        self._idle = self._settled = False
         self.force[:], self.torque[:] = (np.reshape(saved[name], (-1, 3)) for name in ("force", "torque"))
         self._before = self.force.copy(), self.torque.copy()
         views, names = self._simulation.bodies, self._simulation.model.bodies.names

@@ -187,7 +187,7 @@ class Simulation:
         than a radian: what is counted from the states alone is less than half a turn."""
         stepper, reader = self.stepper, self.reader
         h, turning = self.model.settings.dt, self.reader.table.counts_turns
-        if not turning.any() or h * stepper.figures.fastest < SLOW_TURN:
+        if h * stepper.figures.fastest < SLOW_TURN or not turning.any():
             return None
         near = self.turns.near()
         rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]

@@ -9,7 +9,7 @@ import numpy as np
 from abd.energies import Figures
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Work:
     """Work since the start [J]: of forces and torques on bodies; of drives and forces on coordinates; of friction in
     contacts and joints and of damping in joints."""

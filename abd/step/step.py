@@ -49,6 +49,9 @@ STEADY = 0.5
 FEW = 3
 """Times that a step is taken again for the bodies that were struck in it, before it is for all that may touch them."""
 
+STRAINED = 10.0
+"""By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
+
 Frozen = tuple[tuple[np.ndarray, ...], float]
 
 
@@ -80,7 +83,8 @@ class Stepper:
         stepped: the present state is what a step led to, whose contacts are still listed.
         left_rubbing: what rubbed in the last (sub)steps that led to the present state, where bodies went through them by
             themselves (`Retries`); empty in any other state.
-        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body.
+        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body; a new array
+            where it changes.
         absent: (n,) bool, bodies that take no part in the present (sub)step; off: those that take part in none.
     """
 
@@ -98,6 +102,7 @@ class Stepper:
         self.strain = StrainWatch(model, self.jointed)
         self.jointed = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
+        self._may_whirl = model.settings.integrator == "generalized_alpha" and bool(self.jointed.any())
         self.off = self.absent = self.nobody
         self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones that were asked for
         self.retries = Retries(self)
@@ -113,6 +118,7 @@ class Stepper:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounded = self.nobody
+        self._begun = None
         self.leave_out(self.off)
         self.warned_of_turning = self.told_of_turns = False
         self.strain.reset()
@@ -330,14 +336,31 @@ class Stepper:
             StepFailure: with the frame and time, when the shortest substep failed too.
         """
         begin = perf_counter()
-        progress = Progress()
+        progress, h = Progress(), self.settings.dt
         try:
-            substeps = self.retries.advance(self.settings.dt, self.settings.retries, progress)
+            substeps = 1 if self._take_frame(h, progress) else self.retries.advance(h, self.settings.retries, progress)
         except StepFailure as failure:
             failure.step, failure.time = self.frame + 1, self.time
             raise
         self.frame += 1
         return progress, substeps, perf_counter() - begin
+
+    def _take_frame(self, h: float, progress: Progress) -> bool:
+        """Take a frame of h [s] in one piece (`_take_whole`) without what `Retries` keeps for one that fails, where the backend
+        has taken such steps; whether it was taken. One that was not is left as it was, begun."""
+        self._begun, whole = None, self.backend.whole
+        if whole is None or not whole.taken or self.absent is not self.nobody:
+            return False
+        if self.off is not self.nobody and self.off.any():
+            return False
+        try:
+            rule, struck = self._begin_substep(h)
+            if self._take_whole(rule, self.modes(rule, struck), progress):
+                return True
+        except StepFailure:
+            return False  # who takes it again finds the reason, and mends it
+        self._begun = rule, struck
+        return False
 
     def before_trying(self) -> tuple[dict, np.ndarray, bool, JointMemory | None, OwnLaws]:
         """What a (sub)step changes even if it fails, for `take_back`: none of it is as large as the state."""
@@ -370,13 +393,13 @@ class Stepper:
         Raises:
             StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
         """
-        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
-            self.backend.set_loads(*loads)
-        rule = self._rule(h)
-        struck = self.acting | self._whirling(h) | self.absent
+        begun, self._begun = self._begun, None
+        rule, struck = begun or self._begin_substep(h)
         for tries in count(1):
             mode = self.modes(rule, struck)
-            if self._take_whole(rule, mode, progress):
+            if begun and tries == 1:
+                pass  # it was tried, and left
+            elif self._take_whole(rule, mode, progress):
                 return
             kept = self.before_trying()
             late = self._solve(rule, mode, progress)
@@ -393,6 +416,15 @@ class Stepper:
             raise NotFree(found, self.model.bodies.names, h)
         with progress.time("end"):
             self._finish(h, mode)
+
+    def _begin_substep(self, h: float) -> tuple[Scheme, np.ndarray]:
+        """Put on the loads of a (sub)step of h [s]; its scheme, and the bodies (n,) bool that are known to be struck in it."""
+        if self.loads is not None and (loads := self.loads(self.time + h, h)) is not None:
+            self.backend.set_loads(*loads)
+        struck, whirling = self.acting, self._whirling(h)
+        for more in (whirling, self.absent):
+            struck = struck if more is self.nobody else struck | more
+        return self._rule(h), struck
 
     def _rule(self, h: float) -> Scheme:
         """The scheme of a step of h [s]; the same object as long as it is the same."""
@@ -419,34 +451,34 @@ class Stepper:
         self.stiffness.begin()
         tolerance = settings.friction_tolerance if backend.system.has_friction else settings.tolerance
         eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
-        with progress.time("whole step"):
-            outcome = whole.run(rule, mode, eps, self.time + rule.h, settings.eps_v, tolerance, judged)
+        begin, stages = perf_counter(), progress.stages
+        outcome = whole.run(rule, mode, eps, self.time + rule.h, settings.eps_v, tolerance, judged)
+        solved = perf_counter()
+        stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
         if outcome is None:
             return False
         progress.newton += outcome.newton
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
         self.loaded = False
-        with progress.time("end"):
-            self._became(mode)
-            self.figures = outcome.figures
-            rebound = None if outcome.limited is None else self._rebound(rule.h, outcome.limited)
-            if rebound is not None:
-                self.figures = backend.figures()
-                self._begin_from(*rebound, rule.h)
-            self._conclude(rule.h, outcome.limited)
+        self._became(mode)
+        self.figures = outcome.figures
+        rebound = None if outcome.limited is None else self._rebound(rule.h, outcome.limited)
+        if rebound is not None:
+            self.figures = backend.figures()
+            self._begin_from(*rebound, rule.h)
+        self._conclude(rule.h, outcome.limited)
+        stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
         return True
 
     def _whirling(self, h: float) -> np.ndarray:
         """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
         joined to them."""
-        bound = np.inf if self.figures is None else self.figures.fastest
-        if (
-            self.settings.integrator != "generalized_alpha"
-            or not self.jointed.any()
-            or h * bound < STEADY / np.sqrt(2.0)
+        known = self.figures
+        if not self._may_whirl or (
+            known is not None and h * known.whirl < STEADY * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
         ):
-            return self.nobody  # |L| / J_mid is at most twice the angular velocity
+            return self.nobody
         A, Ad = (one[self.jointed, 3:].reshape(-1, 3, 3) for one in (self.q, self.qd))
         inertia = free_motion.inertia(A, self.model.bodies.moment[self.jointed])
         L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
@@ -457,10 +489,13 @@ class Stepper:
 
     def modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
         """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
+        known = self._modes
+        if known and known[0] is struck and known[1] is self.remembers and known[2][0] == rule.chord:
+            return known[3]
         asked = rule.chord, struck.tobytes(), self.remembers.tobytes()
-        if self._modes is None or self._modes[0] != asked:
-            self._modes = asked, self._find_modes(rule, struck)
-        return self._modes[1]
+        mode = known[3] if known and known[2] == asked else self._find_modes(rule, struck)
+        self._modes = struck, self.remembers, asked, mode
+        return mode
 
     def _find_modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
         if rule.chord:
@@ -474,7 +509,7 @@ class Stepper:
         that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
         jumping = np.zeros(len(self.dynamic), dtype=bool)
         jumping[bodies] = True
-        self.remembers[self._drawn_along(jumping) & (self.remembers > 1)] = 0
+        self.remembers = np.where(self._drawn_along(jumping) & (self.remembers > 1), 0, self.remembers).astype(np.int32)
 
     def _struck(self, mode: np.ndarray) -> np.ndarray:
         """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
@@ -579,7 +614,7 @@ class Stepper:
             smooth = self.dynamic & (mode != Mode.DISSIPATIVE)
             self._last_mode = mode
             self._left_by_mode = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
-        self.remembers = self._left_by_mode.copy()
+        self.remembers = self._left_by_mode
         self._forget()
         self.stepped = True
         self.rebounded = self.nobody

@@ -18,9 +18,10 @@ CHUNK = 64
 NOTHING = wp.constant(wp.float64(-wp.inf))
 """Largest of no values."""
 
-BodyFigures = wp.types.vector(length=13, dtype=wp.float64)
+BODY_FIGURES = 14
+BodyFigures = wp.types.vector(length=BODY_FIGURES, dtype=wp.float64)
 BODY_SUMS = 10
-"""kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work of forces: then strain, force left, |dA/dt|."""
+"""kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work of forces: then strain, force left, |dA/dt|, whirl."""
 ROW_SUMS = 1
 """energy times c h^2: then the largest residuals [m], [rad]."""
 CONTACT_SUMS = 2
@@ -49,6 +50,21 @@ def column(m: wp.mat33d, c: wp.int32) -> wp.vec3d:
     return wp.vec3d(m[0, c], m[1, c], m[2, c])
 
 
+@wp.func
+def whirl_of(A: wp.mat33d, D: wp.mat33d, s: wp.vec3d) -> wp.float64:
+    """|L| / J_mid [rad/s], L the angular momentum of the spin of D = dA/dt, J_mid the middle moment of inertia of the body at
+    rest, whose second moments are s (`abd.energies.whirl`)."""
+    W = D * wp.inverse(A)
+    w = HALF * wp.vec3d(W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1])
+    total = wp.trace(A * wp.diag(s) * wp.transpose(A))
+    L = total * w - A * wp.cw_mul(s, wp.transpose(A) * w)
+    middle = wp.max(wp.min(s[0], s[1]), wp.min(wp.max(s[0], s[1]), s[2]))
+    J = s[0] + s[1] + s[2] - middle
+    if J <= ZERO:
+        return ZERO
+    return wp.length(L) / J
+
+
 @wp.kernel
 def body_figures(
     first: wp.int32,
@@ -64,7 +80,8 @@ def body_figures(
     partial: wp.array2d(dtype=wp.float64),
 ):
     """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques on the way from `before`; of all
-    bodies the largest strain, entry of the gradient of the centre of mass, and |dA/dt|_F."""
+    bodies the largest strain, entry of the gradient of the centre of mass, and |dA/dt|_F, of the dynamic ones the largest
+    `whirl_of`."""
     chunk = wp.tid() + first
     s = BodyFigures()
     for k in range(CHUNK):
@@ -98,7 +115,8 @@ def body_figures(
                 if wp.dot(tau, tau) > ZERO:
                     work = work + wp.ddot(couple(tau, A), A - before.A[b])
                 s[9] = s[9] + work
-    for q in range(13):
+                s[13] = wp.max(s[13], whirl_of(A, D, moment))
+    for q in range(BODY_FIGURES):
         partial[q, chunk] = s[q]
 
 

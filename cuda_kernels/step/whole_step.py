@@ -24,6 +24,8 @@ LIMITED = 5
 NEAR = 6
 """Whether two bodies come near one another."""
 NUMBERS = 7
+TOLD = NUMBERS + 1
+"""Numbers that the host is told: these, and the largest speed with which islands converged [m/s]."""
 SMOOTH = wp.constant(wp.int32(1))
 """The least `abd.step.integrators.Mode` of a step that a limit makes another one."""
 
@@ -140,7 +142,7 @@ def end_step(first: wp.int32, motion: wp.array(dtype=wp.float64), state: wp.arra
 
 @wp.kernel
 def gather(first: wp.int32, c: Control, state: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
-    """All that the host asks of the step: `state`, and the largest speed with which islands converged [m/s]; one item."""
+    """What the host is told of the step (`TOLD`); one item."""
     for k in range(NUMBERS):
         out[k] = wp.float64(state[k])
     out[NUMBERS] = c.at[WORST]

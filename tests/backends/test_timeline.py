@@ -57,7 +57,7 @@ def test_launches_replays_and_reads_are_counted():
 
 @pytest.mark.parametrize("watching", [Timeline, Launches])
 def test_graphs_stay_whole_unless_somebody_wants_to_see_inside(eager, watching):
-    device = Device(NAME)
+    device = Device(NAME, records=True)
     graphs, x = Graphs(device), device.upload(np.ones((9, 12)), wp.float64)
     out, watch = device.zeros(9, wp.float64), watching(device)
     with watch:

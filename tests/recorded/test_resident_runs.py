@@ -134,7 +134,7 @@ def spoil(each, name: str, value: float, entry: tuple[int, int, int] | None = No
         values = getattr(backend, name)
         if entry is not None:
             values = values[entry[0]][entry[1]][entry[2] : entry[2] + 1]
-        values.fill_(value)
+        backend.device.fill(values, value)
 
     backend.linearize = linearize
     backend.device.generation += 1

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from threading import Timer
 from types import ModuleType
 from typing import Protocol
@@ -22,6 +23,7 @@ from typing import Protocol
 import numpy as np
 import warp as wp
 
+from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.packed_launch import packed
 from abd.backends.device.raw_kernels import raw_kernels
@@ -88,6 +90,7 @@ class Device:
         records: whether what `Graphs` runs is recorded and replayed, by one thread; always where `wide`. Otherwise it is launched
             kernel by kernel, whose items threads share.
         recording: whether launches are being recorded; nothing can be read then.
+        commands: where they go instead of being run, None for Warp's own records.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
         share: of the items of a launch that work; the others return at once, because their bodies are done.
         raw: hand-written kernels that take the place of Warp's, None where there are none; why_not_raw: the reason.
@@ -113,6 +116,7 @@ class Device:
         self.records = records or self.wide
         self.threads = 1 if self.records else threads_available()
         self.generation, self.recording = 0, False
+        self.commands: CommandBuffer | None = None
         self.observer: Observer | None = None
         self.share = 1.0
         self._order = np.random.default_rng(int(seed)) if emulated and seed else None
@@ -216,6 +220,8 @@ class Device:
         if record[2] != count:
             command.set_dim(count)
             record[2], record[4] = count, None
+        if self.commands is not None:
+            return partial(self.commands.launch, command)
         if not self.is_cpu or self.warp.is_capturing:
             return command.launch
         if record[4] is None:
@@ -275,6 +281,10 @@ class Device:
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""
         self._refuse("read")
+        if self.observer is None and not self.wide:
+            view = self._host_views.get(id(array))
+            if view is not None:
+                return (view if count is None else view[:count]).copy()
         with self._seen("read", array, count):
             if not self.wide:
                 view = self._seen_by_host(array)
@@ -322,6 +332,23 @@ class Device:
                 if source.shape[1:] != array.shape[1:]:
                     raise ValueError(f"rows of {source.shape[1:]} are no rows of {array.shape[1:]}")
                 wp.copy(array, source, count=source.size)
+
+    def fill(self, array: wp.array, value: float = 0) -> None:
+        """Set all entries of an array; a launch like any other, which may be recorded."""
+        if self.commands is not None:
+            self.commands.fill(array, value)
+        elif value == 0:
+            array.zero_()
+        else:
+            array.fill_(value)
+
+    def copy(self, out: wp.array, values: wp.array, count: int | None = None) -> None:
+        """Copy the first `count` entries of an array, all of them without, to another one; likewise."""
+        count = len(values) if count is None else count
+        if self.commands is not None:
+            self.commands.copy(out, values, count)
+        elif count:
+            wp.copy(out, values, count=count * (values.size // len(values)))
 
     def scan(self, counts: wp.array, offsets: wp.array, count: int) -> int:
         """offsets[k] = sum of counts[:k] for k = 0 .. count; returns the total."""

@@ -2,17 +2,20 @@
 
 A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
 replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
-`generation` and the caller's key stay the same. Warp replays on the processor too, an order of magnitude faster than
-launch by launch, but on one thread: a device that does not record (`Device.records`) runs the same bodies directly.
+`generation` and the caller's key stay the same. The processor runs records through a list of commands
+(`abd.backends.device.command_buffer`), on one thread, a hundred times faster than launch by launch; a
+device that does not record (`Device.records`) runs the same bodies directly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
+from functools import partial
 
 import warp as wp
 
+from abd.backends.device.command_buffer import CommandBuffer, NotPlain
 from abd.backends.device.cuda_support import graph_problem
 from abd.backends.device.device import Device
 
@@ -39,7 +42,8 @@ class Graphs:
         self.whole = device.records and (device.is_cpu or not graph_problem())
         self._generation = -1
         self._patience = 1 if device.wide else PATIENCE
-        self._kept: dict[Hashable, wp.Graph | int] = {}
+        self._kept: dict[Hashable, Callable[[], None] | int] = {}
+        self._by_commands = device.is_cpu and not device.wide
 
     def run(self, key: Hashable, body: Callable[[], None]) -> None:
         """Run a body of launches; under the same key it has to make the same ones."""
@@ -61,10 +65,19 @@ class Graphs:
         graph = self._kept[key] = self._record(body) if isinstance(kept, int) else kept
         self.replayed += 1
         with nullcontext() if observer is None else observer.replay():
-            wp.capture_launch(graph)
+            graph()
 
-    def _record(self, body: Callable[[], None]) -> wp.Graph:
+    def _record(self, body: Callable[[], None]) -> Callable[[], None]:
+        """Runs what the body launches."""
         self.recorded += 1
+        if self._by_commands:
+            try:
+                return self._record_commands(body)
+            except NotPlain:
+                self._by_commands = False
+        return partial(wp.capture_launch, self._capture(body))
+
+    def _capture(self, body: Callable[[], None]) -> wp.Graph:
         device = self.device
         wp.capture_begin(device=device.warp)
         device.recording = True
@@ -75,10 +88,30 @@ class Graphs:
             graph = wp.capture_end(device=device.warp)
         return graph
 
+    def _record_commands(self, body: Callable[[], None]) -> CommandBuffer:
+        """The same as commands; Warp's capture finds what is none of them, and would be lost."""
+        device = self.device
+        commands = device.commands = CommandBuffer()
+        try:
+            graph = self._capture(body)
+        finally:
+            device.commands = None
+        capture = getattr(graph, "_apic_capture", None)  # Warp has no other way to count what it captured
+        if capture is None:
+            raise NotPlain
+        if lost := capture.operation_count:
+            raise RuntimeError(
+                f"{lost} operations were not recorded; launch, copy and fill arrays by the methods of `Device`"
+            )
+        commands.close(device.warp)
+        return commands
+
     def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
         """Run a body as long as condition[0] is not 0; the body changes it."""
-        wp.capture_while(condition, body)
+        commands = self.device.commands
+        (wp.capture_while if commands is None else commands.repeat)(condition, body)
 
     def when(self, condition: wp.array, body: Callable[[], None]) -> None:
         """Run a body if condition[0] is not 0."""
-        wp.capture_if(condition, body)
+        commands = self.device.commands
+        (wp.capture_if if commands is None else commands.when)(condition, body)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from abd.errors import OutOfMemory
 
@@ -13,19 +11,22 @@ _ASKED = re.compile(r"allocat\w*\s+([\d,.]+)\s*(bytes|[KMGT]iB)", re.IGNORECASE)
 _UNITS = {"bytes": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
-@contextmanager
-def memory_watched(device: str) -> Iterator[None]:
-    """Turn what Warp, cupy and numpy raise for want of memory into `OutOfMemory`; other errors pass.
+class memory_watched:
+    """Turns what Warp, cupy and numpy raise for want of memory into `OutOfMemory`, while the context lasts; other errors pass.
 
     Args:
         device: name of the device that works meanwhile.
     """
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if isinstance(error, RuntimeError) and not _FAILED.search(str(error)):
-            raise
-        raise OutOfMemory(_told(str(error), device)) from error
+
+    def __init__(self, device: str):
+        self._device = device
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _, error: BaseException | None, __) -> None:
+        if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _FAILED.search(str(error))):
+            raise OutOfMemory(_told(str(error), self._device)) from error
 
 
 def _told(said: str, device: str) -> str:

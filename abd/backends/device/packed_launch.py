@@ -8,35 +8,61 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import warp as wp
 
 
+@dataclass(frozen=True)
+class Packet:
+    """What the function of a kernel on the processor is called with.
+
+    Attributes:
+        run: the function; bounds: of the launch; arguments: all of them in one piece; structs: those whose members may change,
+            by name.
+    """
+
+    run: Callable
+    bounds: ctypes.Structure
+    arguments: ctypes.Structure
+    structs: list[tuple[str, ctypes.Structure]]
+
+    @classmethod
+    def of(cls, command: wp.Launch) -> Packet | None:
+        """Of a launch as it is now; None where it is none that one function carries out, or Warp holds it otherwise than it
+        does today."""
+        try:
+            run = command.hooks.forward
+            arguments, values, block = command.kernel.adj.args, command.params[1:], command.block_dim
+        except AttributeError:
+            return None
+        plain = run is not None and not command.adjoint and block == 1
+        if not plain or len(arguments) != len(values) or not all(map(_is_c, values)):
+            return None
+        fields = [(argument.label, type(value)) for argument, value in zip(arguments, values, strict=True)]
+        packet = type("Arguments", (ctypes.Structure,), {"_fields_": fields})()
+        for (name, _), value in zip(fields, values, strict=True):
+            setattr(packet, name, value)
+        structs = [
+            (argument.label, value)
+            for argument, value in zip(arguments, values, strict=True)
+            if hasattr(argument.type, "vars")
+        ]
+        return cls(run, command.params[0], packet, structs)
+
+
 def packed(command: wp.Launch) -> Callable[[], None]:
     """Runs a launch as it is now: to be made anew when its dimensions or parameters are others. `command.launch` itself
-    where the launch is none that one function carries out, or Warp holds it otherwise than it does today."""
-    try:
-        run = command.hooks.forward
-        arguments, values, block = command.kernel.adj.args, command.params[1:], command.block_dim
-    except AttributeError:
+    where it cannot be packed."""
+    packet = Packet.of(command)
+    if packet is None:
         return command.launch
-    plain = run is not None and not command.adjoint and block == 1
-    if not plain or len(arguments) != len(values) or not all(map(_is_c, values)):
-        return command.launch
-    fields = [(argument.label, type(value)) for argument, value in zip(arguments, values, strict=True)]
-    packet = type("Arguments", (ctypes.Structure,), {"_fields_": fields})()
-    for (name, _), value in zip(fields, values, strict=True):
-        setattr(packet, name, value)
-    structs = [
-        (argument.label, value)
-        for argument, value in zip(arguments, values, strict=True)
-        if hasattr(argument.type, "vars")
-    ]
-    bounds, address = ctypes.byref(command.params[0]), ctypes.byref(packet)
+    run, structs, arguments = packet.run, packet.structs, packet.arguments
+    bounds, address = ctypes.byref(packet.bounds), ctypes.byref(arguments)
 
     def launch() -> None:
         for name, value in structs:
-            setattr(packet, name, value)
+            setattr(arguments, name, value)
         run(bounds, address)
 
     return launch

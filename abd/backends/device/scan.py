@@ -35,7 +35,7 @@ class Scan:
             room: what the launches cover: the room for the counts.
         """
         if room == 0:
-            offsets.zero_()
+            self.device.fill(offsets)
             return
         length = chunk_length(room)
         chunks = -(-room // length)

@@ -26,24 +26,36 @@ class Totals:
     order for any number of threads.
 
     Args:
-        flags: how many flags are read along with them.
+        flags: how many flags are read along with them; numbers: how many numbers besides.
 
     Attributes:
         out: (quantities, 1) of all sections, one after the other; what those without items hold means nothing.
         flags: (flags,) int32, in the same piece of memory; flagged: host copy of them, as of the last `read`.
+        numbers: (numbers,) float64, likewise; numbered: as a list.
+        host: all that was read last, the quantities first.
     """
 
-    def __init__(self, device: Device, sections: dict[str, Section], flags: int = 0):
+    def __init__(self, device: Device, sections: dict[str, Section], flags: int = 0, numbers: int = 0):
         self.device, self.sections = device, sections
         starts = np.cumsum([0, *(section.quantities for section in sections.values())])
         self._row = dict(zip(sections, starts[:-1].tolist()))
+        self._spans = [(name, int(k), int(end)) for name, k, end in zip(sections, starts, starts[1:])]
         self._rows = max(int(starts[-1]), 1)
-        self._memory = device.zeros(self._rows + (flags + 1) // 2, wp.float64)
+        self._flags_end = self._rows + (flags + 1) // 2
+        self._memory = device.zeros(self._flags_end + numbers, wp.float64)
         place = self._memory.ptr
         self.out = wp.array(ptr=place, dtype=wp.float64, shape=(self._rows, 1), device=device.warp, copy=False)
         place += 8 * self._rows
         self.flags = wp.array(ptr=place, dtype=wp.int32, shape=flags, device=device.warp, copy=False)
         self.flagged = np.zeros(flags, dtype=np.int32)
+        place = self._memory.ptr + 8 * self._flags_end
+        self.numbers = wp.array(ptr=place, dtype=wp.float64, shape=numbers, device=device.warp, copy=False)
+        self.numbered: list[float] = []
+        self.host = np.zeros(0)
+        self._nothing = {
+            name: [0.0] * section.sums + [-np.inf] * (section.quantities - section.sums)
+            for name, section in sections.items()
+        }
         self._partials: dict[tuple[str, int], wp.array] = {}
         self._empty: set[str] = set(sections)
 
@@ -86,14 +98,11 @@ class Totals:
             self._partials[name, level] = array
         return array
 
-    def read(self) -> dict[str, np.ndarray]:
+    def read(self) -> dict[str, list[float]]:
         """The quantities of all sections; 0, and -infinity for largest values, of sections without items."""
         host = self.device.read(self._memory)
-        self.flagged = host[self._rows :].view(np.int32)[: len(self.flagged)]
-        found = {}
-        for name, section in self.sections.items():
-            values = host[self._row[name] : self._row[name] + section.quantities]
-            if name in self._empty:
-                values = np.where(np.arange(section.quantities) < section.sums, 0.0, -np.inf)
-            found[name] = values
-        return found
+        self.flagged = host[self._rows : self._flags_end].view(np.int32)[: len(self.flagged)]
+        self.host, values = host, host.tolist()
+        self.numbered = values[self._flags_end :]
+        empty, nothing = self._empty, self._nothing
+        return {name: nothing[name] if name in empty else values[k:end] for name, k, end in self._spans}

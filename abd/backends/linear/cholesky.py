@@ -56,10 +56,10 @@ class Cholesky:
             self.factor.entries = self.device.empty((self._room, 12, 12), wp.float64)
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)
-        self.factor.failed.zero_()
+        self.device.fill(self.factor.failed)
         for name in SLOTS:
             found = get(name, elimination.slots, wp.int32)
-            found.fill_(-1)
+            self.device.fill(found, -1)
             setattr(self.sources, name, found)
         self._filled = [False] * len(SLOTS)
         if elimination.in_ranges:
@@ -76,7 +76,7 @@ class Cholesky:
         """
         rows = self.device.rows
         s, self.factor.done = self.sources, done
-        self.factor.any_failed.zero_()
+        self.device.fill(self.factor.any_failed)
         s.diagonal = rows(diagonal)
         s.a, s.b, s.c = (rows(c.blocks) if pairs else self._empty for c, pairs in couplings)
 
@@ -85,15 +85,15 @@ class Cholesky:
         if pairs > 0:
             self.launch_find(which, coupling, pairs)
         elif self._filled[which]:
-            getattr(self.sources, SLOTS[which]).fill_(-1)
+            self.device.fill(getattr(self.sources, SLOTS[which]), -1)
         self._filled[which] = pairs > 0
         return pairs == 0 or int(self.device.read(self.missed)[0]) == 0
 
     def launch_find(self, which: int, coupling: Coupling, pairs: int) -> None:
         """The same by launches only, for a room of as many pairs; `missed` tells of a pair without a slot."""
         found = getattr(self.sources, SLOTS[which])
-        found.fill_(-1)
-        self.missed.zero_()
+        self.device.fill(found, -1)
+        self.device.fill(self.missed)
         self.device.launch(
             kernels.find_slots, pairs, self.pattern, self.place, coupling.count, coupling.row, coupling.column, found,
             self.missed, grain=16384,
@@ -139,5 +139,5 @@ class Cholesky:
             return None
         failed = np.flatnonzero(self.device.read(self.factor.failed, self.elimination.size))
         # bodies that are done by the next factorisation must not report this one
-        self.factor.failed.zero_()
+        self.device.fill(self.factor.failed)
         return int(self.body[failed[0]])

@@ -215,13 +215,13 @@ class LinearSolver:
         (joints, _), (contacts, contact_pairs), (friction, friction_pairs) = couplings
         blocks, merged = rows(contacts.blocks), get("merged", friction_pairs, wp.int32)
         if contact_pairs and friction_pairs:
-            merged.zero_()
+            self.device.fill(merged)
             own, blocks = blocks, rows(get("blocks", contact_pairs, wp.float64, (12, 12)))
             launch(
                 krylov.merge, contact_pairs, contacts, own, friction, rows(friction.blocks), merged, blocks, grain=256
             )
         elif friction_pairs:
-            merged.zero_()
+            self.device.fill(merged)
         return (
             rows(diagonal), joints, rows(joints.blocks), contacts, blocks, friction, rows(friction.blocks), merged,
         )  # fmt: skip

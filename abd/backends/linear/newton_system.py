@@ -54,7 +54,7 @@ class NewtonSystem:
 
     def _assemble_contacts(self) -> None:
         self.know_contacts()
-        wp.copy(self.before_contacts, self.gradient)
+        self.device.copy(self.before_contacts, self.gradient)
         self.contacts.linearize(self.pose)
         self.contacts.reduce(self.gradient, self.diagonal)
         self.device.launch(
@@ -105,6 +105,7 @@ class NewtonSystem:
     def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
         """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
         self.linear.recall(saved)
+        self.said = None
 
     def _set_direction(self) -> np.ndarray:
         """Path along the direction; the largest displacement of a surface in the full step per island [m]."""
@@ -127,7 +128,7 @@ class NewtonSystem:
 
     def launch_missing(self, missing: wp.array) -> None:
         """Forces (n, 12) that the exact rows lack at the end of the direction; their multipliers take them over."""
-        missing.zero_()
+        self.device.fill(missing)
         self.joints.add_missing(self.straight, self.aside, missing)
         self.joints.take_over(self.straight, False, self.aside)
         if self.has_constraints:

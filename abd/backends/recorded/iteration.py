@@ -85,7 +85,7 @@ class Iteration:
         b, c, write = self.backend, self.control, self.device.write
         flags = np.zeros(control.FLAGS, dtype=np.int32)
         write(c.at, numbers(tolerance, h, tightest))
-        self.all.zero_()
+        self.device.fill(self.all)
         stale = True
         if b.sleeping.any():
             asleep = b.asleep()
@@ -93,7 +93,7 @@ class Iteration:
                 return False
             write(self.all, asleep.astype(np.int32))
             # once with all bodies: those that sleep keep blocks that can be factorised
-            b.contacts.law.caution.zero_()
+            self.device.fill(b.contacts.law.caution)
             b.linearize()
             stale = False
         flags[control.STALE] = stale
@@ -147,7 +147,7 @@ class Iteration:
 
     def _run_with_all_caution(self) -> Status:
         """The iteration once more, after one whose model was not convex."""
-        self.control.share.fill_(1.0)
+        self.device.fill(self.control.share, 1.0)
         self._raise(control.STALE)
         return self._replay("iteration", self._iterate)
 
@@ -297,7 +297,7 @@ class Iteration:
         launch(newton.advance_forcing, 1, c, self.path.largest)
         if b.system.has_edges:
             changes = b.values["b"]
-            changes.zero_()
+            self.device.fill(changes)
             b.joints.effort_changes(b.linear.direction, changes)
             b.islands.reduce(changes, sums.MAX, self.scratch)
             launch(newton.judge_efforts, n, c, self.scratch)
@@ -345,7 +345,7 @@ class Iteration:
         def look() -> None:
             a = b.values["a"]
             launch(integrators.go_straight, n, b.pose, direction, b.straight)
-            a.zero_()
+            self.device.fill(a)
             b.joints.predicted_errors(b.straight, direction, a)
             b.islands.reduce(a, sums.MAX, self.scratch)
             launch(newton.judge_closing, n, c, self.scratch, CLOSED)

@@ -90,7 +90,7 @@ class ResidentLinear:
         factor.solve(1.0, g.r, g.z, g.product)
         launch(krylov.aim, n, islands.done, rows(g.z), rows(g.p), grain=1024)
         islands.reduce(g.product, sums.SUM, self.start)
-        wp.copy(self.left, self.start)
+        self.device.copy(self.left, self.start)
         launch(control.set_flag, 1, c, control.PASSED, 0)
         launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance)
         # what closes exact joints is no part of the system that the choice of the solver is about

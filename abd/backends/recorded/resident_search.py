@@ -54,7 +54,7 @@ class ResidentSearch:
 
         def cut() -> None:
             launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
-            shares.fill_(1.0)
+            self.device.fill(shares, 1.0)
             b.joints.open_shares(b.trial, shares)
             b.islands.reduce(shares, sums.MIN, self.scratch)
             launch(line_search.cut, n, c, self.scratch)

@@ -115,11 +115,11 @@ class ResidentStart:
     def _set_path(self) -> None:
         b = self.backend
         self.device.launch(paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.lead, b.moving, b.path)
-        self.control.limit.fill_(1.0)
+        self.device.fill(self.control.limit, 1.0)
 
     def go_alone(self) -> None:
         """Along the first path where nothing is listed or frozen."""
-        self.control.limit.fill_(1.0)
+        self.device.fill(self.control.limit, 1.0)
         self.path.stop_at_contacts()
         self._keep_limits()
         self.backend.launch_energies()
@@ -129,7 +129,7 @@ class ResidentStart:
         """Along the first path, whose list is there, and where that does not do along the second."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
-        c.limit.fill_(1.0)
+        self.device.fill(c.limit, 1.0)
         b.contacts.evaluate(b.pose, "current")
         self.path.stop_at_contacts()
         self._keep_limits()

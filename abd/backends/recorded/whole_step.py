@@ -13,6 +13,7 @@ host, who knows what to do about it (`abd.step.step`). Both ways give the same b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import warp as wp
@@ -39,7 +40,7 @@ ENDLESS = 1e300
 """Margin [m] of an empty list of bodies that can touch nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Outcome:
     """What a step came to: its figures; (n,) bool, bodies on which limits push at its end, None for nobody; iterations, trials,
     and the largest speed with which islands converged [m/s]."""
@@ -62,7 +63,6 @@ class WholeStep:
         self.backend, self.device = backend, backend.device
         d = self.device
         self.state = d.zeros(kernels.NUMBERS, wp.int32)
-        self.told = d.zeros(kernels.NUMBERS + 1, wp.float64)
         self.numbers = d.zeros(control.NUMBERS, wp.float64)
         self.nobody = d.zeros(max(backend.n, 1), wp.int32)
         self.taken = self.left = 0
@@ -70,8 +70,10 @@ class WholeStep:
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
         )
         self._wait = self._passed_over = 0
-        self._said: tuple | None = None
+        self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
+        self._asked: tuple | None = None
+        self._followed = False
         self._nothing_touches = not backend.contacts.candidates.may_touch
         kind = backend.model.bodies.kind
         self._mobile, self._formed = backend.mobile.copy(), -1
@@ -99,61 +101,63 @@ class WholeStep:
         """Take a step whose loads and memory of joints are on the device; None where it is left to the host.
 
         Args:
-            rule, mode (n,), eps [m]: as `WarpBackend.begin` has them.
+            rule, mode (n,), eps [m]: as `WarpBackend.begin` has them; the arrays are not changed afterwards.
             time: its end [s]; speed: below which friction in joints counts as static [m/s]; tolerance: Newton's [m/s].
             judged: whether limits that push on bodies in a smooth step spoil it.
         """
         b = self.backend
-        b.rule, b.step.ch2, b.eps = rule, rule.c * rule.h**2, float(eps)
-        self._say(rule, mode, tolerance)
         b.linear.begin()
+        asked = eps, speed, tolerance, judged
+        if b.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
+            self._say(rule, mode, *asked)
         b.row_memory.aim(b.step.ch2, time)
         self._list_nobody()
         if not b.linear.choice.direct:
             return self._leave()
-        settings = b.model.settings
-        key = b.step.ch2, b.eps, rule.chord, speed, rule.h, judged, b.has_constraints
         c = b.contacts.candidates
         c.nobody = True
         try:
-            body = lambda: self._launch(rule.h, speed, judged, settings.max_newton)  # noqa: E731
             if self.taken:
-                b.iteration.graphs.run(("whole step", *key), body)
+                b.iteration.graphs.run(self._key, self._body)
             else:
-                body()  # what its end allocates has to be there before it is recorded
+                self._body()  # what its end allocates has to be there before it is recorded
         finally:
             c.nobody = not c.may_touch
-        told = self.device.read(self.told)
+        totals = b.totals
+        totals.leave_empty("contact", "friction")
+        found = totals.read()
+        told = totals.numbered
         if told[kernels.DONE] == 0.0:
             return self._leave()
         self._wait = self._passed_over = 0
         self.taken += 1
         b.row_memory.settle()
-        b.totals.leave_empty("contact", "friction")
-        figures = b.read_figures()
         limited = self.device.read(b.marks) != 0 if told[kernels.LIMITED] else None
         newton_, trials = int(told[kernels.NEWTON]), int(told[kernels.TRIED])
-        return Outcome(figures, limited, newton_, trials, float(told[kernels.NUMBERS]))
+        return Outcome(b.figures_of(found), limited, newton_, trials, told[kernels.NUMBERS])
 
     def _leave(self) -> None:
         self.left += 1
         self._wait, self._passed_over = min(max(1, 2 * self._wait), MOST_PASSED_OVER), 0
 
-    def _say(self, rule: Scheme, mode: np.ndarray, tolerance: float) -> None:
-        """What the record reads, where it is not there already."""
+    def _say(self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, judged: bool) -> None:
+        """What the record reads, where it is not there already, and which record it is."""
         b, write = self.backend, self.device.write
         fresh = b.said is not self
-        if fresh or self._said[0] is not rule or self._said[1] != tolerance:
+        if fresh or self._rule is not rule or self._asked[2] != tolerance:
+            b.rule, b.step.ch2 = rule, rule.c * rule.h**2
             write(b.weights, rule.weights)
             write(b.motion, rule.motion)
-            b.step.pull.fill_(rule.pull)
+            self.device.fill(b.step.pull, rule.pull)
             tightest = b.model.settings.linear_tolerance
             write(self.numbers, numbers(tolerance, rule.h, tightest))
-            self._said = rule, tolerance
         if fresh or mode is not self._mode:
             write(b.mode, mode.astype(np.int32))
-            self._mode = mode
-        b.said = self
+        b.eps = float(eps)
+        b.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, judged)
+        self._key = "whole step", b.step.ch2, b.eps, rule.chord, speed, rule.h, judged, b.has_constraints
+        self._body = partial(self._launch, rule.h, speed, judged, b.model.settings.max_newton)
+        self._followed = False
 
     def _list_nobody(self) -> None:
         """Nothing is listed and nothing is frozen; islands are what joints hold together."""
@@ -163,7 +167,9 @@ class WholeStep:
             c.clear()
             b.friction.let_go()
         b.contacts_known, b.touched = True, self._untouched
-        b.has_loose_pairs = False
+        if self._followed and b.islands.formed == self._formed:
+            return
+        self._followed, b.has_loose_pairs = True, False
         if b.islands.formed != self._formed:
             b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
             self._formed = b.islands.formed
@@ -177,20 +183,20 @@ class WholeStep:
         c, rows = b.iteration.control, b.row_memory
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
         b.launch_begin()
-        b.islands.done.zero_()
+        self.device.fill(b.islands.done)
         rows.launch_laws((b.weights, b.mode), speed)
         if b.system.has_barriers:
             rows.launch_closed()
             launch(kernels.stop_at_gaps, 1, rows.closed, b.joints.row_count, self.state)
         launch(newton.begin_islands, b.n, c, self.nobody)
-        b.moving.fill_(WITH_FORCES)
+        self.device.fill(b.moving, WITH_FORCES)
         b.start.leave()
         self._search()
         graphs.when(self._goes, lambda: self._start())
         graphs.repeat(self._goes, lambda: self._round(most))
         graphs.when(self._solved, lambda: self._end(h, judged))
         graphs.when(self._done, self._finish)
-        launch(kernels.gather, 1, c, self.state, self.told)
+        launch(kernels.gather, 1, c, self.state, b.totals.numbers)
 
     def _search(self) -> None:
         """Whether bodies come near one another on the path from the state, and how far from it nobody does."""
@@ -225,13 +231,13 @@ class WholeStep:
     def _end(self, h: float, judged: bool) -> None:
         """Whether limits spoil the step, and whether its way is free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
-        b.islands.done.zero_()
+        self.device.fill(b.islands.done)
         if b.system.counts_turns:
-            b.marks.zero_()
+            self.device.fill(b.marks)
             b.row_memory.mark_turned(b.pose, TURN, b.marks)
             launch(kernels.refuse_marked, n, b.marks, self.state)
         if b.row_memory.has_limits:
-            b.marks.zero_()
+            self.device.fill(b.marks)
             b.row_memory.mark_limited(b.pose, b.marks)
             launch(kernels.find_limited, n, b.marks, self.kind, b.mode, int(judged), self.state)
         a, largest = b.values["a"], b.iteration.path.largest
@@ -247,5 +253,5 @@ class WholeStep:
         b = self.backend
         b.launch_finish()
         b.launch_figures()
-        b.totals.flags.zero_()
-        b.friction.anchors.count.zero_()
+        self.device.fill(b.totals.flags)
+        self.device.fill(b.friction.anchors.count)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from abd.contact.sharing import RubbingDefinition
-from abd.energies import Figures, external_work, kinetic_energy, momenta, orthogonality_error, potential_energies
+from abd.energies import Figures, external_work, kinetic_energy, momenta, orthogonality_error, potential_energies, whirl
 from abd.joints.coordinates.readings import Readings
 from abd.joints.rows.forces import row_work
+from abd.model import Kind
 
 
 class ReadOuts:
@@ -76,4 +77,5 @@ class ReadOuts:
             contacts=self.contact_count(),
             smallest_gap=self.smallest_gap(),
             fastest=float(np.linalg.norm(qd[:, 3:], axis=1).max(initial=0.0)),
+            whirl=float(whirl(model, q, qd)[model.bodies.kind == Kind.DYNAMIC].max(initial=0.0)),
         )

@@ -93,7 +93,7 @@ class Islands(Numbering):
         write(self.island_start, first.astype(np.int32))
         write(self.counts, np.array([count, self.chunks], dtype=np.int32))
         write(self.paired_islands, division.paired.astype(np.int32))
-        self.done.zero_()
+        self.device.fill(self.done)
         self.device.share = 1.0
 
     @property
@@ -107,7 +107,7 @@ class Islands(Numbering):
 
     def keep_numbering(self) -> None:
         """Remember the present islands of the bodies in `before`, to `carry_resident` what they have."""
-        wp.copy(self.before, self.island)
+        self.device.copy(self.before, self.island)
 
     def renumber_resident(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
         """Form the islands anew, as `renumber` does, by launches only; what is done stays with the bodies.
@@ -162,7 +162,7 @@ class Islands(Numbering):
 
     def unsettle(self) -> None:
         """No body is done."""
-        self.done.zero_()
+        self.device.fill(self.done)
         self.device.share = 1.0
 
     # numbers per island ------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.islands,
             model.settings.linear_tolerance,
         )
-        self.eps, self.said = 0.0, None
+        self.eps = 0.0
         self.inverse_mass = inverse_masses(model)
         self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
@@ -122,19 +122,17 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints = system, Joints(system, self.n, self.device)
+        self.system, self.joints, self.said = system, Joints(system, self.n, self.device), None
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
         self.islands.tie(system)
         self._follow_functions()
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
-    @property
-    def asks_host(self) -> bool:
-        """Whether joints have functions of users, which the host evaluates between the launches."""
-        return bool(self.system.table.custom or self.joints.relations.given or len(self.joints.relations.chosen))
-
     def _follow_functions(self) -> None:
+        """Whether joints have functions of users, which the host evaluates between the launches."""
+        relations = self.joints.relations
+        self.asks_host = bool(self.system.table.custom or relations.given or len(relations.chosen))
         if self.iteration is not None:
             self.iteration.graphs.asks_host = self.asks_host
 
@@ -158,7 +156,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
         if not self.row_memory.has_limits:
             return np.zeros(self.n, dtype=bool)
-        self.marks.zero_()
+        self.device.fill(self.marks)
         self.row_memory.mark_limited(self.pose, self.marks)
         return self.device.read(self.marks) != 0
 
@@ -166,7 +164,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
         if not self.system.counts_turns:
             return np.zeros(self.n, dtype=bool)
-        self.marks.zero_()
+        self.device.fill(self.marks)
         self.row_memory.mark_turned(self.pose, limit, self.marks)
         return self.device.read(self.marks) != 0
 
@@ -185,7 +183,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def launch_joint_errors(self, out: wp.array) -> None:
         """Largest residual of the exact rows over its tolerance, at the current iterate, into `out` (islands,); launches only."""
         a = self.values["a"]
-        a.zero_()
+        self.device.fill(a)
         self.joints.errors(self.pose, a)
         self.islands.reduce(a, sums.MAX, out)
 
@@ -218,7 +216,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """List the contacts of the present state, and evaluate them with energies in J times a scale; `load_state` or
         `abandon` forgets them again."""
         islands, alpha = self.islands, self.islands.scalars("limit")
-        self.moving.zero_()
+        self.device.fill(self.moving)
         self.device.launch(
             paths.start_paths,
             self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
@@ -286,7 +284,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
         self.step.ch2, self.eps, self.said = rule.c * rule.h**2, float(eps), None
-        self.step.pull.fill_(rule.pull)
+        self.device.fill(self.step.pull, rule.pull)
         self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self.launch_begin)
         self.contacts.set_scale(self.step.ch2)
         self.forget_contacts()
@@ -304,11 +302,11 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             known = self.now, self.velocity, self.forces
             launch(integrators.coast, n, self.body, self.mode, self.motion, *known, *out)
         launch(integrators.copy_pose, n, self.now, self.pose)
-        self.step.lp.zero_()
-        self.step.lA.zero_()
-        self.contacts.law.caution.zero_()
+        self.device.fill(self.step.lp)
+        self.device.fill(self.step.lA)
+        self.device.fill(self.contacts.law.caution)
         if self.system.has_friction:
-            self.joints.caution.zero_()
+            self.device.fill(self.joints.caution)
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
@@ -325,7 +323,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
     def launch_finish(self) -> None:
         """The same without friction, by launches only; `RowMemory.settle` has to follow."""
         launch, n = self.device.launch, self.n
-        wp.copy(self.earlier, self.velocity)
+        self.device.copy(self.earlier, self.velocity)
         poses = self.pose, self.now, self.before
         if self.rule.chord:
             launch(integrators.differentiate, n, *poses, self.weights, self.velocity)
@@ -381,13 +379,13 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.islands.settle(islands)
             # kernels pass over what is settled: it has to be the same in the iterate and in the trial
             self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
-            wp.copy(self.values["trial"], self.values["current"])
+            self.device.copy(self.values["trial"], self.values["current"])
 
     def settle_resident(self, converged: wp.array) -> None:
         """The same for the islands marked on the device (count,), 1 or 0; launches only."""
         self.islands.settle_resident(converged)
         self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
-        wp.copy(self.values["trial"], self.values["current"])
+        self.device.copy(self.values["trial"], self.values["current"])
 
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies exactly to their goals."""
@@ -397,7 +395,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Stiffness and multipliers of the prescribed bodies' pull."""
-        self.step.pull.fill_(float(pull))
+        self.device.fill(self.step.pull, float(pull))
         self.device.write(self.step.lp, lp)
         self.device.write(self.step.lA, lA)
 

@@ -85,7 +85,7 @@ class PathSteps:
         for _ in range(LIMIT_CUTS):
             self.device.write(scalars, alpha)
             self._advance(scalars)
-            shares.fill_(1.0)
+            self.device.fill(shares, 1.0)
             self.joints.open_shares(self.trial, shares)
             share = islands.reduced(shares, sums.MIN)
             alpha = alpha * share

@@ -13,9 +13,10 @@ from abd.energies import Figures
 from cuda_kernels.bodies import figures
 from cuda_kernels.joints import row_memory
 from cuda_kernels.parallel import sums
+from cuda_kernels.step import whole_step
 
 SECTIONS = {
-    "bodies": Section(13, figures.BODY_SUMS),
+    "bodies": Section(figures.BODY_FIGURES, figures.BODY_SUMS),
     "linear": Section(3, figures.ROW_SUMS),
     "measured": Section(5, row_memory.ROW_SUMS),
     "contact": Section(4, figures.CONTACT_SUMS),
@@ -28,7 +29,7 @@ class ReadOuts:
 
     def _open_read_outs(self) -> None:
         """Room for the sums."""
-        self.totals = Totals(self.device, SECTIONS, flags=self.n)
+        self.totals = Totals(self.device, SECTIONS, flags=self.n, numbers=whole_step.TOLD)
         self.touched: np.ndarray | None = None
 
     def smallest_gap(self, exact: bool = True) -> float:
@@ -100,7 +101,7 @@ class ReadOuts:
 
     def _mark_touching(self) -> None:
         c, flags = self.contacts.candidates, self.totals.flags
-        flags.zero_()
+        self.device.fill(flags)
         self.device.launch(
             figures.mark_touching,
             c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
@@ -132,19 +133,21 @@ class ReadOuts:
 
     def read_figures(self) -> Figures:
         """What was launched for `figures`."""
-        ch2 = self.step.ch2
-        found = {name: values.tolist() for name, values in self.totals.read().items()}
-        self.touched = self.totals.flagged
-        body, linear, measured, contact = (found[name] for name in ("bodies", "linear", "measured", "contact"))
-        gap = -contact[2]
+        return self.figures_of(self.totals.read())
+
+    def figures_of(self, found: dict[str, list[float]]) -> Figures:
+        """The same of what was read of the totals."""
+        ch2, self.touched = self.step.ch2, self.totals.flagged
+        body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
+        gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first
         return Figures(
             kinetic=body[0],
             gravity=body[7],
             elastic=body[8],
             contact=contact[0] / ch2,
             joint=linear[0] / ch2 + measured[0],
-            linear=np.array(body[1:4]),
-            angular=np.array(body[4:7]),
+            linear=momenta[:3],
+            angular=momenta[3:],
             external_work=body[9],
             drive_work=measured[1],
             friction_work=found["friction"][0] / ch2 + measured[2],
@@ -154,6 +157,7 @@ class ReadOuts:
             contacts=int(contact[1]),
             smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
             fastest=max(body[12], 0.0),
+            whirl=max(body[13], 0.0),
         )
 
     def device_positions(self):

@@ -205,7 +205,7 @@ class JointSystem:
         stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
         return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
 
-    @property
+    @cached_property
     def counts_turns(self) -> bool:
         """Whether any measure is an angle that counts turns."""
         return bool(self.table.counts_turns.any())

@@ -126,7 +126,7 @@ class Candidates(ListRooms):
         """Forget, and list nothing until the next path is searched."""
         self.forget()
         self.count = self.pair_count = 0
-        self.counts.zero_()
+        self.device.fill(self.counts)
 
     @property
     def _extent(self) -> int:
@@ -221,10 +221,10 @@ class Candidates(ListRooms):
         old.segment, old.number = get("old segment", pairs + 1, wp.int32), get("old number", pairs, wp.int32)
         old.group, old.items = get("old group", self.n + 1, wp.int32), get("old items", old.count, wp.vec4i)
         self.device.launch(kept_pairs.set_aside, pairs, self.pairs, self.left, self.segment, old, grain=16384)
-        wp.copy(old.group, self.group, count=self.n + 1)
+        self.device.copy(old.group, self.group, count=self.n + 1)
         if old.count:
             # a count of 0 stands for all that there is room for
-            wp.copy(old.items, self.items, count=old.count)
+            self.device.copy(old.items, self.items, count=old.count)
 
     def grown(self, slack: float) -> float:
         """How far [m] the boxes of bodies grow for a list with a margin [m]."""
@@ -247,7 +247,7 @@ class Candidates(ListRooms):
         """Find pairs, and their candidates unless they are kept; False if some arrays were too short, which have grown."""
         device, get = self.device, self.pool.get
         launch, counts = device.launch, self.counts
-        self.totals.zero_()
+        self.device.fill(self.totals)
         wanted = np.zeros(3, dtype=np.int64)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         query = self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group

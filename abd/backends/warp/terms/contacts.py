@@ -129,11 +129,11 @@ class Contacts:
         """
         c = self.candidates
         if c.nobody:
-            out.fill_(1.0)
+            self.device.fill(out, 1.0)
             return
         pairs, batches = self._sizes()
         toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
-        wp.copy(self.first_found, limit, count=limit.shape[0])
+        self.device.copy(self.first_found, limit, count=limit.shape[0])
         self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
         self.device.launch(
             times_of_impact,

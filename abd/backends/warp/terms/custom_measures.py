@@ -60,9 +60,9 @@ class WarpItems:
 
     def differentiate(self) -> None:
         """Set the derivatives, by the adjoint with a seed of one for every item."""
-        self.by_M.zero_()
-        self.by_r.zero_()
-        self.seed.fill_(1.0)
+        self.device.fill(self.by_M)
+        self.device.fill(self.by_r)
+        self.device.fill(self.seed, 1.0)
         if self._adjoint is None:
             self._adjoint = wp.launch(
                 self.kernel,

@@ -77,7 +77,7 @@ class Friction:
         """Nothing is frozen any more."""
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.take(0)
-        self.group.zero_()
+        self.device.fill(self.group)
 
     def lag(self, pose: Pose, heading: wp.array) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
@@ -145,7 +145,7 @@ class Friction:
             for name in REMEMBERED:
                 before = getattr(self.anchors, name)
                 array = self.device.empty(room, before.dtype)
-                wp.copy(array, before, count=before.shape[0])
+                self.device.copy(array, before, count=before.shape[0])
                 setattr(self.anchors, name, array)
 
     def keep_anchors(self, pose: Pose, rest: Pose, now: Pose, eps: float) -> None:
@@ -197,9 +197,9 @@ class Friction:
             self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
         )  # fmt: skip
         # the pair list may be rebuilt while these contacts stay frozen: keep its groups
-        wp.copy(self.pairs, c.pairs, count=pairs)
+        self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
-        wp.copy(self.group, c.group, count=n + 1)
+        self.device.copy(self.group, c.group, count=n + 1)
         self._index()
 
     def _index(self) -> None:

@@ -236,7 +236,7 @@ class Joints:
         if self.constant is None:
             self.constant = wp.clone(self.coupling.blocks)
         else:
-            wp.copy(self.coupling.blocks, self.constant)
+            self.device.copy(self.coupling.blocks, self.constant)
 
     # limits -------------------------------------------------------------------------------------------------------
 

@@ -178,7 +178,7 @@ class RowMemory:
     def launch_closed(self) -> None:
         """Put the first barrier row whose gap is closed into `closed`, the number of rows without."""
         rows = self.joints.row_count
-        self.closed.fill_(rows)
+        self.device.fill(self.closed, rows)
         self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
 
     def mark_limited(self, pose, flags: wp.array) -> None:
@@ -212,7 +212,7 @@ class RowMemory:
         totals.launch("linear", figures.row_figures, joints.linear_count, joints.linear, self.code, pose)
         if joints.measure_count:
             self._measure(pose)
-            wp.copy(joints.measures.reference, joints.values)
+            self.device.copy(joints.measures.reference, joints.values)
         totals.launch(
             "measured", row_memory.remember, joints.row_count,
             self.acting, joints.rows, joints.values, *scheme, ch2, self.memory,

@@ -65,8 +65,8 @@ class RubbingReader:
         friction, slip = (self.pool.get(name, count, wp.vec3d) for name in ("friction", "mean slip"))
         weight = self.pool.get("weight", count, wp.float64)
         # points of pairs that nothing rubs are left as they are
-        friction.zero_()
-        slip.zero_()
+        self.device.fill(friction)
+        self.device.fill(slip)
         self.device.launch(
             share_kernel, ends.shape[1],
             *(self._given(name, one, wp.vec2i) for name, one in zip(("of points", "of rubs"), ends, strict=True)),
