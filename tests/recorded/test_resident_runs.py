@@ -144,8 +144,8 @@ def test_conjugate_gradients_that_take_too_long():
     host, resident = pair(pile({"retries": 0, **PCG}))
     for _ in range(6):
         step_both(host, resident)
-    host.backend.linear._gradients.max_iterations = 2
-    resident.backend.iteration.linear.gradients.max_iterations = 2
+    for each in (host, resident):
+        each.backend.iteration.linear.gradients.max_iterations = 2
     resident.backend.device.generation += 1
     assert failures(host, resident, 3) == "linear_solver"
 
