@@ -6,10 +6,15 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
+from abd.backends.device.graphs import Graphs
 from abd.backends.linear.linear import LinearSolver
+from abd.backends.recorded.iteration import FAILURES, new_control, numbers
+from abd.backends.recorded.resident_linear import ResidentLinear
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
+from abd.errors import StepFailure
 from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.step import control
 
 
 def chain(n: int) -> np.ndarray:
@@ -55,6 +60,53 @@ def random_pairs(n: int, count: int, seed: int) -> np.ndarray:
     return pairs
 
 
+class Solves:
+    """Solves of one `LinearSolver`, as an iteration makes them.
+
+    Attributes:
+        iterations: of conjugate gradients since `solve`.
+    """
+
+    def __init__(self, solver: LinearSolver):
+        self.solver, self.device = solver, solver.device
+        self.control = new_control(self.device, max(solver.n, 1), solver.islands.counts)
+        self.linear = ResidentLinear(solver, Graphs(self.device), self.control)
+
+    def solve(self, gradient, diagonal, couplings, near, forcing: float | None = None) -> np.ndarray:
+        """(n, 12) direction; `near` are the pairs (k, 2) that may touch, forcing the tolerance of pcg if not the tightest."""
+        solver, write = self.solver, self.device.write
+        at = numbers(1.0, 1.0, solver.tolerance)
+        at[control.FORCING] = solver.tolerance if forcing is None else forcing
+        write(self.control.at, at)
+        write(self.control.flags, np.zeros(control.FLAGS, dtype=np.int32))
+        write(self.control.converged, solver.islands.settled.astype(np.int32))
+        # corrections multiply with them
+        self._held = gradient, diagonal
+        solver.follow_near(*couplings[0], sum(len(pairs) for pairs in near), lambda: near)
+        self.linear.reserve(True)
+        self.linear.launch_solve(gradient, diagonal, couplings)
+        return self._direction()
+
+    def tighten(self) -> np.ndarray:
+        """The direction, brought to the solver's own tolerance."""
+        self.linear.launch_tighten()
+        return self._direction()
+
+    def correct(self, gradient) -> np.ndarray:
+        """The direction with the solution for another gradient (n, 12) added."""
+        self.linear.launch_correct(gradient)
+        return self._direction()
+
+    def _direction(self) -> np.ndarray:
+        flags = self.device.read(self.control.flags)
+        self.iterations, failure = int(flags[control.LINEAR]), int(flags[control.FAILURE])
+        if failure == control.NOT_POSITIVE:
+            self.solver.check()
+        if failure:
+            raise StepFailure(*FAILURES[failure])
+        return self.device.read(self.solver.direction)
+
+
 class System:
     """Bodies coupled by pairs of up to three kinds; every pair adds a positive semidefinite matrix of both its bodies.
 
@@ -90,19 +142,16 @@ class System:
         c.starts, c.entries = d.upload(starts, wp.int32), d.upload(entries, wp.int32)
         return c, len(pairs)
 
-    def solver(self, wanted: str, tolerance: float = 1e-10, moving: np.ndarray | None = None) -> LinearSolver:
+    def solver(self, wanted: str, tolerance: float = 1e-10, moving: np.ndarray | None = None) -> Solves:
         """A solver for these bodies, all of one island."""
         moving = np.ones(self.n, dtype=bool) if moving is None else moving
         names = [f"body {k}" for k in range(self.n)]
-        return LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance)
+        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance))
 
-    def solve(self, solver: LinearSolver, **options) -> np.ndarray:
+    def solve(self, solves: Solves, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction of a solver."""
-        upload = self.device.upload
-        self.iterations = solver.solve(
-            upload(self.gradient, wp.float64), upload(self.diagonal, wp.float64), self.couplings, **options
-        )
-        return self.device.read(solver.direction)
+        gradient, diagonal = (self.device.upload(one, wp.float64) for one in (self.gradient, self.diagonal))
+        return solves.solve(gradient, diagonal, self.couplings, self.pairs[1:], forcing)
 
     def dense(self, moving: np.ndarray | None = None) -> np.ndarray:
         """(n, 12) -H^-1 g by LAPACK, zero for bodies that do not move."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
+from block_systems import Solves
 from on_device import DEVICE, NAME
 
 import abd
@@ -17,6 +18,7 @@ from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import DeviceError
 from abd.model import Kind, Model, affine_state
 from abd.step.integrators import scheme
+from cuda_kernels.step import control
 
 pytestmark = pytest.mark.device
 
@@ -138,13 +140,19 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
     assert definition.contact_count() > 0 and definition.friction.count == kernels.friction.count > 0
-    (speed, _), (expected_speed, _) = kernels.solve(), definition.solve()
+    iteration, read, count = kernels.iteration, kernels.device.read, kernels.islands.count
+    iteration.begin(1e-3, DT, model.settings.linear_tolerance)
+    iteration.find_direction()
+    speed, (expected_speed, _) = read(iteration.control.moved, count), definition.solve()
     assert largest_difference(kernels.device.read(kernels.gradient), definition.gradient) <= 1e-10
     assert largest_difference(whole_hessian(kernels), definition.blocks) <= 1e-10
     assert largest_difference(kernels.device.read(kernels.linear.direction), definition.direction) <= 1e-7
     np.testing.assert_allclose(speed, expected_speed, rtol=1e-7)
-    np.testing.assert_allclose(kernels.descent(), definition.descent(), rtol=1e-7)
-    alpha, expected = kernels.follow_direction(), definition.follow_direction()
+    iteration.search.measure_slope(iteration.control.slope)
+    np.testing.assert_allclose(read(iteration.control.slope, count), definition.descent(), rtol=1e-7)
+    iteration.path.follow()
+    assert read(iteration.control.flags)[control.COVERED]
+    alpha, expected = read(iteration.control.limit, count), definition.follow_direction()
     np.testing.assert_allclose(alpha, expected, rtol=1e-5)
     (change, size), (expected_change, expected_size) = kernels.try_step(0.5 * alpha), definition.try_step(0.5 * alpha)
     np.testing.assert_allclose(change, expected_change, atol=1e-9 * expected_size.max())
@@ -222,17 +230,16 @@ def test_linear_solvers_agree():
     for _ in range(10):
         simulation.step()
     kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
-    kernels.solve()
-    couplings = [
-        (part.coupling, part.pairs) for part in (kernels.joints, kernels.contacts.reduction, kernels.friction.reduction)
-    ]
-    directions = {}
+    iteration = kernels.iteration
+    iteration.begin(1e-3, DT, 1e-9)
+    iteration.find_direction()
+    near, directions = [kernels.contacts.candidates.pair_list(), kernels.friction.pair_list()], {}
     for method in ("direct", "pcg"):
         names = simulation.model.bodies.names
         solver = linear.LinearSolver(kernels.device, method, kernels.mobile, names, kernels.islands, 1e-9)
-        iterations = solver.solve(kernels.gradient, kernels.diagonal, couplings)
-        assert (iterations > 0) == (method == "pcg")
-        directions[method] = kernels.device.read(solver.direction)
+        solves = Solves(solver)
+        directions[method] = solves.solve(kernels.gradient, kernels.diagonal, kernels.couplings(), near)
+        assert (solves.iterations > 0) == (method == "pcg")
     assert largest_difference(directions["pcg"], directions["direct"]) <= 1e-5
     direct, _ = run(workshop(linear_solver="direct"), NAME, 8)
     pcg, reports = run(workshop(linear_solver="pcg", linear_tolerance=1e-6), NAME, 8)

@@ -246,7 +246,7 @@ def test_islands_that_are_done_keep_their_rows(twinned, in_levels):
     system = System(twinned, n, pairs)
     solver = system.solver("direct")
     before = system.solve(solver)
-    twinned.write(solver.islands.done, (np.arange(n) < 16).astype(np.int32))
+    twinned.write(solver.solver.islands.done, (np.arange(n) < 16).astype(np.int32))
     system.gradient *= 2.0
     after = system.solve(solver)
     np.testing.assert_array_equal(after[:16], before[:16])
@@ -260,7 +260,7 @@ def test_bodies_that_are_done_update_no_others(twinned, in_levels, wanted, joine
     system = System(twinned, 25, net(5, 5)) if joined else System(twinned, 25, NOTHING, net(5, 5), stiffness=1.0)
     solver = system.solver(wanted)
     before, done = system.solve(solver), np.arange(25) % 4 == 1
-    twinned.write(solver.islands.done, done.astype(np.int32))
+    twinned.write(solver.solver.islands.done, done.astype(np.int32))
     after = system.solve(solver)
     np.testing.assert_array_equal(after[done], before[done])
     assert not np.allclose(after[~done], before[~done])

@@ -15,7 +15,6 @@ import warp as wp
 
 from abd.backends.device.device import Device, Pool
 from abd.backends.linear.cholesky import Cholesky
-from abd.backends.linear.conjugate_gradients import ConjugateGradients
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
 from abd.backends.warp.islands import Islands
@@ -24,25 +23,17 @@ from cuda_kernels.linear import krylov
 from cuda_kernels.linear.krylov import Coupling
 
 CORRECTION = 1e-6
-"""Tolerance of pcg in `LinearSolver.correct`, at most."""
+"""Tolerance of pcg in the solves that close exact joints, at most."""
 SURPRISED = 3.0
 """Running mean of the iterations of pcg over those that were expected, from which on the choice is made anew."""
 EXPECTED = 2
 """Place of the iterations that are expected, among the numbers of `LinearSolver.memory`."""
-NEAR = 2.0
-"""Pairs with a gap below this multiple of their activation join a pattern that is made anew: some of them are in contact soon."""
 KEPT = 1.5
-"""Pairs that are near, and those that left contact, are in a pattern while it holds no more than this multiple of those
-that are in contact."""
-
-
-def no_pairs() -> np.ndarray:
-    """(0, 2) pairs of bodies."""
-    return np.zeros((0, 2), dtype=np.int32)
+"""Pairs of the pattern before stay in a new one while it holds no more than this multiple of those that may touch."""
 
 
 class LinearSolver:
-    """Solves H d = -g for the bodies that have a slot.
+    """What H d = -g is solved with, for the bodies that have a slot; `abd.backends.recorded.resident_linear` solves.
 
     Args:
         wanted: "auto", "direct" or "pcg".
@@ -50,7 +41,7 @@ class LinearSolver:
         tolerance: of pcg, ``sqrt(r . M^-1 r)`` relative to its start.
 
     Attributes:
-        direction: (n, 12) what `solve` fills.
+        direction: (n, 12) what a solve fills.
     """
 
     def __init__(
@@ -65,61 +56,10 @@ class LinearSolver:
         self.static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
         self.choice, self.factor = Choice(True, "not looked at yet"), self.static
         self._pool = Pool(device)
-        self._gradients: ConjugateGradients | None = None
         self._joints: wp.array | None = None
         self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
         self._start_anew()
-
-    def solve(
-        self,
-        gradient,
-        diagonal,
-        couplings: list[tuple[Coupling, int]],
-        forcing: float | None = None,
-        near: Callable[[], np.ndarray] = no_pairs,
-    ) -> int:
-        """Fill `direction`; returns the number of linear iterations (0 for direct solvers).
-
-        Args:
-            gradient: (n, 12); diagonal: (n, 12, 12).
-            couplings: off-diagonal blocks and numbers of pairs of joints, contacts and friction.
-            forcing: tolerance of pcg in this solve; None for the solver's own.
-            near: gives pairs (k, 2) of bodies that may soon be coupled.
-
-        Raises:
-            StepFailure: the matrix is not positive definite or not finite.
-        """
-        if len(self.bodies) == 0:
-            return 0
-        self._follow(couplings, near)
-        # views of them are in use until the next solve
-        self._held = diagonal, [coupling.blocks for coupling, _ in couplings]
-        if self.choice.direct:
-            factor = self.factor
-            factor.take(diagonal, couplings, self.islands.done)
-            factor.compute_and_solve(-1.0, gradient, self.direction, self.dots)
-            self.check()
-            return 0
-        self.static.take(diagonal, couplings, self.islands.done)
-        self.static.compute()
-        self._matrix = self.gathered(diagonal, couplings)
-        self._before = self._expected
-        self._taken = self._iterate(gradient, self.direction, self.tolerance if forcing is None else forcing)
-        self.took(self._taken)
-        return self._taken
-
-    def tighten(self) -> int:
-        """Bring the last solve to the solver's own tolerance; returns the number of further iterations.
-
-        To be called before anything else has been solved for.
-        """
-        if self.is_exact:
-            return 0
-        more = self._gradients.resume(self.tolerance)
-        self._expected = self._before
-        self.took(self._taken + more)
-        return more
 
     def begin(self) -> None:
         """Begin a step: what earlier ones say of the iterations of pcg fades."""
@@ -164,24 +104,9 @@ class LinearSolver:
         return self.choice.direct and self.factor is self._whole
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the last solve was direct."""
-        return self._joints is None or self.choice.direct
-
-    @property
     def has_factors(self) -> bool:
-        """Whether `correct` can be called: there is a factor that sees what joints couple."""
+        """Whether there is a factor that sees what joints couple, to close exact ones with."""
         return self._joints is not None and (self.choice.direct or self._joined)
-
-    def correct(self, gradient) -> None:
-        """Add the solution for another gradient (n, 12) to `direction`, with the matrix of the last `solve`."""
-        self.reserve_step()
-        if self.choice.direct:
-            self.factor.solve(-1.0, gradient, self.step, self.dots)
-        else:
-            self._iterate(gradient, self.step, min(self.tolerance, CORRECTION))
-        rows = self.device.rows
-        self.device.launch(krylov.add, self.n, self.islands.done, rows(self.step), rows(self.direction))
 
     def reserve_step(self) -> None:
         """Make room (n, 12) for a correction."""
@@ -202,11 +127,6 @@ class LinearSolver:
             "factor_blocks": e.slots, "factor_bytes": e.slots * BLOCK_BYTES, "products": e.products,
             "ranges": factor.ranges, "levels": len(factor.levels),
         }  # fmt: skip
-
-    def _iterate(self, gradient, x, tolerance: float) -> int:
-        if self._gradients is None:
-            self._gradients = ConjugateGradients(self.device, self.n, self.islands)
-        return self._gradients.solve(self._matrix, gradient, x, self.static, tolerance)
 
     def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
         """What conjugate gradients multiply with. Friction acts mostly between bodies in contact: one block for both
@@ -242,21 +162,8 @@ class LinearSolver:
 
     # patterns ----------------------------------------------------------------------------------------------------
 
-    def _follow(self, couplings: list[tuple[Coupling, int]], near: Callable[[], np.ndarray]) -> None:
-        """Bring choice and patterns up to date with the pairs that are there."""
-        self._follow_joints(*couplings[0])
-        loose = sum(count for _, count in couplings[1:])
-        if loose == 0:
-            self.choice, self.factor = self._static_choice, self.static
-            return
-        if self._is_outdated(loose) if self._refused else not self._find_all(couplings):
-            keys = np.union1d(*(self._keys(*couplings[k]) for k in (1, 2)))
-            if self._analyse(keys, loose, near):
-                self._find_all(couplings)
-        self.choice, self.factor = self._whole_choice, self._whole
-
     def follow_near(self, joints: Coupling, pairs: int, loose: int, near: Callable[[], list[np.ndarray]]) -> None:
-        """The same for all pairs that may come into contact: what recorded solves keep to.
+        """Bring choice and patterns up to date with the pairs that may come into contact.
 
         Args:
             joints, pairs: coupling of the joints and its number of pairs; loose: number of the others; near: gives those,
@@ -311,26 +218,17 @@ class LinearSolver:
         self._refused, self._loose, self._fresh = 0, 0, False
         self._expected = self._assumed = ITERATIONS
 
-    def _find_all(self, couplings: list[tuple[Coupling, int]]) -> bool:
-        """Look up the pairs that come and go; False if the pattern lacks one."""
-        if self._whole_keys is None:
-            return False
-        lookups, self._fresh = range(0 if self._fresh else 1, 3), False
-        return all(self._whole.find(k, *couplings[k]) for k in lookups)
+    def _analyse(self, keys: np.ndarray, loose: int) -> None:
+        """A pattern for the pairs of these keys, or the decision to do without.
 
-    def _analyse(self, keys: np.ndarray, loose: int, near: Callable[[], np.ndarray] = no_pairs) -> bool:
-        """A pattern for the pairs of these keys, or the decision to do without; returns which.
-
-        One that replaces another holds more: pairs that are near, and those of the pattern before.
+        One that replaces another also holds the pairs of the pattern before.
         """
         self._assumed, self._loose = self._expected, loose
-        if self._whole_keys is None:
-            return self._set_pattern(keys)
-        wide = keys
-        for more in (self._keys_of(*near().T), self._whole_keys):
-            union = np.union1d(wide, more)
-            wide = union if len(union) <= KEPT * len(keys) else wide
-        return self._set_pattern(wide) or (len(wide) > len(keys) and self._set_pattern(keys))
+        wide = keys if self._whole_keys is None else np.union1d(keys, self._whole_keys)
+        if len(wide) > KEPT * len(keys):
+            wide = keys
+        if not self._set_pattern(wide) and len(wide) > len(keys):
+            self._set_pattern(keys)
 
     def _set_pattern(self, keys: np.ndarray) -> bool:
         """Choose for a pattern of pairs that come and go; returns whether it is to be factored."""

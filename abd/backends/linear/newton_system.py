@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.linear.linear import NEAR
 from abd.step.lagging import PairLoads
 from cuda_kernels.bodies import bodies, paths
 from cuda_kernels.linear.krylov import Coupling
@@ -65,21 +64,6 @@ class NewtonSystem:
         if self.has_constraints:
             self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.gradient)
 
-    def solve(self, forcing: float | None = None) -> tuple[np.ndarray, int]:
-        """Newton direction; the largest displacement of a surface in the full step per island [m], linear iterations.
-
-        `forcing` is the relative tolerance where the solver iterates, None for the one of the settings.
-        """
-        read = self.device.read
-        couplings = [(coupling, int(read(coupling.count, 1)[0])) for coupling, _ in self.couplings()]
-        if self.has_constraints:
-            self.project(couplings)
-        iterations = self.linear.solve(self.gradient, self.diagonal, couplings, forcing, self._near_pairs)
-        return self._take_direction(), iterations
-
-    def _near_pairs(self) -> np.ndarray:
-        return self.contacts.near_pairs(NEAR)
-
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Blocks off the diagonal of joints, contacts and friction, with the numbers of their pairs, or the rooms for them
         where launches are recorded."""
@@ -87,12 +71,6 @@ class NewtonSystem:
         joints = self.joints.coupling, self.joints.pairs
         nobody = self.contacts.candidates.nobody
         return [joints, *((r.coupling, 0 if nobody else r.pair_room) for r in reductions)]
-
-    def _take_direction(self) -> np.ndarray:
-        if self.has_constraints:
-            # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
-            self.device.launch(bodies.project_vectors, self.n, self.body, self.step, self.linear.direction)
-        return self._set_direction()
 
     def linear_solver(self) -> dict:
         """Which solver the last solve took, and why."""
@@ -106,13 +84,6 @@ class NewtonSystem:
         """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
         self.linear.recall(saved)
         self.said = None
-
-    def _set_direction(self) -> np.ndarray:
-        """Path along the direction; the largest displacement of a surface in the full step per island [m]."""
-        islands = self.islands
-        self.launch_direction(islands.scalars("moved"), islands.scalars("strain"))
-        self._strain_limit = islands.read("strain")
-        return islands.read("moved")
 
     def launch_direction(self, moved: wp.array, limit: wp.array) -> None:
         """Path along the direction; per island the largest displacement of a surface in the full step [m], and the largest
@@ -147,9 +118,3 @@ class NewtonSystem:
                 bodies.project_blocks,
                 room, count, self.body, self.step, row, column, self.scratch, blocks, is_diagonal, grain=128,
             )  # fmt: skip
-
-    def descent(self) -> np.ndarray:
-        """g . d per island."""
-        row = self.values["row"]
-        self.device.launch(sums.dot_rows, self.n, self.gradient, self.linear.direction, row)
-        return self.islands.reduced(row, sums.SUM)

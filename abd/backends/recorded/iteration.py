@@ -36,6 +36,16 @@ FAILURES = {
 }  # fmt: skip
 
 
+def new_control(device, room: int, counts: wp.array) -> control.Control:
+    """What decides in iterations with room for so many islands, which `counts` (2,) says how many there are of."""
+    c = control.Control()
+    for name, kind in control.Control.vars.items():
+        setattr(c, name, device.zeros(room, kind.type.dtype))
+    c.counts = counts
+    c.at, c.flags = device.zeros(control.NUMBERS, wp.float64), device.zeros(control.FLAGS, wp.int32)
+    return c
+
+
 def numbers(tolerance: float, h: float, tightest: float) -> np.ndarray:
     """`cuda_kernels.step.control.Control.at` where a minimisation begins: Newton's tolerance [m/s], the step [s], tolerances of
     the linear solves."""
@@ -58,11 +68,7 @@ class Iteration:
         self.backend, self.device = backend, backend.device
         d, room = self.device, max(backend.n, 1)
         self.graphs = Graphs(d)
-        c = self.control = control.Control()
-        for name, kind in control.Control.vars.items():
-            setattr(c, name, d.zeros(room, kind.type.dtype))
-        c.counts = backend.islands.counts
-        c.at, c.flags = d.zeros(control.NUMBERS, wp.float64), d.zeros(control.FLAGS, wp.int32)
+        c = self.control = new_control(d, room, backend.islands.counts)
         self.linear = ResidentLinear(backend.linear, self.graphs, c)
         self.search, self.path = ResidentSearch(backend, self.graphs, c), ResidentPath(backend, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
@@ -251,7 +257,7 @@ class Iteration:
         launch(control.begin_iteration, 1, c)
         b.settle_resident(c.converged)
         self.graphs.when(self._flag["STALE"], self._assemble)
-        self.graphs.when(self._flag["SOUND"], self._find_direction)
+        self.graphs.when(self._flag["SOUND"], self.find_direction)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
         self.graphs.when(self._flag["COVERED"], self._search)
 
@@ -282,7 +288,7 @@ class Iteration:
         launch(control.set_flag, 1, c, control.STALE, 0)
         self.search.check_room()
 
-    def _find_direction(self) -> None:
+    def find_direction(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         couplings = b.couplings()
         if b.has_constraints:

@@ -37,7 +37,7 @@ class ResidentSearch:
         if b.system.has_barriers:
             self.keep_limits()
         launch(line_search.begin_search, n, c)
-        self._measure_slope(c.slope)
+        self.measure_slope(c.slope)
         self.graphs.when(self._flag["SOUND"], self._try_all)
 
     def launch_again(self) -> None:
@@ -75,7 +75,7 @@ class ResidentSearch:
     def _raise(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
-    def _measure_slope(self, out: wp.array) -> None:
+    def measure_slope(self, out: wp.array) -> None:
         b = self.backend
         row = b.values["row"]
         self.device.launch(sums.dot_rows, b.n, b.gradient, b.linear.direction, row)
@@ -111,7 +111,7 @@ class ResidentSearch:
         b.exchange()
         b.linearize()
         self.check_room()
-        self._measure_slope(c.steepness)
+        self.measure_slope(c.steepness)
         launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))
         launch(line_search.take_doubtful, 1, c)
         # `exchange` again takes the trial back; who takes it for good exchanges once more

@@ -23,13 +23,6 @@ class PathSteps:
         )  # fmt: skip
         return self._collision_free(np.ones(self.islands.count))
 
-    def follow_direction(self) -> np.ndarray:
-        """Set the path along the last direction; returns the largest safe alpha per island, at most 1.
-
-        Settled islands stand still. The islands may change on the way (`Numbering.host`); the result is theirs.
-        """
-        return self._collision_free(self._strain_limit)
-
     def _collision_free(self, limit: np.ndarray) -> np.ndarray:
         launch, islands, alpha = self.device.launch, self.islands, self.islands.scalars("limit")
         self.device.write(alpha, limit)
