@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 import pytest
+from executors import simulation as launched_or_recorded
 from on_device import NAME
-from resident_twins import simulation as host_or_resident
 
 import abd
 
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.device
 MAKES = {
     "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
-    "resident": lambda scene: host_or_resident(scene, True),
+    "recorded": lambda scene: launched_or_recorded(scene, True),
 }
-LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME, "resident"]
+LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME, "recorded"]
 """Those of long runs: the definitions take many times as long."""
 
 

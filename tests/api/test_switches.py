@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 import pytest
+from executors import simulation as launched_or_recorded
 from on_device import NAME
-from resident_twins import simulation as host_or_resident
 
 import abd
 from abd.errors import SceneError
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.device
 MAKES = {
     "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
-    "resident": lambda scene: host_or_resident(scene, True),
+    "recorded": lambda scene: launched_or_recorded(scene, True),
 }
 
 

@@ -152,7 +152,7 @@ def test_a_driver_without_conditional_nodes_is_slower_not_refused(machine):
 
 
 def test_a_run_says_that_graphs_are_slower(machine, monkeypatch, caplog):
-    monkeypatch.setattr("abd.backends.warp.on_warp.WarpBackend", lambda model, name, resident: name)
+    monkeypatch.setattr("abd.backends.warp.on_warp.WarpBackend", lambda model, name, records: name)
     for driver, told in (((12, 2), 1), ((12, 4), 0)):
         machine(driver, [Gpu()], toolkit=(12, 9))
         with caplog.at_level(logging.INFO, "abd"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from resident_twins import simulation
+from executors import simulation
 
 import abd
 from abd.backends.warp.on_warp import WarpBackend
@@ -17,12 +17,12 @@ GAP = 1.2e-3
 """Between the first two boxes [m]: beyond d_hat, and a fraction of the list's margin."""
 
 
-def three_boxes(resident: bool) -> WarpBackend:
+def three_boxes(records: bool) -> WarpBackend:
     """Boxes in a row, the third far off; a list that holds the first pair, with a margin of a twentieth of an edge."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": H, "d_hat": 1e-3})
     for name, x in (("a", 0.0), ("b", 0.1 + GAP), ("c", 0.5)):
         scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0, 0))
-    at_rest = simulation(scene, resident)
+    at_rest = simulation(scene, records)
     at_rest.step()
     backend = at_rest.backend
     backend.contacts.candidates.forget()
@@ -72,12 +72,12 @@ def _follow_recorded(backend: WarpBackend) -> np.ndarray:
     return read(iteration.control.limit, backend.islands.count)
 
 
-@pytest.mark.parametrize("resident", [False, True])
-def test_an_island_keeps_to_what_stopped_a_part_of_it(resident):
+@pytest.mark.parametrize("records", [False, True])
+def test_an_island_keeps_to_what_stopped_a_part_of_it(records):
     """The first pair is kept, and not looked at again: the limit that was found for it has to hold for all three."""
-    alpha = unite(three_boxes(resident), proven=True)
+    alpha = unite(three_boxes(records), proven=True)
     np.testing.assert_allclose(alpha, SPENT * GAP / 0.05, rtol=1e-6)
-    np.testing.assert_array_equal(alpha, unite(three_boxes(resident), proven=False))
+    np.testing.assert_array_equal(alpha, unite(three_boxes(records), proven=False))
 
 
 def test_what_is_proven_of_kept_pairs_is_not_proven_again():

@@ -189,7 +189,7 @@ def test_friction_acts_in_the_step_of_an_impact(device, speed):
 @pytest.mark.parametrize("small", [0, backends.SMALL])
 def test_laggings_that_are_found_loosely_balance_as_exactly(monkeypatch, small):
     """A box strikes three that stand on one another: the same states within what the tolerance lets go, with fewer
-    iterations, by the host's loop and by recorded iterations."""
+    iterations, launched kernel by kernel and recorded."""
 
     def run(loose: float) -> tuple[np.ndarray, list]:
         monkeypatch.setattr(backends, "SMALL", small)

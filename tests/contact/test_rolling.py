@@ -6,8 +6,8 @@ from math import cos, pi, sin, sqrt
 
 import numpy as np
 import pytest
+from executors import pair, step_both
 from on_device import NAME
-from resident_twins import pair, step_both
 
 import abd
 from abd.potentials.rolling import tangents
@@ -85,12 +85,12 @@ def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device):
             assert (x[-1] - 2 * x[39] + x[19]) / 0.04 == pytest.approx(expected, rel=0.01)
 
 
-def test_the_resident_iteration_resists_the_same():
+def test_the_recorded_iteration_resists_the_same():
     motion = {"velocity": (1.0, 0.0, 0.0), "angular_velocity": (0.0, 1.0 / R, 5.0)}
-    host, resident = pair(ball(2e-3, 2e-3, **motion))
+    direct, recorded = pair(ball(2e-3, 2e-3, **motion))
     for _ in range(8):
-        step_both(host, resident, within=1e-9)
-    slower = resident.bodies["ball"]
+        step_both(direct, recorded, within=1e-9)
+    slower = recorded.bodies["ball"]
     assert slower.linear_velocity[0] < 1.0 and slower.angular_velocity[2] < 5.0
 
 

@@ -8,8 +8,8 @@ from math import cos, sin
 import h5py
 import numpy as np
 import pytest
+from executors import assert_same_steps
 from on_device import NAME
-from resident_twins import assert_same_steps
 from tool import load_tool
 
 import abd

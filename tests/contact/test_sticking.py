@@ -6,8 +6,8 @@ from math import atan, cos, degrees, sin
 
 import numpy as np
 import pytest
+from executors import pair, step_both
 from on_device import NAME
-from resident_twins import pair, step_both
 
 import abd
 from abd.potentials.sticking import Anchors, kept
@@ -121,12 +121,12 @@ def test_a_continued_run_holds_as_the_one_that_went_on(integrator):
     np.testing.assert_array_equal(continued.state.q.numpy(), went_on.state.q.numpy())
 
 
-def test_the_resident_iteration_remembers_the_same():
+def test_the_recorded_iteration_remembers_the_same():
     scene, _ = on_slope(0.95, floor=3)
-    host, resident = pair(scene)
+    direct, recorded = pair(scene)
     for _ in range(10):
-        step_both(host, resident, within=1e-9)
-    one, other = (each.stepper.backend.friction.read_anchors() for each in (host, resident))
+        step_both(direct, recorded, within=1e-9)
+    one, other = (each.stepper.backend.friction.read_anchors() for each in (direct, recorded))
     assert len(one) >= 4
     np.testing.assert_array_equal(one.key, other.key)
     np.testing.assert_allclose(one.share, other.share, atol=1e-6)

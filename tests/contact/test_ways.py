@@ -7,8 +7,8 @@ import pytest
 from checkpoints import assert_same
 from contact_models import bodies_over_a_plane
 from contact_on_device import Kernels, upload_path
+from executors import pair
 from on_device import DEVICE, NAME, pose_of, random_states
-from resident_twins import pair
 from test_ccd import gaps, gaps_at, one_body_each, radii
 from tool import load_tool
 
@@ -260,17 +260,17 @@ def test_nothing_passes_on_the_definitions():
 
 
 @pytest.mark.parametrize("sizes", [0.5, 20.0])
-def test_resident_steps_take_the_same_pieces(sizes):
+def test_recorded_steps_take_the_same_pieces(sizes):
     pair_of_boxes = passing.Pair(passing.BOX, passing.PLATE, "static", tilt=0.2)
     scene, duration, _ = passing.thrown(pair_of_boxes, sizes, 0.0, 2, 1)
-    host, resident = pair(scene)
+    direct, recorded = pair(scene)
     refused = 0
     for _ in range(round(duration / passing.DT)):
-        one, two = host.step(), resident.step()
+        one, two = direct.step(), recorded.step()
         assert (one.substeps, one.refused_ways) == (two.substeps, two.refused_ways)
         refused += one.refused_ways
     assert refused > 0
-    np.testing.assert_allclose(resident.stepper.q, host.stepper.q, atol=1e-6)
+    np.testing.assert_allclose(recorded.stepper.q, direct.stepper.q, atol=1e-6)
 
 
 # fast hits -------------------------------------------------------------------------------------------------------

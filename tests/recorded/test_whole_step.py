@@ -1,11 +1,11 @@
-"""Steps in which nothing touches anything are one record: the bits are those of the host's loop, and what the record does not
-find in order is left to the host."""
+"""Steps in which nothing touches anything are one record: the bits are those of launches one by one, and what the record does not
+find in order is left to the direct."""
 
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from resident_twins import pair, simulation, step_both
+from executors import pair, simulation, step_both
 
 import abd
 from abd import backends
@@ -51,29 +51,29 @@ SCENES = {
 
 @pytest.mark.parametrize("name", SCENES)
 def test_the_bits_are_those_of_the_host(name):
-    host, resident = pair(SCENES[name]())
+    direct, recorded = pair(SCENES[name]())
     for _ in range(40):
-        ours, theirs = step_both(host, resident)
+        ours, theirs = step_both(direct, recorded)
         assert theirs.energy == pytest.approx(ours.energy, rel=1e-12, abs=1e-12)
         assert theirs.tolerance_achieved == pytest.approx(ours.tolerance_achieved, rel=1e-9)
         assert theirs.max_joint_residual == ours.max_joint_residual
-        np.testing.assert_array_equal(resident.coordinates, host.coordinates)
-    whole = resident.backend.whole
+        np.testing.assert_array_equal(recorded.coordinates, direct.coordinates)
+    whole = recorded.backend.whole
     assert whole.taken > 10, (whole.taken, whole.left)
-    assert resident.backend.iteration.graphs.replayed > 5
+    assert recorded.backend.iteration.graphs.replayed > 5
 
 
 def test_what_lands_is_left_to_the_host():
     """The steps in which the box comes near the ground; they are tried more and more rarely."""
-    host, resident = pair(falling())
+    direct, recorded = pair(falling())
     taken = []
     for _ in range(60):
-        step_both(host, resident, within=1e-9)
-        taken.append(resident.backend.whole.taken)
-    whole = resident.backend.whole
+        step_both(direct, recorded, within=1e-9)
+        taken.append(recorded.backend.whole.taken)
+    whole = recorded.backend.whole
     assert taken[20] > 15 and taken[-1] == taken[-20], "once it is near, nothing is taken whole"
     assert 1 <= whole.left <= 8
-    assert resident.contacts() is not None and host.stepper.figures.contacts == resident.stepper.figures.contacts > 0
+    assert recorded.contacts() is not None and direct.stepper.figures.contacts == recorded.stepper.figures.contacts > 0
 
 
 def test_a_step_that_does_not_converge_fails_as_before():
@@ -82,10 +82,10 @@ def test_a_step_that_does_not_converge_fails_as_before():
     scene.solver.max_newton = 1
     scene.solver.retries = 0
     scene.solver.tolerance = 1e-9
-    host, resident = pair(scene)
-    outcome = step_both(host, resident)
+    direct, recorded = pair(scene)
+    outcome = step_both(direct, recorded)
     assert outcome[0].reason == "not_converged"
-    assert (resident.backend.whole.taken, resident.backend.whole.left) == (0, 1)
+    assert (recorded.backend.whole.taken, recorded.backend.whole.left) == (0, 1)
 
 
 def test_it_goes_on_bit_for_bit():

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from resident_twins import pair
+from executors import pair
 
 import abd
 from abd.step.integrators import Mode
@@ -44,12 +44,12 @@ def watched(stepper: Stepper) -> list[np.ndarray]:
     return ended
 
 
-@pytest.mark.parametrize("driver", ["numpy", "host", "resident"])
+@pytest.mark.parametrize("driver", ["numpy", "direct", "recorded"])
 def test_the_outcome_is_that_of_the_whole_step(driver):
     if driver == "numpy":
         early, late = (abd.Simulation(dropped(), device="numpy") for _ in range(2))
     else:
-        early, late = (pair(dropped())[driver == "resident"] for _ in range(2))
+        early, late = (pair(dropped())[driver == "recorded"] for _ in range(2))
     ended, newton = watched(early.stepper), [0, 0]
     with patch.object(late.stepper, "_watch", lambda mode: None):
         for _ in range(8):

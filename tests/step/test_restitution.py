@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+from executors import pair
 from on_device import NAME
-from resident_twins import pair
 
 import abd
 from abd.backends.warp.sweeps import swept
@@ -193,12 +193,12 @@ def test_the_definition_and_the_kernels_agree():
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_the_recorded_path_does_the_same(integrator):
-    host, resident = pair(falling("edge", 0.7, mu=0.3, integrator=integrator))
+    direct, recorded = pair(falling("edge", 0.7, mu=0.3, integrator=integrator))
     for _ in range(8):
-        for each in (host, resident):
+        for each in (direct, recorded):
             each.step()
-        np.testing.assert_allclose(host.stepper.qd, resident.stepper.qd, atol=1e-9)
-    assert host.stepper.qd[1, 2] > 0.5
+        np.testing.assert_allclose(direct.stepper.qd, recorded.stepper.qd, atol=1e-9)
+    assert direct.stepper.qd[1, 2] > 0.5
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])

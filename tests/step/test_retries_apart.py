@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from executors import simulation as launched_or_recorded
 from on_device import NAME
-from resident_twins import simulation as host_or_resident
 
 import abd
 from abd.errors import StepFailure
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.device
 DT = 0.01
 MAKES = {
     NAME: lambda scene: abd.Simulation(scene, device=NAME),
-    "resident": lambda scene: host_or_resident(scene, True),
+    "recorded": lambda scene: launched_or_recorded(scene, True),
     "numpy": lambda scene: abd.Simulation(scene, device="numpy"),
 }
 THROWN, APART = ("plate", "thrown"), ("arm", "hand", "flying", "slider")

@@ -1,4 +1,4 @@
-"""Vectors of preconditioned conjugate gradients on 12x12 blocks (`abd.backends.recorded.resident_linear` runs them)."""
+"""Vectors of preconditioned conjugate gradients on 12x12 blocks (`abd.backends.recorded.linear_solves` runs them)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ KEPT = 1.5
 
 
 class LinearSolver:
-    """What H d = -g is solved with, for the bodies that have a slot; `abd.backends.recorded.resident_linear` solves.
+    """What H d = -g is solved with, for the bodies that have a slot; `abd.backends.recorded.linear_solves` solves.
 
     Args:
         wanted: "auto", "direct" or "pcg".

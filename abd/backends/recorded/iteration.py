@@ -14,9 +14,9 @@ import warp as wp
 
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.linear import CORRECTION
-from abd.backends.recorded.resident_linear import ResidentLinear
-from abd.backends.recorded.resident_path import ResidentPath
-from abd.backends.recorded.resident_search import HALVINGS, ResidentSearch
+from abd.backends.recorded.linear_solves import LinearSolves
+from abd.backends.recorded.reach import Reach
+from abd.backends.recorded.search import HALVINGS, Search
 from abd.backends.status import LOOSEST, Status
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
@@ -69,8 +69,8 @@ class Iteration:
         d, room = self.device, max(backend.n, 1)
         self.graphs = Graphs(d)
         c = self.control = new_control(d, room, backend.islands.counts)
-        self.linear = ResidentLinear(backend.linear, self.graphs, c)
-        self.search, self.path = ResidentSearch(backend, self.graphs, c), ResidentPath(backend, c)
+        self.linear = LinearSolves(backend.linear, self.graphs, c)
+        self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
         self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
@@ -180,9 +180,9 @@ class Iteration:
         b.contacts.candidates.renew(b.path, reach, b.islands.island, c.limit)
         b.carry_contacts(contacts)
         b.islands.keep_numbering()
-        b.renumber_resident()
+        b.launch_renumber()
         self._carry()
-        b.settle_resident(c.converged)
+        b.launch_settle(c.converged)
         self._follow_pairs()
 
     def restiffen(self) -> None:
@@ -234,7 +234,7 @@ class Iteration:
     def _carry(self) -> None:
         """Numbers of the islands to those that they have become."""
         b, c = self.backend, self.control
-        carry = b.islands.carry_resident
+        carry = b.islands.launch_carry
         for values, operation, out in (
             (c.converged, sums.MIN, self.all),
             (c.converged, sums.MAX, self.some),
@@ -255,7 +255,7 @@ class Iteration:
         """An iteration on the present list."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
-        b.settle_resident(c.converged)
+        b.launch_settle(c.converged)
         self.graphs.when(self._flag["STALE"], self._assemble)
         self.graphs.when(self._flag["SOUND"], self.find_direction)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
@@ -393,6 +393,6 @@ class Iteration:
 
     def _update_multipliers(self) -> None:
         b = self.backend
-        b.settle_resident(self.control.converged)
+        b.launch_settle(self.control.converged)
         b.update_multipliers()
         self._raise(control.STALE)

@@ -2,7 +2,7 @@
 
 Of mechanisms and free bodies, whose steps take one or two Newton iterations on a few numbers, most of the time goes into
 what the host does between the launches. Here it says by which scheme and to which targets the step goes, and reads what came
-of it: the launches are those of `WarpBackend.begin`, `ResidentStart`, `Iteration`, `Ways` and `finish`, without the ones that
+of it: the launches are those of `WarpBackend.begin`, `Start`, `Iteration`, `Ways` and `finish`, without the ones that
 walk through contacts. Whether bodies come near one another is tested on the boxes that they sweep, grown by the margin of a
 candidate list: where no two meet, the list is known to be empty, and for how far.
 

@@ -1,4 +1,4 @@
-"""Where a step starts, by the definitions (`abd.step.start`); on a device: `abd.backends.recorded.resident_start`."""
+"""Where a step starts, by the definitions (`abd.step.start`); on a device: `abd.backends.recorded.start`."""
 
 from __future__ import annotations
 

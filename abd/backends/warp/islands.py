@@ -3,7 +3,7 @@
 Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island: a fixed order for any number of
 threads. The arrays are as long as they can ever become, so that launches stay recorded when the islands change.
 
-Within steps islands are formed on the device (`renumber_resident`), and the host reads them only if somebody asks (`division`).
+Within steps islands are formed on the device (`launch_renumber`), and the host reads them only if somebody asks (`division`).
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ class Islands(Numbering):
         return self._division
 
     def keep_numbering(self) -> None:
-        """Remember the present islands of the bodies in `before`, to `carry_resident` what they have."""
+        """Remember the present islands of the bodies in `before`, to `launch_carry` what they have."""
         self.device.copy(self.before, self.island)
 
-    def renumber_resident(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
+    def launch_renumber(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
         """Form the islands anew, as `renumber` does, by launches only; what is done stays with the bodies.
 
         Args:
@@ -156,7 +156,7 @@ class Islands(Numbering):
         """See above; read from the device."""
         return self.whole(self.device.read(self.done, self.n) != 0)
 
-    def settle_resident(self, converged: wp.array) -> None:
+    def launch_settle(self, converged: wp.array) -> None:
         """Mark the bodies of the islands whose flag (islands,) int32 is 1 as done, and no others."""
         self.device.launch(kernels.to_bodies, self.n, self.island, converged, self.done)
 
@@ -212,7 +212,7 @@ class Islands(Numbering):
         launch(sums.span_reduce, lanes, self.counts, CHUNK, spans, lanes, partial, operation, out)
         return out
 
-    def carry_resident(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
+    def launch_carry(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Values of the islands `before` (islands,), taken together over the bodies that each of the present ones unites,
         into `out` (islands,), which may be `values`; flags as in `fold`."""
         carried = self._carried[values.dtype]

@@ -14,7 +14,7 @@ from abd.backends.device.upload import new_lead, new_path, new_pose, upload_bodi
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.linear.newton_system import NewtonSystem
 from abd.backends.recorded.iteration import Iteration
-from abd.backends.recorded.resident_start import ResidentStart
+from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.backends.warp.islands import Islands
@@ -106,7 +106,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self)
         self._follow_functions()
-        self.start = ResidentStart(self)
+        self.start = Start(self)
         self.whole = WholeStep(self)
 
     def _load(self, system: JointSystem) -> None:
@@ -381,9 +381,9 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
             self.device.copy(self.values["trial"], self.values["current"])
 
-    def settle_resident(self, converged: wp.array) -> None:
+    def launch_settle(self, converged: wp.array) -> None:
         """The same for the islands marked on the device (count,), 1 or 0; launches only."""
-        self.islands.settle_resident(converged)
+        self.islands.launch_settle(converged)
         self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
         self.device.copy(self.values["trial"], self.values["current"])
 

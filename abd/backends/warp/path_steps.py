@@ -42,7 +42,7 @@ class PathSteps:
         if not covered and candidates.cover(self.path, float(reach.max()), islands.island, alpha):
             self.carry_contacts(contacts)
             before = islands.host
-            self.renumber_resident()
+            self.launch_renumber()
             limit = islands.carry(before, limit, np.minimum)
             self._speed = islands.carry(before, self._speed, np.maximum)
             self.device.write(alpha, limit)
@@ -54,11 +54,11 @@ class PathSteps:
         """(k, 2) pairs of bodies that may touch or rub, the owner first."""
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
 
-    def renumber_resident(self) -> None:
+    def launch_renumber(self) -> None:
         """Form the islands anew, for the present lists, by launches only."""
         c, f = self.contacts.candidates, self.friction
         rubbing = f.pairs, f.lagged.counts, f.pair_count
-        self.islands.renumber_resident(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
+        self.islands.launch_renumber(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
 
     def _stopped(self, limit: np.ndarray, alpha: wp.array, proven: bool = False) -> np.ndarray:
         """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow;

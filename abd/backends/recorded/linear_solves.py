@@ -15,7 +15,7 @@ from cuda_kernels.parallel import sums
 from cuda_kernels.step import control
 
 
-class ResidentLinear:
+class LinearSolves:
     """Solves of one `LinearSolver` within a recorded iteration.
 
     Args:

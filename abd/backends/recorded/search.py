@@ -15,7 +15,7 @@ HALVINGS = 40
 """As in `abd.backends.reference.line_search`."""
 
 
-class ResidentSearch:
+class Search:
     """Searches of one `WarpBackend` along its path; the trial they end with is for the caller to take.
 
     Args:

@@ -33,7 +33,7 @@ class Status:
     frozen: int
 
 
-class ResidentStart:
+class Start:
     """Recorded starts of one `WarpBackend` that has an `Iteration`."""
 
     def __init__(self, backend):
@@ -97,9 +97,9 @@ class ResidentStart:
         motion = float(self.device.read(self.path.largest)[0])
         b.contacts.candidates.renew(b.path, motion, islands.island, c.limit)
         islands.keep_numbering()
-        b.renumber_resident()
-        islands.carry_resident(c.speed, sums.MAX, c.speed)
-        islands.carry_resident(c.limit, sums.MIN, c.limit)
+        b.launch_renumber()
+        islands.launch_carry(c.speed, sums.MAX, c.speed)
+        islands.launch_carry(c.limit, sums.MIN, c.limit)
         islands.unsettle()
         b.contacts.follow_list()
         b.friction.follow_list()

@@ -1,19 +1,19 @@
-"""The resident Newton iteration beyond single steps: failures and retries, room that runs out, renewed lists, records,
-checkpoints, and joints that change; all as the host's loop has it."""
+"""The recorded Newton iteration beyond single steps: failures and retries, room that runs out, renewed lists, records,
+checkpoints, and joints that change; all as without records."""
 
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from resident_twins import COUNTS, assert_same_state, assert_same_steps, counted, pair, simulation, step_both
-from test_resident import PD, ROUNDING, apart, links, pile, pinched
+from executors import COUNTS, assert_same_state, assert_same_steps, counted, pair, simulation, step_both
+from test_recorded import PD, ROUNDING, apart, links, pile, pinched
 
 import abd
 from abd.backends.device.device import Pool
 from abd.backends.device.launches import Launches
 from abd.backends.linear import newton_system
 from abd.backends.recorded import iteration as iterations
-from abd.backends.recorded import resident_search
+from abd.backends.recorded import search
 from abd.backends.reference import line_search
 from abd.backends.warp import path_steps
 from abd.backends.warp.terms import reduction
@@ -39,38 +39,38 @@ DIRECT, PCG = {"linear_solver": "direct"}, {"linear_solver": "pcg"}
 )
 def test_failures_and_retries(scene, steps, reason):
     """The same substeps; and the state after a failure is the one before."""
-    host, resident = pair(scene())
+    direct, recorded = pair(scene())
     substeps = []
     for _ in range(steps):
-        before = resident.checkpoint()
-        report, _ = step_both(host, resident, ROUNDING)
+        before = recorded.checkpoint()
+        report, _ = step_both(direct, recorded, ROUNDING)
         if isinstance(report, StepFailure):
             assert report.reason == reason
-            for key, value in resident.checkpoint().items():
+            for key, value in recorded.checkpoint().items():
                 np.testing.assert_equal(value, before[key])
             return
         substeps.append(report.substeps)
     assert reason is None
-    assert max(substeps) > 1 or host.backend.friction.enabled
+    assert max(substeps) > 1 or direct.backend.friction.enabled
 
 
-def failures(host, resident, steps: int = 12) -> str:
+def failures(direct, recorded, steps: int = 12) -> str:
     """Reason of the first failure of both."""
     for _ in range(steps):
-        outcome, _ = step_both(host, resident, ROUNDING)
+        outcome, _ = step_both(direct, recorded, ROUNDING)
         if isinstance(outcome, StepFailure):
             return outcome.reason
     return ""
 
 
 def test_the_line_search_gives_up():
-    with patch.object(line_search, "HALVINGS", 1), patch.object(resident_search, "HALVINGS", 1):
+    with patch.object(line_search, "HALVINGS", 1), patch.object(search, "HALVINGS", 1):
         assert failures(*pair(pile({"retries": 1, **DIRECT}))) == "line_search"
 
 
 def test_no_step_keeps_the_limits():
     scene = links(1, "exact", {"retries": 0}, coordinate={"theta": {"range": (-0.05, 0.02)}})
-    with patch.object(path_steps, "LIMIT_CUTS", 1), patch.object(resident_search, "LIMIT_CUTS", 1):
+    with patch.object(path_steps, "LIMIT_CUTS", 1), patch.object(search, "LIMIT_CUTS", 1):
         assert failures(*pair(scene)) == "limits"
 
 
@@ -94,31 +94,31 @@ def test_a_list_that_does_not_fit_is_refused():
 )
 def test_numbers_that_are_not_fit_for_a_solve(solver, name, value, reason):
     """After two good steps, so that it happens in a record; and the step goes on when the numbers are good again."""
-    host, resident = pair(links(2, "penalty", {"linear_solver": solver, "retries": 0}))
+    direct, recorded = pair(links(2, "penalty", {"linear_solver": solver, "retries": 0}))
     for _ in range(2):
-        step_both(host, resident)
-    for each in (host, resident):
+        step_both(direct, recorded)
+    for each in (direct, recorded):
         spoil(each, name, value)
-    assert failures(host, resident, 1) == reason
-    for each in (host, resident):
+    assert failures(direct, recorded, 1) == reason
+    for each in (direct, recorded):
         del each.backend.linearize
         each.backend.device.generation += 1
     for _ in range(3):
-        step_both(host, resident)
+        step_both(direct, recorded)
 
 
 def test_a_model_that_is_not_convex_leaves_the_multipliers_of_exact_rows_alone():
     """Its direction is none, however short it is: nothing closes the rows by it before the model is formed again."""
-    host, resident = pair(links(2, "exact", {"linear_solver": "direct", "retries": 0}))
+    direct, recorded = pair(links(2, "exact", {"linear_solver": "direct", "retries": 0}))
     for _ in range(2):
-        step_both(host, resident)
+        step_both(direct, recorded)
     seen = []
-    for each in (host, resident):
+    for each in (direct, recorded):
         spoil(each, "diagonal", -1e2, (1, 11, 11))
         shift, check = each.backend.joints.linear.shift, each.backend.linear.check
         # asked after the last factorisation, before the step is taken back
         each.backend.linear.check = lambda shift=shift, check=check: (seen.append(shift.numpy().copy()), check())
-    assert failures(host, resident, 1) == "not_positive_definite"
+    assert failures(direct, recorded, 1) == "not_positive_definite"
     assert len(seen) >= 2 and len(seen[0])
     for shift in seen:
         np.testing.assert_allclose(shift, seen[0], rtol=1e-12)
@@ -141,20 +141,20 @@ def spoil(each, name: str, value: float, entry: tuple[int, int, int] | None = No
 
 
 def test_conjugate_gradients_that_take_too_long():
-    host, resident = pair(pile({"retries": 0, **PCG}))
+    direct, recorded = pair(pile({"retries": 0, **PCG}))
     for _ in range(6):
-        step_both(host, resident)
-    for each in (host, resident):
+        step_both(direct, recorded)
+    for each in (direct, recorded):
         each.backend.iteration.linear.gradients.max_iterations = 2
-    resident.backend.device.generation += 1
-    assert failures(host, resident, 3) == "linear_solver"
+    recorded.backend.device.generation += 1
+    assert failures(direct, recorded, 3) == "linear_solver"
 
 
 def test_energies_that_are_no_numbers_are_rises():
-    host, resident = pair(pile({"retries": 0, **DIRECT}))
-    for each in (host, resident):
+    direct, recorded = pair(pile({"retries": 0, **DIRECT}))
+    for each in (direct, recorded):
         each.backend.contacts.law.stiffness.fill_(np.nan)
-    assert failures(host, resident, 12) == "line_search"
+    assert failures(direct, recorded, 12) == "line_search"
 
 
 def test_exact_joints_stay_open():
@@ -182,17 +182,17 @@ class TightPool(Pool):
 def test_room_runs_out_within_a_step(solver, monkeypatch):
     monkeypatch.setattr(reduction, "RESERVED", 1)
     monkeypatch.setattr(reduction, "Pool", TightPool)
-    host, resident = pair(pile(solver))
-    grown = counted(resident.backend.iteration, "_make_room")
+    direct, recorded = pair(pile(solver))
+    grown = counted(recorded.backend.iteration, "_make_room")
     for _ in range(14):
-        step_both(host, resident, ROUNDING)
+        step_both(direct, recorded, ROUNDING)
     assert grown
 
 
 def test_room_runs_out_where_slopes_are_compared():
     """Which repeats the search alone: the direction and the multipliers are those that were there."""
-    host, resident = pair(apart(tolerance=1e-8, friction_iterations=0))
-    iteration, device = resident.backend.iteration, resident.backend.device
+    direct, recorded = pair(apart(tolerance=1e-8, friction_iterations=0))
+    iteration, device = recorded.backend.iteration, recorded.backend.device
     search, missing, inside = iteration.search, device.zeros(2, control.wp.int32), []
     compare, check, again = search._compare_slopes, search.check_room, counted(iteration, "_search_again")
 
@@ -210,7 +210,7 @@ def test_room_runs_out_where_slopes_are_compared():
     iteration._make_room = missing.zero_
     for _ in range(20):
         device.write(missing, np.ones(2, dtype=np.int32))
-        step_both(host, resident, ROUNDING)
+        step_both(direct, recorded, ROUNDING)
     assert again
 
 
@@ -235,20 +235,20 @@ def swung(solver=None, **coordinate) -> abd.Scene:
 )
 def test_islands_that_merge_within_an_iteration(solver, coordinate):
     """Loose boxes have converged when the path of an arm comes to them: both go on as one island, and converge."""
-    host, resident = pair(swung({"integrator": "bdf1", **solver}, **coordinate))
-    iteration, merged = resident.backend.iteration, []
-    renew, islands = iteration._renew, resident.backend.islands
+    direct, recorded = pair(swung({"integrator": "bdf1", **solver}, **coordinate))
+    iteration, merged = recorded.backend.iteration, []
+    renew, islands = iteration._renew, recorded.backend.islands
 
     def renewing(reach: float) -> None:
         before = islands.count
-        rest = resident.backend.device.read(iteration.control.converged, before).sum()
+        rest = recorded.backend.device.read(iteration.control.converged, before).sum()
         renew(reach)
         merged.append((before - islands.count, int(rest)))
 
     iteration._renew = renewing
     # an arm is stopped a thousandth of the activation from a box, which amplifies what rounding leaves in the linear solves;
     # both end within Newton's tolerance of 1e-3 m/s, and this is less than that
-    step_both(host, resident, 1e4 * ROUNDING)
+    step_both(direct, recorded, 1e4 * ROUNDING)
     assert any(fewer > 0 and converged > 0 for fewer, converged in merged)
 
 
@@ -268,32 +268,32 @@ def rest() -> abd.Scene:
 
 
 def test_a_settled_scene_is_recorded_once():
-    resident = simulation(rest(), True)
-    device, records = resident.backend.device, resident.backend.iteration.graphs
+    recorded = simulation(rest(), True)
+    device, records = recorded.backend.device, recorded.backend.iteration.graphs
     for _ in range(25):
-        resident.step()
+        recorded.step()
     generation, recorded, replayed = device.generation, records.recorded, records.replayed
     for _ in range(25):
-        resident.step()
+        recorded.step()
     assert (device.generation, records.recorded) == (generation, recorded)
     assert records.replayed >= replayed + 25
 
 
 @pytest.mark.parametrize("scene", [rest, lambda: pile(DIRECT), lambda: pile(PCG), apart])
 def test_the_host_looks_once_per_iteration(scene):
-    resident = simulation(scene(), True)
-    iteration = resident.backend.iteration
+    recorded = simulation(scene(), True)
+    iteration = recorded.backend.iteration
     more = [counted(iteration, name) for name in ("_renew", "_make_room", "_run_with_all_caution")]
-    count = sum(resident.step().newton_iterations for _ in range(12))
+    count = sum(recorded.step().newton_iterations for _ in range(12))
     assert iteration.reads == count + sum(map(len, more))
 
 
 def test_what_an_iteration_reads():
     """One array, once; and where the list is renewed that it fits, its pairs, and the array once more."""
-    resident = simulation(rest(), True)
+    recorded = simulation(rest(), True)
     for _ in range(4):
-        resident.step()
-    device, iteration = resident.backend.device, resident.backend.iteration
+        recorded.step()
+    device, iteration = recorded.backend.device, recorded.backend.iteration
     run, read, inside, arrays = iteration.run, device.read, [], []
 
     def running(progress):
@@ -310,7 +310,7 @@ def test_what_an_iteration_reads():
 
     iteration.run, device.read = running, reading
     renewals = counted(iteration, "_renew")
-    count = sum(resident.step().newton_iterations for _ in range(5))
+    count = sum(recorded.step().newton_iterations for _ in range(5))
     assert len(renewals) <= 5 and len(arrays) == count + 4 * len(renewals)
     assert sum(array is iteration.status for array in arrays) == count + len(renewals)
 
@@ -353,29 +353,29 @@ def test_joints_change_while_running():
         theta[2].set_target(0.3)
         theta[0].apply_force(0.5)
 
-    host, resident = pair(links(3, "exact"))
+    direct, recorded = pair(links(3, "exact"))
     for _ in range(4):
-        step_both(host, resident)
-    for each in (host, resident):
+        step_both(direct, recorded)
+    for each in (direct, recorded):
         changed(each)
     for _ in range(4):
-        step_both(host, resident)
-    for each in (host, resident):
+        step_both(direct, recorded)
+    for each in (direct, recorded):
         each.joints["hinge1"].coordinate().unlock()
         each.joints["hinge2"].active = False
         each.joints["hinge0"].coordinate().set_range(-1.0, 1.0)
     for _ in range(4):
-        step_both(host, resident)
-    q = host.stepper.q.copy()
+        step_both(direct, recorded)
+    q = direct.stepper.q.copy()
     q[:, 2] += 0.5
-    for each in (host, resident):
+    for each in (direct, recorded):
         each.joints["hinge0"].active = False
         each.move_to(q)
     for _ in range(4):
-        step_both(host, resident)
-    np.testing.assert_array_equal([joint.active for joint in resident.joints.values()], [False, True, False])
+        step_both(direct, recorded)
+    np.testing.assert_array_equal([joint.active for joint in recorded.joints.values()], [False, True, False])
 
 
 def test_a_joint_that_breaks():
-    host, _ = assert_same_steps(links(2, "exact", break_force=5.0), 20)
-    assert not all(joint.active for joint in host.joints.values())
+    direct, _ = assert_same_steps(links(2, "exact", break_force=5.0), 20)
+    assert not all(joint.active for joint in direct.joints.values())

@@ -9,7 +9,7 @@ from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, line_search, newton
 
 
-class ResidentPath:
+class Reach:
     """The path of one `WarpBackend`, up to `Control.limit` of every island.
 
     Attributes:

@@ -59,8 +59,8 @@ def path_from(q: np.ndarray, seed: int, motion: float):
 class Sums:
     """Contact and friction of the pile on one device, with the arrays that they read and add to."""
 
-    def __init__(self, resident: bool, one_by_one: bool | None = None):
-        self.device = Device(NAME, resident)
+    def __init__(self, records: bool, one_by_one: bool | None = None):
+        self.device = Device(NAME, records)
         # the list serves all poses
         self.kernels = Kernels(MODEL, path_from(CROWDED, 0, 0.2 * D_HAT), self.device, one_by_one)
         self.contacts, self.friction, n = self.kernels.contacts, self.kernels.friction, len(MODEL.bodies)
@@ -201,14 +201,14 @@ def test_too_little_room_is_told_and_made(expected, monkeypatch):
     assert_same(sums.results(), expected[0])
 
 
-@pytest.mark.parametrize("resident", [False, True])
-def test_item_by_item_the_sums_are_the_same(expected, resident):
+@pytest.mark.parametrize("records", [False, True])
+def test_item_by_item_the_sums_are_the_same(expected, records):
     """As on CUDA, without and with a record."""
-    sums = Sums(resident, one_by_one=True)
-    graph = recorded(sums, sums.compute) if resident else None
+    sums = Sums(records, one_by_one=True)
+    graph = recorded(sums, sums.compute) if records else None
     for q, results in zip((CROWDED, HALF, WIDE), (expected[0], expected[2], expected[1]), strict=True):
         found = computed(sums, q)
-        if resident:
+        if records:
             sums.clear()
             wp.capture_launch(graph)
             assert_same(sums.results(), found)
@@ -221,8 +221,8 @@ def test_item_by_item_the_sums_are_the_same(expected, resident):
 def test_times_of_impact_and_trials_can_be_recorded():
     """Along a path: what stops it, energies at its end from bounds, and the exchange of the slots."""
     results = []
-    for resident in (False, True):
-        sums = Sums(resident)
+    for records in (False, True):
+        sums = Sums(records)
         sums.move(HALF)
         course = path_from(HALF, 1, D_HAT)
         path, end = upload_path(course), pose_of(course.state(0.7))
@@ -238,7 +238,7 @@ def test_times_of_impact_and_trials_can_be_recorded():
             sums.contacts.exchange()
             sums.friction.exchange()
 
-        if resident:
+        if records:
             wp.capture_launch(recorded(sums, along))
         else:
             along()

@@ -53,7 +53,7 @@ def formed(n: int, ties: np.ndarray, mobile: np.ndarray, *lists: np.ndarray) -> 
     for each in (device, host):
         each.tie(tied(ties))
     host.renumber(mobile, np.concatenate([pairs_of([]), *lists]))
-    device.renumber_resident(DEVICE.upload((~mobile).astype(np.int32), wp.int32), *map(listed, lists))
+    device.launch_renumber(DEVICE.upload((~mobile).astype(np.int32), wp.int32), *map(listed, lists))
     return device, host
 
 
@@ -123,7 +123,7 @@ def test_numbering_anew_starts_from_nothing():
     held = DEVICE.zeros(n, wp.int32)
     for kept in (chain[:500], chain[700:], chain):
         host.renumber(np.ones(n, bool), kept)
-        device.renumber_resident(held, listed(kept))
+        device.launch_renumber(held, listed(kept))
         assert_same(device, host)
 
 
@@ -166,7 +166,7 @@ def test_reductions_are_recorded_and_follow_the_islands(n, operation, kind):
     graph, held = recorded(work), DEVICE.zeros(n, wp.int32)
     for count in (1, 7, 1400):
         pairs, body = groups(n, count, count), values_of(kind, n, count)
-        device.renumber_resident(held, listed(pairs))
+        device.launch_renumber(held, listed(pairs))
         direct.renumber(np.ones(n, bool), pairs)
         DEVICE.write(values, body)
         wp.capture_launch(graph)
@@ -201,9 +201,9 @@ def test_what_islands_have_is_carried_to_those_that_unite_them(operation, kind):
     device.keep_numbering()
     both = np.concatenate([pairs, more])
     host.renumber(np.ones(n, bool), both)
-    device.renumber_resident(DEVICE.zeros(n, wp.int32), listed(both))
+    device.launch_renumber(DEVICE.zeros(n, wp.int32), listed(both))
     assert host.count < len(values)
-    device.carry_resident(array, operation, array)
+    device.launch_carry(array, operation, array)
     expected = host.carry(old, values, FOLDS[operation])
     np.testing.assert_array_equal(DEVICE.read(array, host.count), expected)
 
@@ -212,7 +212,7 @@ def test_settled_islands_are_flagged_by_a_recorded_launch():
     n = 500
     device, host = formed(n, pairs_of([]), np.ones(n, bool), groups(n, 40, 5))
     converged = DEVICE.zeros(n, wp.int32)
-    graph = recorded(lambda: device.settle_resident(converged))
+    graph = recorded(lambda: device.launch_settle(converged))
     for seed in range(2):
         flags = np.random.default_rng(seed).integers(2, size=host.count).astype(np.int32)
         DEVICE.write(converged, flags)
@@ -243,9 +243,9 @@ def test_the_numbering_itself_reads_nothing():
     DEVICE.observer = watch
     try:
         device.keep_numbering()
-        device.renumber_resident(held, near)
-        device.carry_resident(values, sums.MAX, values)
-        device.settle_resident(held)
+        device.launch_renumber(held, near)
+        device.launch_carry(values, sums.MAX, values)
+        device.launch_settle(held)
         device.unsettle()
         assert set(watch.names) <= {"sort"}
         assert device.count == len(device.paired) and device.host is device.host

@@ -7,13 +7,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from resident_twins import pair, step_both
-from resident_twins import simulation as resident_simulation
+from executors import pair, step_both
+from executors import simulation as recorded_simulation
 
 import abd
 from abd.backends.device import graphs
 from abd.backends.device.device import Device
-from abd.backends.recorded.resident_start import ResidentStart
+from abd.backends.recorded.start import Start
 from abd.backends.warp.terms import reduction
 from abd.step import step as solver_step
 from abd.step.start import start
@@ -104,8 +104,8 @@ MAKERS = {
 def follow_starts(scene, steps: int, within: float = 0.0) -> list[tuple[int, int]]:
     """Steps of both, whose starts are the same to the last bit, or to `within` [m] where linear solves round differently;
     how many paths and trials the starts of the host took."""
-    host, resident = pair(scene)
-    resident.backend.whole = None  # a step in one piece starts by itself
+    direct, recorded = pair(scene)
+    recorded.backend.whole = None  # a step in one piece starts by itself
     taken = []
     for _ in range(steps):
         found = []
@@ -119,7 +119,7 @@ def follow_starts(scene, steps: int, within: float = 0.0) -> list[tuple[int, int
             found.append((backend.read_positions(), (follow.call_count, trial.call_count)))
 
         with patch.object(solver_step, "start", noted):
-            step_both(host, resident, within, counts=())
+            step_both(direct, recorded, within, counts=())
         assert len(found) % 2 == 0
         half = len(found) // 2
         for (expected, counts), (positions, none) in zip(found[:half], found[half:], strict=True):
@@ -135,24 +135,24 @@ def test_starts_are_those_of_the_host(name):
 
 
 def test_second_paths_and_islands_that_stay_are_met():
-    """All branches of a start: on the host, and so on the device. Boxes that fall on one another, and one by itself."""
+    """All branches of a start: on the direct, and so on the device. Boxes that fall on one another, and one by itself."""
     falling = boxes([[0.103, 0.306, 0.509, 0.712], [0.15]])
     assert {(1, 1), (1, 2), (2, 2), (2, 3)} <= set(follow_starts(falling, STEPS, ROUNDING))
 
 
 def test_a_second_path_that_needs_another_list():
     """What is fast leaves even the largest margin."""
-    with patch.object(ResidentStart, "_go_on", autospec=True, side_effect=ResidentStart._go_on) as gone_on:
+    with patch.object(Start, "_go_on", autospec=True, side_effect=Start._go_on) as gone_on:
         follow_starts(wall(), STEPS, ROUNDING)
     assert gone_on.called
 
 
 @pytest.mark.parametrize("short", ["frozen contacts", "pairs of frozen contacts", "pairs in contact"])
 def test_a_start_without_room_makes_it(short, monkeypatch):
-    host, resident = pair(stack())
+    direct, recorded = pair(stack())
     for _ in range(3):
-        step_both(host, resident)
-    backend = resident.backend
+        step_both(direct, recorded)
+    backend = recorded.backend
     friction, contacts = backend.friction, backend.contacts
     part = friction if short == "frozen contacts" else (friction if "frozen" in short else contacts).reduction
     if part is friction:
@@ -172,7 +172,7 @@ def test_a_start_without_room_makes_it(short, monkeypatch):
         return make_room(*numbers)
 
     with patch.object(part, "make_room", making):
-        step_both(host, resident)
+        step_both(direct, recorded)
     assert 1 <= len(made) <= 2
 
 
@@ -215,7 +215,7 @@ def test_what_a_step_reads_and_launches(name, around):
     """The motion and the list of the start, its status, the pairs of the list for the linear solver, an iteration each,
     and figures; gaps of joints once; six for the proof of the way; who is struck, at the start and the end; gaps of pairs in
     contact; loads of friction; velocities and states, for impacts; with angles that count turns, one more in each iteration."""
-    simulation = resident_simulation(MAKERS[name](), True)
+    simulation = recorded_simulation(MAKERS[name](), True)
     each = 2 if simulation.stepper.joints.counts_turns else 1
     for _ in range(40):
         simulation.step()

@@ -15,9 +15,9 @@ from abd.errors import StepFailure
 COUNTS = ("newton_iterations", "line_search_trials", "linear_iterations", "substeps", "contacts")
 
 
-def simulation(scene, resident: bool) -> abd.Simulation:
+def simulation(scene, records: bool) -> abd.Simulation:
     """On the processor, launched kernel by kernel or recorded."""
-    create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", resident))
+    create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", records))
     # records from the second time on, also where that does not pay
     with create, patch.object(graphs, "PATIENCE", 1):
         return abd.Simulation(scene, device="cpu")
@@ -28,23 +28,23 @@ def pair(scene) -> tuple[abd.Simulation, abd.Simulation]:
     return simulation(scene, False), simulation(scene, True)
 
 
-def step_both(host: abd.Simulation, resident: abd.Simulation, within: float = 0.0, counts=COUNTS):
+def step_both(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0, counts=COUNTS):
     """A step of each, with the same state to `within` of its largest entry, and the same counts; or with the same failure.
 
     Returns:
         the reports of both, or the failures.
     """
-    outcome = [_step(each) for each in (host, resident)]
+    outcome = [_step(each) for each in (direct, recorded)]
     if isinstance(outcome[0], StepFailure):
-        assert isinstance(outcome[1], StepFailure), f"only the host failed: {outcome[0]}"
+        assert isinstance(outcome[1], StepFailure), f"only the direct one failed: {outcome[0]}"
         assert outcome[1].reason == outcome[0].reason
         assert outcome[1].bodies == outcome[0].bodies
     else:
         if isinstance(outcome[1], StepFailure):
             raise outcome[1]
         for name in counts:
-            assert getattr(outcome[1], name) == getattr(outcome[0], name), (name, host.frame)
-    assert_same_state(host, resident, within)
+            assert getattr(outcome[1], name) == getattr(outcome[0], name), (name, direct.frame)
+    assert_same_state(direct, recorded, within)
     return outcome
 
 
@@ -55,22 +55,22 @@ def _step(simulation: abd.Simulation):
         return failure
 
 
-def assert_same_state(host: abd.Simulation, resident: abd.Simulation, within: float = 0.0) -> None:
+def assert_same_state(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0) -> None:
     """Positions and velocities, to `within` of the largest entry of each; of bodies that rest, of what gravity gives them
     in a step."""
-    fall = np.linalg.norm(host.model.settings.gravity) * host.model.settings.dt
+    fall = np.linalg.norm(direct.model.settings.gravity) * direct.model.settings.dt
     for name, least in (("q", 1e-300), ("qd", max(fall, 1e-300))):
-        expected, found = getattr(host.stepper, name), getattr(resident.stepper, name)
+        expected, found = getattr(direct.stepper, name), getattr(recorded.stepper, name)
         difference = np.abs(found - expected).max(initial=0.0)
-        assert difference <= within * np.abs(expected).max(initial=least), (name, host.frame, difference)
+        assert difference <= within * np.abs(expected).max(initial=least), (name, direct.frame, difference)
 
 
 def assert_same_steps(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.Simulation, abd.Simulation]:
     """Steps of both as `step_both` wants them; returns both after them."""
-    host, resident = pair(scene)
+    direct, recorded = pair(scene)
     for _ in range(steps):
-        step_both(host, resident, within, counts)
-    return host, resident
+        step_both(direct, recorded, within, counts)
+    return direct, recorded
 
 
 def counted(owner, name: str) -> list:

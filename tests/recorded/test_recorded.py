@@ -1,12 +1,12 @@
-"""The resident Newton iteration takes the steps of the host's loop: scenes of all kinds, to the last bit wherever both take
-the same sums and factors."""
+"""The recorded Newton iteration takes the steps of the one that is launched kernel by kernel: scenes of all kinds, to the last
+bit wherever both take the same sums and factors."""
 
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from resident_twins import COUNTS, assert_same_steps, counted, pair, step_both
+from executors import COUNTS, assert_same_steps, counted, pair, step_both
 
 import abd
 from abd.backends.linear import newton_system
@@ -30,16 +30,16 @@ ROUNDING = 1e-9
     ],
 )  # fmt: skip
 def test_shipped_scenes(name, steps):
-    host, resident = pair(abd.load(SCENES / f"{name}.toml"))
+    direct, recorded = pair(abd.load(SCENES / f"{name}.toml"))
     if name in ("card_house", "masonry_arch"):
         # cards and stones that land stick or slip by what rounding tips: they are compared once they stand
         for _ in range(20):
-            host.step()
-        resident.restore(host.checkpoint())
+            direct.step()
+        recorded.restore(direct.checkpoint())
     for _ in range(steps):
-        step_both(host, resident, ROUNDING)
-    records = resident.backend.iteration.graphs
-    assert records.replayed or resident.backend.iteration.reads == steps
+        step_both(direct, recorded, ROUNDING)
+    records = recorded.backend.iteration.graphs
+    assert records.replayed or recorded.backend.iteration.reads == steps
 
 
 def links(count: int = 4, enforcement: str = "penalty", solver=None, **keys) -> abd.Scene:
@@ -120,10 +120,10 @@ def pile(solver=None, boxes: int = 8, mu: float = 0.4) -> abd.Scene:
     ],
 )
 def test_piles(solver):
-    host, resident = pair(pile(solver))
+    direct, recorded = pair(pile(solver))
     for _ in range(12):
-        step_both(host, resident, ROUNDING)
-    assert resident.backend.contacts.candidates.builds > 12
+        step_both(direct, recorded, ROUNDING)
+    assert recorded.backend.contacts.candidates.builds > 12
 
 
 @pytest.mark.parametrize("friction_iterations", [0, 3])
@@ -131,8 +131,8 @@ def test_conjugate_gradients_on_contacts_alone_take_the_same_iterations(friction
     """Preconditioned by the bodies' own blocks; islands end at different iterations."""
     scene = pile({**PCG, "friction_iterations": friction_iterations})
     scene.add_body("far", box=[0.2, 0.2, 0.2], position=[9, 0, 0.15], velocity=(0, 0, -1), angular_velocity=(3, 1, 0))
-    host, _ = assert_same_steps(scene, 11)
-    assert "block-Jacobi" in host.linear_solver["name"]
+    direct, _ = assert_same_steps(scene, 11)
+    assert "block-Jacobi" in direct.linear_solver["name"]
 
 
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
@@ -140,8 +140,8 @@ def test_conjugate_gradients_behind_a_factor_of_the_joints(enforcement):
     """Bars that fall onto the floor: contacts come, which the factor does not hold."""
     scene = links(4, enforcement, PCG)
     scene.add_body("floor", half_space={"offset": -0.3})
-    host, _ = assert_same_steps(scene, 40)
-    assert host.linear_solver["name"] == "pcg, block Cholesky of bodies and joints"
+    direct, _ = assert_same_steps(scene, 40)
+    assert direct.linear_solver["name"] == "pcg, block Cholesky of bodies and joints"
 
 
 def test_a_loose_tolerance_of_linear_solves():
@@ -158,8 +158,8 @@ def pinched(mode: str, **solver) -> abd.Scene:
 
 
 def test_prescribed_bodies_that_lag_behind():
-    host, _ = assert_same_steps(pinched("lag"), 32, ROUNDING)
-    assert len(host.stepper.prescribed.late)
+    direct, _ = assert_same_steps(pinched("lag"), 32, ROUNDING)
+    assert len(direct.stepper.prescribed.late)
 
 
 def test_a_prescribed_body_that_pushes_and_turns():
@@ -189,9 +189,9 @@ def apart(**solver) -> abd.Scene:
 
 @pytest.mark.parametrize("contact_stiffness", ["auto", 1e9])
 def test_islands_end_at_different_iterations(contact_stiffness):
-    host, _ = assert_same_steps(apart(contact_stiffness=contact_stiffness), 25, ROUNDING)
+    direct, _ = assert_same_steps(apart(contact_stiffness=contact_stiffness), 25, ROUNDING)
     # where one takes a step by itself the backend knows those that came last
-    assert host.backend.islands.count >= 5 or contact_stiffness != "auto"
+    assert direct.backend.islands.count >= 5 or contact_stiffness != "auto"
 
 
 @pytest.mark.parametrize("friction_iterations", [1, 2])
@@ -205,22 +205,22 @@ def test_islands_that_sleep_are_woken(friction_iterations):
         scene.add_body(name, box=[0.5, 0.5, 0.5], position=[x, 0, 0.2505], material="stone")
     rail = ["y", "z", "rx", "ry", "rz"]
     scene.add_body("runner", box=[0.5, 0.5, 0.5], position=[-1.3, 0, 0.5], velocity=[4, 0, 0], fix=rail)
-    host, resident = pair(scene)
+    direct, recorded = pair(scene)
     slept = []
     for _ in range(28):
-        step_both(host, resident, ROUNDING, DECISIONS)
-        np.testing.assert_array_equal(resident.backend.sleeping, host.backend.sleeping)
-        slept.append(int(host.backend.sleeping.sum()))
+        step_both(direct, recorded, ROUNDING, DECISIONS)
+        np.testing.assert_array_equal(recorded.backend.sleeping, direct.backend.sleeping)
+        slept.append(int(direct.backend.sleeping.sum()))
     assert max(slept) == 2 and slept[-1] == 1
 
 
 def test_some_sleep_while_others_end_at_different_iterations():
     """Before each lagging everything is linearised once, those that ended the last one early included."""
     solver = {"sleep_speed": 2e-3, "sleep_time": 0.03, "friction_iterations": 2}
-    host, resident = pair(apart(**solver))
+    direct, recorded = pair(apart(**solver))
     for _ in range(7):
-        step_both(host, resident, ROUNDING)
-    assert host.backend.sleeping.sum() == resident.backend.sleeping.sum() == 1
+        step_both(direct, recorded, ROUNDING)
+    assert direct.backend.sleeping.sum() == recorded.backend.sleeping.sum() == 1
 
 
 @pytest.mark.parametrize("kind", ["static", "kinematic"])
@@ -241,9 +241,9 @@ def test_one_body_and_constrained_ones():
     assert_same_steps(scene, 6)
 
 
-def assert_same_laws(host, resident) -> None:
+def assert_same_laws(direct, recorded) -> None:
     """The pairs with a law of their own are the same."""
-    one, other = host.backend.pair_law.own, resident.backend.pair_law.own
+    one, other = direct.backend.pair_law.own, recorded.backend.pair_law.own
     np.testing.assert_array_equal(one.key, other.key)
     np.testing.assert_array_equal(one.factor, other.factor)
     np.testing.assert_allclose(one.activation, other.activation, rtol=1e-12)
@@ -253,19 +253,19 @@ def test_a_tight_gap_stiffens_the_contact():
     """Between iterations: islands that touch anything and have converged begin again. Gaps count as tight early."""
     scene = pile({"tolerance": 1e-9, **PCG})
     scene.add_body("aside", box=[0.2, 0.2, 0.2], position=[9, 0, 0.1005])
-    host, resident = pair(scene)
-    rising = counted(resident.backend.iteration, "restiffen")
+    direct, recorded = pair(scene)
+    rising = counted(recorded.backend.iteration, "restiffen")
     with patch.object(stiffness, "TIGHT_GAP", 1.0):
         # later on the gaps that count as tight here are those at rest, and rounding decides how often a pair grows
         for _ in range(6):
-            step_both(host, resident)
-            assert_same_laws(host, resident)
+            step_both(direct, recorded)
+            assert_same_laws(direct, recorded)
     assert rising
 
 
 def test_slopes_decide_where_energies_are_rounding():
-    host, resident = pair(apart(tolerance=1e-11, **PCG))
-    slopes = counted(host.backend.iteration.search, "_compare_slopes")
+    direct, recorded = pair(apart(tolerance=1e-11, **PCG))
+    slopes = counted(direct.backend.iteration.search, "_compare_slopes")
     for _ in range(9):
-        step_both(host, resident)
+        step_both(direct, recorded)
     assert len(slopes) > 5
