@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import shlex
 import sys
 from pathlib import Path
 
-from abd.commands import export, plot, render, view
-from abd.commands.arguments import positive
+from abd.commands import certify, export, plot, render, view
+from abd.commands.arguments import count, positive
 from abd.errors import AbdError, Problem, SceneError
 
 _MOST_NOTES = 10
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _scene_arguments(run)
     _device_argument(run)
     length = run.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=_count, metavar="N", help="number of steps [the scene's]")
+    length.add_argument("--steps", type=count("steps"), metavar="N", help="number of steps [the scene's]")
     length.add_argument("--duration", type=positive("time in seconds"), metavar="S", help="simulated time in seconds")
     run.add_argument("--out", metavar="DIR", help="directory of the run [runs/SCENE-K]")
     run.add_argument("--resume", action="store_true", help="continue the run in DIR, or the latest one of this scene")
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--json", action="store_true", help="JSON on standard output: one object per step, then the report"
     )
+    run.add_argument("--certify", action="store_true", help="check the run when it has ended, as `abd certify` does")
     run.add_argument("--view", action="store_true", help="show it in the browser as it goes; begins when one looks")
     run.add_argument("--port", type=int, default=8080, help="of the page, the first free one from this on [8080]")
     run.set_defaults(command=_run)
@@ -78,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("--force", action="store_true", help="replace OUT if it is there")
     convert.set_defaults(command=_convert)
 
+    certify.add(commands)
     plot.add(commands)
     render.add(commands)
     view.add(commands)
@@ -94,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("scenes", nargs="*", metavar="SCENE", help="path, or name of a shipped scene [a few of these]")
     _override_argument(bench)
     _device_argument(bench)
-    bench.add_argument("--steps", type=_count, metavar="N", help="steps that are timed [20]")
+    bench.add_argument("--steps", type=count("steps"), metavar="N", help="steps that are timed [20]")
     bench.add_argument("--profile", action="store_true", help="stages and kernels, against what the device can do")
     bench.add_argument("--json", action="store_true", help="JSON on standard output")
     bench.set_defaults(command=_bench)
@@ -164,12 +167,6 @@ def _override_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of steps")
-    return int(text)
-
-
 def _version() -> str:
     from abd import __version__
 
@@ -188,6 +185,10 @@ def _run(arguments) -> int:
     from abd.io.run import Status, run
 
     scene, model = _load(arguments)
+    certifies = arguments.certify or scene.spec.output.certificate
+    if certifies:
+        # what is missing for it is said before the run
+        importlib.import_module("abd.certificate.certificate")
     steps = arguments.steps
     if arguments.duration is not None:
         from abd.model import steps_in
@@ -231,6 +232,8 @@ def _run(arguments) -> int:
         print(f"  {_resume_command(arguments, directory)}", file=sys.stderr)
     if not (arguments.quiet or arguments.json):
         print(_closing_lines(outcome.report, directory))
+    if certifies and outcome.status is not Status.INTERRUPTED:
+        return max(certify.certify_run(directory, arguments.json), outcome.status.value)
     return outcome.status.value
 
 
@@ -244,6 +247,7 @@ def _resume_command(arguments, directory: Path) -> str:
         words += ["--duration", repr(arguments.duration)]
     for override in arguments.overrides:
         words += ["-o", override]
+    words += ["--certify"] * arguments.certify
     words += ["--view"] * arguments.view + (["--port", str(arguments.port)] if arguments.port != 8080 else [])
     for folder in arguments.assets:
         words += ["--assets", folder]

@@ -7,7 +7,7 @@ The first compares generalised coordinates over a second from a state away from 
 Runge and Kutta's fourth-order steps of 0.1 ms, without contacts, limits (springs there, barriers here) and those actuators
 that the import leaves out, with friction and equalities as hard as they get; abd takes steps of 1 ms with exact joints. The
 difference is the largest over all coordinates and instants [rad, m, entries of rotation matrices]. The second runs the
-scene with contacts and limits, and certifies fifty frames by `tools/certify.py`.
+scene with contacts and limits, and certifies fifty frames by `abd certify`.
 """
 
 from __future__ import annotations
@@ -156,10 +156,8 @@ def _apart(mujoco, model, data, robot, simulation) -> dict[str, float]:
 def contact_run(path: Path, seconds: float = 2.0, allow_overlaps: bool = False, **options) -> dict:
     """Run a robot's scene as `abd run` does, and certify it."""
     import abd
+    from abd.certificate.certificate import certify
     from abd.io.run import run
-
-    sys.path[:0] = [str(TOOLS)]
-    from certify import certify
 
     scene = abd.load(path, allow_overlaps=allow_overlaps, **options)
     model = scene.started()

@@ -20,3 +20,14 @@ def positive(what: str) -> Callable[[str], float]:
         return value
 
     return read
+
+
+def count(what: str) -> Callable[[str], int]:
+    """Reader of a positive whole number of `what`."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of {what}")
+        return int(text)
+
+    return read

@@ -84,6 +84,8 @@ class TrajectoryWriter:
         os.replace(part, self.path)
         # Without HDF5's lock a running simulation can be looked at; two writers are kept apart by the run's directory.
         self._file = h5py.File(self.path, "r+", locking=False)
+        # it says nothing of the frames that follow
+        self._file.pop("certificate", None)
         self._series = {name: _opened(self._file[name]) for name in series}
         self._flushed, self._cost = perf_counter(), perf_counter() - begin
 

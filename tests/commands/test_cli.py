@@ -1,6 +1,5 @@
 """The command line as a user meets it: output, exit status, files, interruption and resumption, no traceback."""
 
-import importlib.util
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from abd.certificate.certificate import certify
 from abd.cli import main
 from abd.io.trajectory import Trajectory
 
@@ -56,14 +56,6 @@ def run(*arguments) -> int:
     return main(["run", *arguments, "--device", "cpu"])
 
 
-def certificate(directory):
-    spec = importlib.util.spec_from_file_location("certify", ROOT / "tools" / "certify.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["certify"] = module
-    spec.loader.exec_module(module)
-    return module.certify(directory)
-
-
 def test_help_names_what_there_is_and_imports_nothing_heavy():
     result = command("--help")
     assert result.returncode == 0
@@ -89,7 +81,7 @@ def test_run_writes_a_certified_directory(scene, capsys):
         "scene.toml",
         "energy.svg",
     }
-    assert certificate("runs/fall-1").ok
+    assert certify("runs/fall-1").ok
     assert run(scene, "--quiet") == 0
     assert capsys.readouterr() == ("", "") and Path("runs/fall-2").is_dir()
     # The resolved scene is a scene, and the same one.

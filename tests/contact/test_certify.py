@@ -1,9 +1,9 @@
 """The certificate holds for a good run and catches every planted violation, naming frame and bodies."""
 
-import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -14,24 +14,13 @@ from fake_simulation import two_boxes_over_a_plane as two_boxes
 from scipy.spatial.transform import Rotation
 
 import abd
+from abd.certificate.certificate import Certificate, Violation, certify
+from abd.cli import main
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
 from abd.io.run import run
 from abd.io.trajectory import TrajectoryWriter
 from abd.model import Joint, Kind, Mesh
-
-CERTIFY = Path(__file__).resolve().parents[2] / "tools" / "certify.py"
-
-
-def load_certify():
-    spec = importlib.util.spec_from_file_location("certify", CERTIFY)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["certify"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-certify = load_certify().certify
 
 
 def write_run(folder, model, steps: int = 2):
@@ -332,7 +321,7 @@ def test_command_line(tmp_path):
     path = write_run(tmp_path, boxes((0, 0, 0), (1.2, 0, 0)), steps=2)
 
     def command(*arguments):
-        return subprocess.run([sys.executable, str(CERTIFY), *arguments], capture_output=True, text=True, check=False)
+        return subprocess.run([sys.executable, "-m", "abd.cli", "certify", *arguments], capture_output=True, text=True)
 
     good = command(str(tmp_path))
     assert good.returncode == 0 and "certified" in good.stdout
@@ -344,3 +333,35 @@ def test_command_line(tmp_path):
     assert values["violations"][0]["bodies"] == ["body0", "body1"] and values["violations"][0]["frame"] == 2
     missing = command(str(tmp_path / "nowhere"))
     assert missing.returncode == 2 and "nowhere" in missing.stderr and "Traceback" not in missing.stderr
+
+
+@pytest.mark.parametrize("asked", [["--certify"], ["-o", "output.certificate=true"]])
+def test_a_run_certifies_itself(tmp_path, capsys, asked):
+    out = tmp_path / "run"
+    assert main(["run", "falling_box", "--device", "cpu", "--steps", "3", "--out", str(out), *asked]) == 0
+    assert "certified: " in capsys.readouterr().out.splitlines()[-1]
+    with h5py.File(out / "trajectory.h5") as file:
+        stored = file["certificate"]
+        assert stored.attrs["ok"] and stored.attrs["frames_checked"] == 4 and len(stored["violations"]) == 0
+    # what was certified is not what a resumed run holds
+    assert main(["run", "falling_box", "--device", "cpu", "--steps", "5", "--out", str(out), "--resume"]) == 0
+    with h5py.File(out / "trajectory.h5") as file:
+        assert "certificate" not in file
+
+
+def test_violations_end_a_run_with_status_1(tmp_path, capsys, monkeypatch):
+    found = Certificate("here", 1, violations=[Violation(0, 0.0, "intersection", ("a", "b"), "they meet")])
+    monkeypatch.setattr("abd.certificate.certificate.certify", lambda run: replace(found, path=str(run)))
+    out = tmp_path / "run"
+    assert main(["run", "falling_box", "--device", "cpu", "--steps", "1", "--out", str(out), "--certify", "--json"]) == 1
+    assert not json.loads(capsys.readouterr().out.splitlines()[-1])["certificate"]["ok"]
+    with h5py.File(out / "trajectory.h5") as file:
+        assert b"a and b" in file["certificate/violations"][0]
+
+
+def test_a_certificate_that_cannot_be_made_is_said_before_the_run(tmp_path, capsys, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("abd.certificate.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "ipctk", None)
+    assert main(["run", "falling_box", "--out", str(tmp_path / "run"), "--certify"]) == 2
+    assert "pip install 'abd-solver[certify]'" in capsys.readouterr().err and not (tmp_path / "run").exists()

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tool import load_tool
 
 import abd
+from abd.certificate.certificate import certify
 from abd.cli import main
 from abd.errors import SceneError
 
@@ -50,7 +50,7 @@ def test_a_run_is_certified_with_its_filters(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE)
     assert main(["run", str(path), "--quiet", "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
-    assert load_tool("certify").certify(tmp_path / "run").ok
+    assert certify(tmp_path / "run").ok
 
 
 def test_overlaps_and_what_is_stuck_are_filtered_on_demand(tmp_path):

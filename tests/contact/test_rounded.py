@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from executors import assert_same_steps
 from on_device import NAME
-from tool import load_tool
 
 import abd
+from abd.certificate.certificate import certify
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pair_law import widest_activation
@@ -329,11 +329,10 @@ def test_processor_and_definitions_agree_on_round_bodies():
 
 def test_a_pile_of_round_bodies_is_certified(tmp_path):
     """Every state free, judged by ipctk with the radii; a run whose ball is made larger afterwards is not."""
-    certify = load_tool("certify")
     run(pile(), compile_scene(pile()), tmp_path / "run", device=NAME, steps=40)
-    found = certify.certify(tmp_path / "run", every=5)
+    found = certify(tmp_path / "run", every=5)
     assert found.ok and 0.0 < found.smallest_gap < 1e-3
     with h5py.File(tmp_path / "run" / "trajectory.h5", "r+") as file:
         radius = file["bodies/radius"][...]
         file["bodies/radius"][...] = radius * np.where(radius == 0.2, 1.02, 1.0)
-    assert not certify.certify(tmp_path / "run", every=5).ok
+    assert not certify(tmp_path / "run", every=5).ok

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from tool import load_tool
 
 import abd
+from abd.certificate.certificate import certify
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
 from abd.scene.compile.compile import compile_scene
@@ -140,7 +140,7 @@ def test_exact_joints_stay_closed(flight):
 
 
 def test_nothing_intersects(flight):
-    certificate = load_tool("certify").certify(flight.trajectory.path)
+    certificate = certify(flight.trajectory.path)
     assert certificate.ok, str(certificate)
     assert certificate.frames_checked == STEPS + 1
     assert certificate.smallest_gap < 2e-3, "there was contact"

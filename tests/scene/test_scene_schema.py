@@ -207,7 +207,7 @@ def test_resolved_scene_names_what_follows_from_the_geometry(tmp_path):
     table = tomllib.loads((tmp_path / "scene.toml").read_text())
     assert "d_hat" not in table["solver"], "it goes by pairs"
     assert table["solver"]["tolerance"] == pytest.approx(0.013) and "tolerance_relative" not in table["solver"]
-    assert table["output"] == {"frames": 10, "every": 1, "contacts": False}
+    assert table["output"] == {"frames": 10, "every": 1, "contacts": False, "certificate": False}
     assert table["body"][0]["kappa"] == "auto"
     assert abd.load(tmp_path / "scene.toml").check() == []
 

@@ -11,6 +11,7 @@ from scipy.special import ellipk
 from tool import load_tool
 
 import abd
+from abd.certificate.certificate import certify
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
@@ -138,7 +139,7 @@ def test_runs_and_is_certified(name, played):
     run = played(name)
     assert run.status is Status.DONE
     assert run.series("/solver/converged").all()
-    certificate = load_tool("certify").certify(run.trajectory.path, every=max(1, STEPS[name] // 40))
+    certificate = certify(run.trajectory.path, every=max(1, STEPS[name] // 40))
     assert certificate.ok, str(certificate)
 
 

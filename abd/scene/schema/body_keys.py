@@ -369,3 +369,5 @@ class OutputKeys(TypedDict, total=False):
     every: int
     # write points of contact and their forces, at /contacts of the trajectory
     contacts: bool
+    # `abd run` certifies the run when it has ended, at /certificate of the trajectory
+    certificate: bool

@@ -363,6 +363,7 @@ class OutputSpec(Spec):
     duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
     every: Count = entry(1, "write every so many steps", ge=1)
     contacts: bool = entry(False, "write points of contact and their forces, at /contacts of the trajectory")
+    certificate: bool = entry(False, "`abd run` certifies the run when it has ended, at /certificate of the trajectory")
 
 
 class CameraSpec(Spec):

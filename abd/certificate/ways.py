@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ipctk
 import numpy as np
 from scipy.spatial.transform import Rotation
+
+from abd.optional import required
+
+ipctk = required("ipctk", "certify", "ipctk", "a certificate")
 
 DEPTH = 8
 """How often a way is halved before it counts as not free."""

@@ -1,4 +1,4 @@
-"""Independent certificate of a run: `python tools/certify.py RUN [--json] [--every K]`.
+"""Independent certificate of a run: `abd certify RUN`.
 
 Reads trajectory.h5 and nothing else, and uses none of the solver's code: geometry is judged by `ipctk` (the reference
 library for contact), by exact predicates and by winding numbers. Checked are, in every K-th frame and in the last one:
@@ -10,36 +10,27 @@ library for contact), by exact predicates and by winding numbers. Checked are, i
 
 and in all frames: the step converged, reached the tolerance that was asked for, and reported a positive gap.
 
-The ways between neighbouring frames are checked too (`certified_ways`), where one substep led from the one to the other: the
-states between the substeps of a frame are not in the file, so that its way is not known. Their number is said.
+The ways between neighbouring frames are checked too (`abd.certificate.ways`), where one substep led from the one to the other:
+the states between the substeps of a frame are not in the file, so that its way is not known. Their number is said.
 
 Pairs of bodies that may overlap by the scene's own rules are left out: of one group, of different worlds, of materials
 that do not meet, of one contact filter, joined by a joint that says so, and pairs without a dynamic body.
-
-Exit status: 0 the certificate holds, 1 it does not, 2 the file cannot be read. For tests: `certify(path)`.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from pathlib import Path
 
 import h5py
-import ipctk
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+from abd.certificate.exact import BLOCK, segment_meets_triangle, winding_numbers
+from abd.certificate.scene import Scene
+from abd.certificate.ways import WayCheck
+from abd.optional import required
 
-from certified_ways import WayCheck
-
-_BLOCK = 2_000_000
-"""Number of point-triangle or point-box pairs that are looked at in one go."""
+ipctk = required("ipctk", "certify", "ipctk", "a certificate")
 
 
 @dataclass(frozen=True)
@@ -79,6 +70,11 @@ class Certificate:
         """Whether the certificate holds."""
         return not self.violations
 
+    def as_table(self) -> dict:
+        """The same as plain values; `smallest_gap` None where nothing came near."""
+        gap = self.smallest_gap if np.isfinite(self.smallest_gap) else None
+        return {"ok": self.ok, **asdict(self), "smallest_gap": gap}
+
     def __str__(self) -> str:
         ways = f"{self.ways_checked} ways" + (
             f" ({self.ways_unknown} of substeps unknown)" if self.ways_unknown else ""
@@ -92,89 +88,6 @@ class Certificate:
         shown = [str(violation) for violation in self.violations[:20]]
         more = [f"... and {len(self.violations) - 20} more"] if len(self.violations) > 20 else []
         return "\n".join([f"NOT certified: {self.path}: {what}", *shown, *more])
-
-
-class Scene:
-    """The constant part of a trajectory: bodies, rules, and meshes put together.
-
-    Attributes:
-        names, dynamic, group, world, material, radius: (n,) of the bodies; plane: (n, 4).
-        rest: (v, 3) vertices of all bodies in their mesh frames, dynamic bodies first; owner: (v,) their bodies.
-        edges, faces: (e, 2), (f, 3) into `rest`.
-        start: first vertex of every body that has any, in order; bodies_in_order: those bodies.
-    """
-
-    def __init__(self, file):
-        bodies = file["bodies"]
-        self.names = [name.decode() for name in bodies["name"][...]]
-        self.dynamic = np.array([kind == b"dynamic" for kind in bodies["kind"][...]], dtype=bool)
-        self.group, self.world, self.material, self.radius, self.plane, self.mesh = (
-            bodies[name][...] for name in ("group", "world", "material", "radius", "plane", "mesh")
-        )
-        self.enabled = file["materials/enabled"][...]
-        self.tolerance, self.d_hat, self.minimum_separation = (
-            float(file["solver"].attrs[name]) for name in ("tolerance", "d_hat", "minimum_separation")
-        )
-        index = {name: k for k, name in enumerate(self.names)}
-        joints = [joint for joint in file["joints"].values() if not joint.attrs["collide"]]
-        copies = [joint["bodies"][...] for joint in joints if "bodies" in joint]
-        single = [[index.get(name, -1) for name in joint.attrs["bodies"]] for joint in joints if "bodies" not in joint]
-        apart = np.concatenate([np.array(single, dtype=np.int64).reshape(-1, 2), *copies, bodies["filtered"][...]])
-        pairs = np.sort(apart[apart.min(axis=1) >= 0], axis=1)
-        self.joined_pairs = np.unique(pairs, axis=0)
-        self.joined = self.joined_pairs @ [len(self.names), 1]
-        self.surfaces = [Surface(file["meshes"][str(k)]) for k in range(len(file["meshes"]))]
-
-        order = np.argsort(~self.dynamic, kind="stable")
-        self.bodies_in_order = order[self.mesh[order] >= 0]
-        parts = [self.surfaces[self.mesh[body]] for body in self.bodies_in_order]
-        counts = np.array([len(part.vertices) for part in parts], dtype=int)
-        self.start = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        self.owner = np.repeat(self.bodies_in_order, counts)
-        self.rest = np.concatenate([np.empty((0, 3)), *(part.vertices for part in parts)])
-        shifted = list(zip(parts, self.start, strict=True))
-        self.edges = np.concatenate([np.empty((0, 2), int), *(part.edges + start for part, start in shifted)])
-        self.faces = np.concatenate([np.empty((0, 3), int), *(part.triangles + start for part, start in shifted)])
-        probes = [part.probes + start for part, start in shifted]
-        self.probes = np.concatenate([np.empty(0, int), *probes])
-        """One vertex of every connected component of every body."""
-
-    def may_touch(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(k,) bool: whether the rules forbid these pairs of bodies to overlap."""
-        keys = np.minimum(first, second) * len(self.names) + np.maximum(first, second)
-        allowed = (first != second) & (self.dynamic[first] | self.dynamic[second])
-        allowed &= self.world[first] == self.world[second]
-        allowed &= (self.group[first] != self.group[second]) | (self.group[first] < 0)
-        return allowed & self.enabled[self.material[first], self.material[second]] & ~np.isin(keys, self.joined)
-
-    def positions(self, transform: np.ndarray) -> np.ndarray:
-        """(v, 3) world positions for transforms (n, 4, 4)."""
-        matrices = transform[self.owner]
-        return np.einsum("vij,vj->vi", matrices[:, :3, :3], self.rest) + matrices[:, :3, 3]
-
-
-class Surface:
-    """One mesh: vertices (v, 3), triangles with an area (f, 3), edges (e, 2), whether it is closed."""
-
-    def __init__(self, group):
-        self.vertices = group["vertices"][...]
-        triangles = group["triangles"][...].astype(int)
-        self.edges = group["edges"][...].astype(int)
-        welded, same = np.unique(self.vertices, axis=0, return_inverse=True)
-        same = same.reshape(-1)
-        corners = same[triangles]
-        sides = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
-        sides = sides[sides[:, 0] != sides[:, 1]]
-        count = len(welded)
-        # Closed: every directed edge occurs as often as its reverse, so that winding numbers are whole.
-        forward, backward = np.sort(sides @ [count, 1]), np.sort(sides @ [1, count])
-        self.closed = len(sides) > 0 and np.array_equal(forward, backward)
-        links = np.concatenate([sides, same[self.edges]])
-        graph = coo_matrix((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(count, count))
-        component = connected_components(graph, directed=False)[1][same]
-        self.probes = np.unique(component, return_index=True)[1]
-        a, b, c = (self.vertices[triangles[:, k]] for k in range(3))
-        self.triangles = triangles[np.any(np.cross(b - a, c - a) != 0.0, axis=1)]
 
 
 class World:
@@ -400,7 +313,7 @@ class Moment:
         high = np.maximum.reduceat(positions, scene.start)[closed]
         points, owners = positions[scene.probes], scene.owner[scene.probes]
         holders = scene.bodies_in_order[closed]
-        size = max(1, _BLOCK // len(points))
+        size = max(1, BLOCK // len(points))
         for begin in range(0, len(holders), size):
             part = slice(begin, begin + size)
             inside = (points[:, None] > low[None, part]) & (points[:, None] < high[None, part])
@@ -443,63 +356,13 @@ def _near(gaps: np.ndarray, reach: float) -> float:
     return smallest if smallest < reach else np.inf
 
 
-def winding_numbers(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """(k,) winding numbers of a surface with corners (f, 3, 3) around points (k, 3), by solid angles.
-
-    van Oosterom and Strackee, The solid angle of a plane triangle, 1983.
-    """
-    total = np.zeros(len(points))
-    size = max(1, _BLOCK // max(1, len(points)))
-    for begin in range(0, len(corners), size):
-        a, b, c = np.moveaxis(corners[None, begin : begin + size] - points[:, None, None], 2, 0)
-        la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
-        volume = np.einsum("kfi,kfi->kf", a, np.cross(b, c))
-        ab, bc, ca = (np.einsum("kfi,kfi->kf", *two) for two in ((a, b), (b, c), (c, a)))
-        total += np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb).sum(axis=1)
-    return total / (2.0 * np.pi)
-
-
-def segment_meets_triangle(e0, e1, t0, t1, t2) -> bool:
-    """Exact test by rational arithmetic, to clear slivers of rounding; a segment in the triangle's plane counts."""
-    e0, e1, t0, t1, t2 = ([Fraction(float(x)) for x in point] for point in (e0, e1, t0, t1, t2))
-    below, above = _orientation(t0, t1, t2, e0), _orientation(t0, t1, t2, e1)
-    if below == above == 0:
-        return True
-    if below * above > 0:
-        return False
-    turns = [_orientation(e0, e1, a, b) for a, b in ((t0, t1), (t1, t2), (t2, t0))]
-    return min(turns) >= 0 or max(turns) <= 0
-
-
-def _orientation(a, b, c, d) -> int:
-    """Sign of the volume of a tetrahedron."""
-    u, v, w = ([y - x for x, y in zip(a, point, strict=True)] for point in (b, c, d))
-    volume = (
-        u[0] * (v[1] * w[2] - v[2] * w[1]) - u[1] * (v[0] * w[2] - v[2] * w[0]) + u[2] * (v[0] * w[1] - v[1] * w[0])
-    )
-    return (volume > 0) - (volume < 0)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Command line."""
-    parser = argparse.ArgumentParser(prog="certify.py", description=__doc__.splitlines()[0])
-    parser.add_argument("run", metavar="RUN", help="directory of a run, or a trajectory file")
-    parser.add_argument("--json", action="store_true", help="print the certificate as JSON")
-    parser.add_argument("--every", type=int, default=1, metavar="K", help="look at every K-th frame only [1]")
-    arguments = parser.parse_args(argv)
-    try:
-        found = certify(arguments.run, max(1, arguments.every))
-    except (OSError, KeyError) as error:
-        print(f"cannot read {arguments.run}: {error}", file=sys.stderr)
-        return 2
-    if arguments.json:
-        values = {"ok": found.ok, **asdict(found)}
-        values["smallest_gap"] = found.smallest_gap if np.isfinite(found.smallest_gap) else None
-        print(json.dumps(values))
-    else:
-        print(found)
-    return 0 if found.ok else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def store(found: Certificate) -> None:
+    """Write a certificate into its trajectory, at /certificate: numbers as attributes, violations as one text each."""
+    path = Path(found.path)
+    with h5py.File(path / "trajectory.h5" if path.is_dir() else path, "r+", locking=False) as file:
+        file.pop("certificate", None)
+        group = file.create_group("certificate")
+        for name, value in found.as_table().items():
+            if name not in ("path", "violations"):
+                group.attrs[name] = np.inf if value is None else value
+        group["violations"] = [str(violation).encode() for violation in found.violations]

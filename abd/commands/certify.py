@@ -1,0 +1,45 @@
+"""`abd certify`: an independent certificate of a recorded run."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from abd.commands.arguments import count
+
+
+def add(commands) -> None:
+    """The command and its arguments."""
+    parser = commands.add_parser(
+        "certify",
+        help="check a run for intersections, frames and ways, by code that is not ours",
+        description="Check a recorded run by code of others (ipctk, exact predicates): no frame in which bodies intersect, "
+        "no way between frames on which they meet, every gap positive, every step converged. Exit status 1 otherwise.",
+    )
+    parser.add_argument("run", metavar="RUN", help="directory of a run, or a trajectory file")
+    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    parser.add_argument("--every", type=count("frames"), default=1, metavar="K", help="look at every K-th frame only [1]")
+    parser.set_defaults(command=certify)
+
+
+def certify(arguments) -> int:
+    """Run the command."""
+    from abd.certificate import certificate
+
+    try:
+        found = certificate.certify(arguments.run, arguments.every)
+    except (OSError, KeyError) as error:
+        print(f"cannot read {arguments.run}: {error}; RUN is the directory of a run, or its trajectory.h5", file=sys.stderr)
+        return 2
+    print(json.dumps(found.as_table(), allow_nan=False) if arguments.json else found)
+    return 0 if found.ok else 1
+
+
+def certify_run(directory, machine: bool) -> int:
+    """Certify what `abd run` has written, in its trajectory too; the exit status."""
+    from abd.certificate import certificate
+
+    found = certificate.certify(directory)
+    certificate.store(found)
+    print(json.dumps({"certificate": found.as_table()}, allow_nan=False) if machine else found)
+    return 0 if found.ok else 1
