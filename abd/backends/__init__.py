@@ -1,14 +1,17 @@
 """Backends: where the step's arithmetic happens. This package alone imports `cuda_kernels`.
 
-A backend holds the iterate and answers the Newton loop through a few coarse calls:
+A backend holds the iterate and answers the step (`abd.step`) through a few coarse calls:
 
     begin, finish                    start a step from q_n; make the iterate the new state
-    follow_velocity, follow_direction   set the arc; the largest collision-free fraction per island
+    start.run                        lead the iterate to where Newton's method starts
+    iteration.begin, run, restiffen, speeds   one Newton iteration after the other (`abd.backends.status`)
+    whole                            whole steps of bodies that touch nothing, where they are recorded
+    lag_friction, friction_loads     freeze friction; what it carries
+    follow_velocity, try_step, accept   set the arc of a prescribed motion; energies on it; move there
     free_way                         whether the arcs from the state to the iterate are free of collisions
-    evaluate, try_step, accept       energies at the iterate; at a point of the arc; move there
-    lag_friction, linearize, solve   freeze friction; gradient and blocks; Newton direction
-    sleep, asleep, settle            islands that take no part in the step; in its iterations
-    set_caution                      how much of the bounds of curvature the blocks hold (`abd.backends.reference.caution`)
+    sleep, asleep                    islands that take no part in the step
+
+`warp` and `recorded` answer for devices, `reference` by the definitions.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 BARRIERS = ("log", "log_sq", "cubic")
-"""Names of the barriers; their order is the numbering of the kernels."""
+"""Names of the barriers."""
 
 
 def barrier(
@@ -51,7 +51,7 @@ def barrier(
     if kind == "cubic":
         parts = _cubic(D[active], xi[active], d_hat[active])
     else:
-        parts = (_log if kind == "log" else _log_sq)(x[active], h[active])
+        parts = {"log": _log, "log_sq": _log_sq}[kind](x[active], h[active])
     b[active], b1[active], b2[active] = parts
     return b, b1, b2
 

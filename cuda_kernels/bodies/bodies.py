@@ -236,23 +236,6 @@ def linearize_bodies(
 
 
 @wp.kernel
-def subtract_inertia(
-    first: wp.int32, body: BodyData, step: StepData, pose: Pose, gradient: wp.array2d(dtype=wp.float64)
-):
-    """Take ``s_b M (q - q*)`` of the dynamic bodies from a gradient (n, 12): what is left are forces."""
-    b = wp.tid() + first
-    if step.held[b] != 0 or body.kind[b] != DYNAMIC:
-        return
-    dp = pose.p[b] - step.pt[b]
-    D = pose.A[b] - step.At[b]
-    s = step.scale[b] * body.moment[b]
-    for r in range(3):
-        gradient[b, r] = gradient[b, r] - step.scale[b] * body.mass[b] * dp[r]
-        for c in range(3):
-            gradient[b, 3 + 3 * r + c] = gradient[b, 3 + 3 * r + c] - s[c] * D[r, c]
-
-
-@wp.kernel
 def stiffen_rotations(
     first: wp.int32,
     body: BodyData,

@@ -1,4 +1,4 @@
-"""When conjugate gradients on the device stop, island by island: twin of `abd.backends.linear.conjugate_gradients.resume`."""
+"""When conjugate gradients stop, island by island (`abd.backends.recorded.linear_solves`)."""
 
 import warp as wp
 

@@ -9,8 +9,8 @@ import pytest
 from executors import COUNTS, assert_same_steps, counted, pair, step_both
 
 import abd
-from abd.backends.linear import newton_system
 from abd.backends.recorded import iteration
+from abd.backends.warp import newton_system
 from abd.step import stiffness
 
 PCG = {"linear_solver": "pcg"}

@@ -11,11 +11,10 @@ from test_recorded import PD, ROUNDING, apart, links, pile, pinched
 import abd
 from abd.backends.device.device import Pool
 from abd.backends.device.launches import Launches
-from abd.backends.linear import newton_system
 from abd.backends.recorded import iteration as iterations
 from abd.backends.recorded import search
 from abd.backends.reference import line_search
-from abd.backends.warp import path_steps
+from abd.backends.warp import newton_system, path_steps
 from abd.backends.warp.terms import reduction
 from abd.errors import StepFailure
 from cuda_kernels.step import control

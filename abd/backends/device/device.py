@@ -419,9 +419,3 @@ class Pool:
     def bytes(self) -> int:
         """What the arrays take on the device."""
         return sum(array.capacity for array in self._arrays.values())
-
-    def swap(self, a: str, b: str) -> None:
-        """Exchange two named arrays."""
-        if a in self._arrays and b in self._arrays:
-            self.device.generation += 1
-            self._arrays[a], self._arrays[b] = self._arrays[b], self._arrays[a]

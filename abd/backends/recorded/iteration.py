@@ -332,7 +332,7 @@ class Iteration:
         b.launch_direction(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
-        """As `NewtonSystem.close_joints`, for the islands that the direction seems to end."""
+        """As `NumpyBackend.close_joints`, for the islands that the direction seems to end."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c)
         launch(newton.choose_closing, n, c)

@@ -1,4 +1,4 @@
-"""How far a path leads, decided on the device: twin of `WarpBackend.follow_direction`, which says what it means."""
+"""How far a path leads, decided on the device: twin of `NumpyBackend.follow_direction`, which says what it means."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ import cuda_kernels
 from abd.backends.device.device import Device
 from abd.backends.device.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.linear.linear import LinearSolver
-from abd.backends.linear.newton_system import NewtonSystem
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.backends.warp.islands import Islands
+from abd.backends.warp.newton_system import NewtonSystem
 from abd.backends.warp.path_steps import PathSteps
 from abd.backends.warp.read_outs import ReadOuts
 from abd.backends.warp.sweeps import swept

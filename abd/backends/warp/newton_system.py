@@ -37,10 +37,10 @@ class NewtonSystem:
 
     def linearize(self) -> None:
         """Gradient and blocks at the current iterate; its energies were evaluated before."""
-        self._assemble_bodies()
+        self._assemble_other()
         self._assemble_contacts()
 
-    def _assemble_bodies(self) -> None:
+    def _assemble_other(self) -> None:
         launch, n = self.device.launch, self.n
         launch(
             bodies.linearize_bodies,
