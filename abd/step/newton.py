@@ -11,16 +11,17 @@ definitions, `abd.backends.recorded.iteration` for a device.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 from abd.errors import StepFailure
 from abd.step.lagging import changed, least_change
 from abd.step.progress import Progress, not_converged
 
 BALANCED_LAGGINGS = 30
-"""Laggings after which ``friction_iterations = -1`` gives up as not converged."""
+"""Laggings to the tolerance after which ``friction_iterations = -1`` gives up as not converged."""
 
 BALANCING = 100
-"""Newton iterations to the tolerance among which they have to balance."""
+"""Newton iterations to the tolerance among which they have to balance, or `max_newton` if that is more."""
 LOOSE, TIGHTER = 1000.0, 0.5
 """Tolerance of the first of these minimisations, over the one that holds; and of each one that follows, over the speed that
 the one before has reached."""
@@ -110,8 +111,8 @@ def _balance(backend, settings, h: float, stiffness, progress: Progress, watch: 
         StepFailure: as `minimise`, or friction and contact forces go on changing.
     """
     rubs = settings.friction_tolerance
-    tolerance, spent = LOOSE * rubs, 0
-    for lagging in range(BALANCED_LAGGINGS):
+    tolerance, exact, spent = LOOSE * rubs, 0, 0
+    for lagging in count():
         if lagging:
             backend.lag_friction()
         part = Progress(stages=progress.stages)
@@ -123,9 +124,9 @@ def _balance(backend, settings, h: float, stiffness, progress: Progress, watch: 
         if lagging and part.newton <= 1 and part.tolerance <= rubs:
             progress.tolerance = max(progress.tolerance, part.tolerance)
             return
-        spent += part.newton if tolerance == rubs else 0
-        if spent > BALANCING:
-            break
+        if tolerance == rubs:
+            exact, spent = exact + 1, spent + part.newton
+        if exact == BALANCED_LAGGINGS or spent > max(BALANCING, settings.max_newton):
+            message = f"friction and contact forces did not balance in {exact} laggings, {spent} iterations, to the tolerance"
+            raise StepFailure("not_converged", message)
         tolerance = max(rubs, TIGHTER * part.tolerance)
-    message = f"friction and contact forces did not balance in {lagging + 1} laggings and {spent} iterations"
-    raise StepFailure("not_converged", message)

@@ -11,9 +11,10 @@ from time import perf_counter
 
 import numpy as np
 
+from abd.backends.device.memory import memory_watched
 from abd.contact.pair_law import OwnLaws
 from abd.contact.path import axial, rotation_vectors
-from abd.errors import StepFailure
+from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.closure.redundancy import open_by
@@ -125,8 +126,9 @@ class Stepper:
         self.restore(state)
 
     def restore(self, state: State) -> None:
-        """Continue from a state."""
+        """Continue from a state; what a step before it found says nothing of this one."""
         n = len(self.model.bodies)
+        self.figures = None
         self.time, self.frame = state.time, state.step
         self.previous_h = state.previous_h
         self.touching = state.extra.get("touching", np.zeros(n, dtype=np.int32)).astype(bool)
@@ -354,9 +356,12 @@ class Stepper:
         if self.off is not self.nobody and self.off.any():
             return False
         try:
-            rule, struck = self._begin_substep(h)
-            if self._take_whole(rule, self.modes(rule, struck), progress):
-                return True
+            with memory_watched(self.backend.device.name):
+                rule, struck = self._begin_substep(h)
+                if self._take_whole(rule, self.modes(rule, struck), progress):
+                    return True
+        except OutOfMemory as error:
+            raise StepFailure("memory", str(error)) from error
         except StepFailure:
             return False  # who takes it again finds the reason, and mends it
         self._begun = rule, struck

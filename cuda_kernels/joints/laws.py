@@ -63,7 +63,7 @@ def secant_of_hold(y: wp.float64, aim: wp.float64) -> wp.float64:
     if y > ZERO and y < ONE:
         return ONE
     way = aim - y
-    if wp.abs(way) < NEAR:
+    if not wp.abs(way) >= NEAR:
         return ZERO
     return (hold(aim) - hold(y)) / way
 

@@ -240,7 +240,7 @@ def test_every_prefix_of_the_writes_is_readable(tmp_path, monkeypatch):
 
 ENDLESS = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from fake_simulation import FakeSimulation, two_boxes_over_a_plane as two_boxes
 from test_trajectory import first_block, values_of
 from abd.io.trajectory import TrajectoryWriter

@@ -1,4 +1,4 @@
-"""Starts of steps on the device: the host's start to the last bit, with few looks and launches."""
+"""Starts of steps on the device: that of the definition to the last bit, with few looks and launches."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import abd
 from abd.backends.device import graphs
 from abd.backends.device.device import Device
 from abd.backends.recorded.start import Start
+from abd.backends.reference.start import Start as DefinedStart
 from abd.backends.warp.terms import reduction
 from abd.step import step as solver_step
 from abd.step.start import start
@@ -103,9 +104,10 @@ MAKERS = {
 
 def follow_starts(scene, steps: int, within: float = 0.0) -> list[tuple[int, int]]:
     """Steps of both, whose starts are the same to the last bit, or to `within` [m] where linear solves round differently;
-    how many paths and trials the starts of the host took."""
+    how many paths and trials the starts by the definition took."""
     direct, recorded = pair(scene)
-    recorded.backend.whole = None  # a step in one piece starts by itself
+    direct.backend.start = DefinedStart(direct.backend)
+    direct.backend.whole = recorded.backend.whole = None  # a step in one piece starts by itself
     taken = []
     for _ in range(steps):
         found = []
@@ -130,12 +132,12 @@ def follow_starts(scene, steps: int, within: float = 0.0) -> list[tuple[int, int
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_starts_are_those_of_the_host(name):
+def test_starts_are_those_of_the_definition(name):
     assert len(follow_starts(MAKERS[name](), STEPS, ROUNDING if name in ROUNDED else 0.0)) >= STEPS
 
 
 def test_second_paths_and_islands_that_stay_are_met():
-    """All branches of a start: on the direct, and so on the device. Boxes that fall on one another, and one by itself."""
+    """All branches of a start. Boxes that fall on one another, and one by itself."""
     falling = boxes([[0.103, 0.306, 0.509, 0.712], [0.15]])
     assert {(1, 1), (1, 2), (2, 2), (2, 3)} <= set(follow_starts(falling, STEPS, ROUNDING))
 

@@ -52,7 +52,14 @@ class CommandBuffer:
         self._add(kernels.LAUNCH, function, ctypes.addressof(bounds), ctypes.addressof(packet.arguments))
 
     def copy(self, out: wp.array, values: wp.array, count: int) -> None:
-        """The first `count` entries of one array to another."""
+        """The first `count` entries of one contiguous array to another.
+
+        Raises:
+            ValueError: they do not fit, or are of different sizes.
+        """
+        plain = out.is_contiguous and values.is_contiguous and out.strides[0] == values.strides[0]
+        if not plain or count > min(len(out), len(values)):
+            raise ValueError(f"{count} entries of {values.dtype} {values.shape} are not copied to {out.dtype} {out.shape}")
         self._add(kernels.COPY, out.ptr or 0, values.ptr or 0, count * values.strides[0])
 
     def fill(self, array: wp.array, value: float = 0) -> None:
@@ -67,8 +74,8 @@ class CommandBuffer:
         if value == 0:
             pattern = 0
         else:
-            form = _FILLS[array.dtype]
-            pattern = int.from_bytes(struct.pack(form, *[value] * (len(form) - 1)), "little")
+            form, number = _FILLS[array.dtype], int(value) if array.dtype == wp.int32 else float(value)
+            pattern = int.from_bytes(struct.pack(form, *[number] * (len(form) - 1)), "little")
         self._add(kernels.FILL, array.ptr or 0, pattern, words)
 
     def when(self, condition: wp.array, body: Callable[[], None]) -> None:
@@ -88,8 +95,9 @@ class CommandBuffer:
         """Nothing more is given; afterwards a call runs it."""
         words = np.array(self._words, dtype=np.uint64).reshape(-1)
         inputs = 0, wp.array(words, dtype=wp.uint64, device=device), len(self)
-        self._run = packed(wp.launch(kernels.run, dim=1, inputs=inputs, device=device, record_cmd=True))
-        self._kept.append(inputs)
+        command = wp.launch(kernels.run, dim=1, inputs=inputs, device=device, record_cmd=True)
+        self._run = packed(command)
+        self._kept += [inputs, command]
 
     def __call__(self) -> None:
         self._run()

@@ -31,6 +31,8 @@ from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
 _log = logging.getLogger(__name__)
+ALONE = 1 << 62
+"""Grain of a launch that one thread has to run on the processor, whose atomic operations are none."""
 _PATIENCE = 1.5
 """Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
 
@@ -92,7 +94,6 @@ class Device:
         recording: whether launches are being recorded; nothing can be read then.
         commands: where they go instead of being run, None for Warp's own records.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
-        share: of the items of a launch that work; the others return at once, because their bodies are done.
         raw: hand-written kernels that take the place of Warp's, None where there are none; why_not_raw: the reason.
 
     Raises:
@@ -118,7 +119,6 @@ class Device:
         self.generation, self.recording = 0, False
         self.commands: CommandBuffer | None = None
         self.observer: Observer | None = None
-        self.share = 1.0
         self._order = np.random.default_rng(int(seed)) if emulated and seed else None
         self.raw, self.why_not_raw = raw_kernels(self.warp)
         self._recorded: dict[tuple, list] = {}
@@ -171,7 +171,7 @@ class Device:
         if self._order is not None:
             self._launch_out_of_order(kernel, begin, count, inputs)
             return
-        slices = 1 if self._pool is None else min(self.threads, int(self.share * count) // grain)
+        slices = 1 if self._pool is None else min(self.threads, count // grain)
         if slices <= 1:
             self._command(kernel, 0, begin, count, inputs)()
             return

@@ -1,6 +1,6 @@
 """A Newton iteration that the device runs by itself: recorded, replayed, and looked at through one small array.
 
-It does what `abd.step.newton.minimise` does between two looks at the islands, with the decisions in
+It does what `abd.backends.reference.iteration` says, with the decisions in
 `cuda_kernels.step.control`. The host renews the candidate list where the path leaves it, makes room, and adapts the contact
 stiffness; nothing else.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.linear import CORRECTION
 from abd.backends.recorded.linear_solves import LinearSolves
@@ -296,9 +297,21 @@ class Iteration:
         self.linear.launch_solve(b.gradient, b.diagonal, couplings)
         self._take_direction()
         launch(control.set_flag, 1, c, control.TIGHTEN, 0)
-        launch(newton.judge_direction, n, c, int(b.linear.choice.direct))
+        launch(newton.judge_direction, n, c, int(b.linear.choice.direct), grain=ALONE)
         if not b.linear.choice.direct:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
+        # what could not be solved teaches nothing
+        self.graphs.when(self._flag["SOUND"], self._learn)
+        if b.system.has_exact:
+            self._close_joints()
+        else:
+            launch(control.begin_loop, 1, c)
+            launch(newton.choose_stretch, n, c)
+            self.graphs.when(self._flag["AGAIN"], self._stretch)
+
+    def _learn(self) -> None:
+        """How exact the next direction has to be, and where edges of laws are expected to end."""
+        b, c, launch = self.backend, self.control, self.device.launch
         b.islands.fold(c.each, sums.MAX, self.path.largest)
         launch(newton.advance_forcing, 1, c, self.path.largest)
         if b.system.has_edges:
@@ -306,13 +319,7 @@ class Iteration:
             self.device.fill(changes)
             b.joints.effort_changes(b.linear.direction, changes)
             b.islands.reduce(changes, sums.MAX, self.scratch)
-            launch(newton.judge_efforts, n, c, self.scratch)
-        if b.system.has_exact:
-            self._close_joints()
-        else:
-            launch(control.begin_loop, 1, c)
-            launch(newton.choose_stretch, n, c)
-            self.graphs.when(self._flag["AGAIN"], self._stretch)
+            launch(newton.judge_efforts, b.n, c, self.scratch)
 
     def _stretch(self) -> None:
         b, c = self.backend, self.control
@@ -322,7 +329,7 @@ class Iteration:
     def _tighten(self) -> None:
         self.linear.launch_tighten()
         self._take_direction()
-        self.device.launch(newton.judge_direction, self.backend.n, self.control, 1)
+        self.device.launch(newton.judge_direction, self.backend.n, self.control, 1, grain=ALONE)
 
     def _take_direction(self) -> None:
         b = self.backend
@@ -384,12 +391,12 @@ class Iteration:
         exact = b.system.has_exact
         if exact:
             b.launch_joint_errors(self.scratch)
-        launch(newton.end_iteration, n, c, self.scratch, int(exact))
+        launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ALONE)
         if exact:
             self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
         if not (b.fixed_stiffness or b.contacts.candidates.nobody):
             b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
-            launch(newton.fold_gaps, n, c, self.scratch)
+            launch(newton.fold_gaps, n, c, self.scratch, grain=ALONE)
 
     def _update_multipliers(self) -> None:
         b = self.backend

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.conjugate_gradients import DOUBT_EVERY, ConjugateGradients
 from abd.backends.linear.linear import LinearSolver
@@ -67,7 +68,7 @@ class LinearSolves:
         """Bring the last solve to the tightest tolerance."""
         launch, n = self.device.launch, self.linear.n
         launch(control.set_flag, 1, self.control, control.PASSED, 0)
-        launch(residuals.resume_residuals, n, self.control, self.start, self.left, self.goal, control.TIGHTEST)
+        launch(residuals.resume_residuals, n, self.control, self.start, self.left, self.goal, control.TIGHTEST, grain=ALONE)
         self._iterate(self.linear.direction)
 
     def launch_correct(self, gradient) -> None:
@@ -92,7 +93,7 @@ class LinearSolves:
         islands.reduce(g.product, sums.SUM, self.start)
         self.device.copy(self.left, self.start)
         launch(control.set_flag, 1, c, control.PASSED, 0)
-        launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance)
+        launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance, grain=ALONE)
         # what closes exact joints is no part of the system that the choice of the solver is about
         self._iterate(x, counts=tolerance == control.FORCING)
 
@@ -118,7 +119,7 @@ class LinearSolves:
             launch(krylov.turn, n, done, island, self.fresh, self.left, z, p, grain=2048)
             launch(
                 residuals.judge_residuals,
-                n, c, self.left, self.fresh, self.curvature, self.goal, DOUBT_EVERY, g.max_iterations,
+                n, c, self.left, self.fresh, self.curvature, self.goal, DOUBT_EVERY, g.max_iterations, grain=ALONE,
             )  # fmt: skip
 
         self.graphs.repeat(self.running, iterate)

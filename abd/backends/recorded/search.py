@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.joints.rows.system import LIMIT_CUTS
 from cuda_kernels.bodies import affine
@@ -100,7 +101,7 @@ class Search:
 
     def _halve(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
-        launch(line_search.halve, b.n, c, HALVINGS)
+        launch(line_search.halve, b.n, c, HALVINGS, grain=ALONE)
         launch(line_search.end_halvings, 1, c, HALVINGS)
 
     def _compare_slopes(self) -> None:

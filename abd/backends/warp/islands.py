@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device
+from abd.backends.device.device import ALONE, Device
 from abd.backends.device.scan import Scan
 from abd.backends.warp.numbering import Division, Numbering
 from cuda_kernels.parallel import islands as kernels
@@ -20,8 +20,6 @@ from cuda_kernels.parallel import sums
 CHUNK = 256
 GRAIN = 16384
 """Values whose reduction is worth a thread."""
-ALONE = 1 << 62
-"""Grain of a launch that one thread has to run on the processor, whose compare-and-swap is not atomic."""
 WARP = 32
 """Threads that share a reduction on CUDA."""
 WORKERS = 1 << 15
@@ -94,7 +92,6 @@ class Islands(Numbering):
         write(self.counts, np.array([count, self.chunks], dtype=np.int32))
         write(self.paired_islands, division.paired.astype(np.int32))
         self.device.fill(self.done)
-        self.device.share = 1.0
 
     @property
     def division(self) -> Division:
@@ -147,9 +144,7 @@ class Islands(Numbering):
 
     def settle(self, islands: np.ndarray) -> None:
         """Mark the bodies of these islands (count,) bool as done, and no others."""
-        done = islands[self.host]
-        self.device.write(self.done, done.astype(np.int32))
-        self.device.share = 1.0 - float(done.mean())
+        self.device.write(self.done, islands[self.host].astype(np.int32))
 
     @property
     def settled(self) -> np.ndarray:
@@ -163,7 +158,6 @@ class Islands(Numbering):
     def unsettle(self) -> None:
         """No body is done."""
         self.device.fill(self.done)
-        self.device.share = 1.0
 
     # numbers per island ------------------------------------------------------------------------------------------
 

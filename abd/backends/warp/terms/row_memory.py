@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import ALONE, Device, Pool
 from abd.backends.device.totals import Totals
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.coordinates.readings import HOLDING
@@ -179,7 +179,8 @@ class RowMemory:
         """Put the first barrier row whose gap is closed into `closed`, the number of rows without."""
         rows = self.joints.row_count
         self.device.fill(self.closed, rows)
-        self.device.launch(row_memory.find_closed, rows, self.joints.rows, self.memory.history, self.closed)
+        find = self.joints.rows, self.memory.history, self.closed
+        self.device.launch(row_memory.find_closed, rows, *find, grain=ALONE)
 
     def mark_limited(self, pose, flags: wp.array) -> None:
         """Set 1 for the bodies (n,) of rows whose limits push at a pose."""
