@@ -233,7 +233,7 @@ def _run(arguments) -> int:
     if not (arguments.quiet or arguments.json):
         print(_closing_lines(outcome.report, directory))
     if certifies and outcome.status is not Status.INTERRUPTED:
-        return max(certify.certify_run(directory, arguments.json), outcome.status.value)
+        return max(certify.certify_run(directory, arguments.json, arguments.quiet), outcome.status.value)
     return outcome.status.value
 
 

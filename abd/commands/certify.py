@@ -35,11 +35,14 @@ def certify(arguments) -> int:
     return 0 if found.ok else 1
 
 
-def certify_run(directory, machine: bool) -> int:
-    """Certify what `abd run` has written, in its trajectory too; the exit status."""
+def certify_run(directory, machine: bool, quiet: bool) -> int:
+    """Certify what `abd run` has written, in its trajectory too; the exit status. Who wants quiet hears of violations alone."""
     from abd.certificate import certificate
 
     found = certificate.certify(directory)
     certificate.store(found)
-    print(json.dumps({"certificate": found.as_table()}, allow_nan=False) if machine else found)
+    if machine:
+        print(json.dumps({"certificate": found.as_table()}, allow_nan=False))
+    elif not (quiet and found.ok):
+        print(found)
     return 0 if found.ok else 1
