@@ -79,7 +79,8 @@ class Solves:
         at[control.FORCING] = solver.tolerance if forcing is None else forcing
         write(self.control.at, at)
         write(self.control.flags, np.zeros(control.FLAGS, dtype=np.int32))
-        write(self.control.converged, solver.islands.settled.astype(np.int32))
+        done = self.device.read(solver.islands.done, solver.n) != 0
+        write(self.control.converged, solver.islands.whole(done).astype(np.int32))
         # corrections multiply with them
         self._held = gradient, diagonal
         solver.follow_near(*couplings[0], sum(len(pairs) for pairs in near), lambda: near)

@@ -127,9 +127,6 @@ def transfer(name: str) -> str:
         np.testing.assert_array_equal(device.read(array), -values)
         counts = rng.integers(0, 5, size + 1).astype(np.int32)
         offsets, expected = device.zeros(size + 1, wp.int32), np.concatenate([[0], np.cumsum(counts[:size])])
-        if device.scan(device.upload(counts, wp.int32), offsets, size) != expected[-1]:
-            raise RuntimeError(f"the total of a scan over {size} is wrong")
-        np.testing.assert_array_equal(device.read(offsets, size + 1), expected)
         scan = Scan(device)
         scan.reserve(max(size, 1))
         scan.run(device.upload(counts, wp.int32), offsets, device.upload([size], wp.int32), 0, size)

@@ -66,7 +66,7 @@ def test_curvature_equals_its_definition(name, one_by_one):
     listed, moments = kernels.listed(), smallest_moments(model)
     inertia = np.minimum(moments[listed.first], moments[listed.second])
     for caution in (np.ones(len(q)), np.linspace(0.0, 0.9, len(q))):
-        kernels.contacts.set_caution(caution)
+        DEVICE.write(kernels.contacts.law.caution, caution)
         share = np.minimum(caution[listed.first], caution[listed.second])
         elements = contact.contact_elements(listed.positions(q), listed, law(model), inertia, share)
         assert_close(kernels.linearized(q)[1], assembled(len(q), listed, elements)[1])
@@ -163,7 +163,7 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
     assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
     for share in (0.0, 0.3, 1.0):
-        kernels.contacts.set_caution(np.full(len(q), share))
+        DEVICE.write(kernels.contacts.law.caution, np.full(len(q), share))
         kernels.friction.linearize(*poses, EPS)
         gradient, blocks = kernels.assembled(kernels.friction.reduction)
         definition = assembled(len(q), frozen, friction.friction_elements(lagged, moved, EPS, share))

@@ -75,11 +75,11 @@ class Observer(Protocol):
         """A graph; only asked for without `inside_graphs`."""
 
     def transfer(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
-        """Something that the host takes part in ("read", "write", "scan", "sort") on `count` entries, None for all."""
+        """Something that the host takes part in ("read", "write", "sort") on `count` entries, None for all."""
 
 
 class Device:
-    """A Warp device: launches, scans, sorts and read-backs.
+    """A Warp device: launches, sorts and read-backs.
 
     Args:
         name: "cpu", "cuda", "cuda:N", or "emulated": everything as on CUDA, but for the memory, on the processor;
@@ -349,18 +349,6 @@ class Device:
             self.commands.copy(out, values, count)
         elif count:
             wp.copy(out, values, count=count * (values.size // len(values)))
-
-    def scan(self, counts: wp.array, offsets: wp.array, count: int) -> int:
-        """offsets[k] = sum of counts[:k] for k = 0 .. count; returns the total."""
-        with self._seen("scan", counts, count):
-            if self.is_cpu:
-                out = offsets.numpy()
-                out[0] = 0
-                np.cumsum(counts.numpy()[:count], out=out[1 : count + 1])
-                return int(out[count])
-            counts[count : count + 1].zero_()
-            wp.utils.array_scan(counts[: count + 1], offsets[: count + 1], inclusive=False)
-            return int(offsets[count : count + 1].numpy()[0])
 
     def sort_pairs(self, keys: wp.array, values: wp.array, count: int) -> None:
         """Sort `values` by integer `keys`, stably; both arrays hold at least 2 count entries."""

@@ -15,7 +15,7 @@ class Timeline:
     """Watches a device while the context lasts; unlike `abd.backends.device.launches` it leaves graphs whole.
 
     Attributes:
-        launches: kernels launched one by one; replays: graphs; transfers: name -> number of "read", "write", "scan", "sort".
+        launches: kernels launched one by one; replays: graphs; transfers: name -> number of "read", "write", "sort".
         inside_graphs: False, see `abd.backends.device.device.Observer`.
     """
 

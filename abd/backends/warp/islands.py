@@ -38,7 +38,6 @@ class Islands(Numbering):
         paired_islands: (n,) int32 device array, 1 for the islands of which a body may touch anything.
         done: (n,) int32 device array, 1 for bodies whose island takes no part in the present iterations: kernels may
             skip them and leave their results as they are.
-        settled: (count,) bool, the islands whose bodies are done.
         before: (n,) int32 device array, `island` when `keep_numbering` was called last.
     """
 
@@ -141,15 +140,6 @@ class Islands(Numbering):
         self.formed += 1
 
     # what takes part ---------------------------------------------------------------------------------------------
-
-    def settle(self, islands: np.ndarray) -> None:
-        """Mark the bodies of these islands (count,) bool as done, and no others."""
-        self.device.write(self.done, islands[self.host].astype(np.int32))
-
-    @property
-    def settled(self) -> np.ndarray:
-        """See above; read from the device."""
-        return self.whole(self.device.read(self.done, self.n) != 0)
 
     def launch_settle(self, converged: wp.array) -> None:
         """Mark the bodies of the islands whose flag (islands,) int32 is 1 as done, and no others."""

@@ -371,19 +371,11 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
         return self.islands.asleep(self.sleeping, self.mobile)
 
-    def settle(self, islands: np.ndarray) -> None:
-        """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change or
-        everything is evaluated again; kernels may skip them.
-        """
-        if self.islands.count > 1:
-            self.islands.settle(islands)
-            # kernels pass over what is settled: it has to be the same in the iterate and in the trial
-            self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
-            self.device.copy(self.values["trial"], self.values["current"])
-
     def launch_settle(self, converged: wp.array) -> None:
-        """The same for the islands marked on the device (count,), 1 or 0; launches only."""
+        """Leave the bodies of the islands marked (count,), 1 or 0, and no others, where they are until the islands change or
+        everything is evaluated again; kernels may skip them. Launches only."""
         self.islands.launch_settle(converged)
+        # kernels pass over what is settled: it has to be the same in the iterate and in the trial
         self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
         self.device.copy(self.values["trial"], self.values["current"])
 

@@ -21,9 +21,10 @@ class PathSteps:
             paths.start_paths,
             self.n, self.body, self.step, self.lower, self.upper, self.pose, self.lead, self.moving, self.path,
         )  # fmt: skip
-        return self._collision_free(np.ones(self.islands.count))
+        return self._collision_free()
 
-    def _collision_free(self, limit: np.ndarray) -> np.ndarray:
+    def _collision_free(self) -> np.ndarray:
+        limit = np.ones(self.islands.count)
         launch, islands, alpha = self.device.launch, self.islands, self.islands.scalars("limit")
         self.device.write(alpha, limit)
         a = self.values["a"]

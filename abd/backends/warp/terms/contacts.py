@@ -94,10 +94,6 @@ class Contacts:
                 write(getattr(device, name), getattr(own, name))
         write(device.count, np.array([count], dtype=np.int32))
 
-    def set_caution(self, share: np.ndarray) -> None:
-        """Shares (n,) of the bodies' bounds of the curvature of contacts and friction (`abd.backends.reference.caution`)."""
-        self.device.write(self.law.caution, share)
-
     def follow_list(self) -> None:
         """Make room for the present candidates and index their pairs: after every renewal of the list, before something is
         recorded or replayed."""
