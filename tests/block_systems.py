@@ -13,7 +13,7 @@ from abd.backends.recorded.linear_solves import LinearSolves
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
 from abd.errors import StepFailure
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.step import control
 
 
