@@ -12,16 +12,16 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import LOOSEST, Status
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.linear import CORRECTION
+from abd.backends.progress import no_decrease
 from abd.backends.recorded.linear_solves import LinearSolves
 from abd.backends.recorded.reach import Reach
 from abd.backends.recorded.search import HALVINGS, Search
-from abd.backends.status import LOOSEST, Status
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from abd.step.progress import no_decrease
 from cuda_kernels.bodies import integrators, paths
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, newton
@@ -110,7 +110,7 @@ class Iteration:
         return True
 
     def run(self, progress) -> Status:
-        """One iteration, counted in `progress` (`abd.step.progress`) as far as it comes.
+        """One iteration, counted in `progress` (`abd.backends.progress`) as far as it comes.
 
         Raises:
             StepFailure: it could not be done.

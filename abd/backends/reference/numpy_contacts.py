@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.answers import NotProven, PairLoads
 from abd.backends.warp.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
@@ -23,8 +24,6 @@ from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors, kept
-from abd.step.lagging import PairLoads
-from abd.step.ways import NotProven
 
 if TYPE_CHECKING:
     from abd.backends.reference.potential import Iterate

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
+from abd.backends.answers import NotProven, PairLoads
 from abd.backends.reference.iteration import Iteration
 from abd.backends.reference.numpy_bodies import StepData, maps, positions, projectors, state, turning
 from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction
@@ -32,10 +33,8 @@ from abd.joints.rows.build import build_system
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
-from abd.step.impacts.sweeps import swept
+from abd.potentials.sweeps import swept
 from abd.step.integrators import Scheme
-from abd.step.lagging import PairLoads
-from abd.step.ways import NotProven
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
+from abd.backends.answers import PairLoads
 from abd.backends.device.device import Device
 from abd.backends.device.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.linear.linear import LinearSolver
@@ -37,7 +38,6 @@ from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
 from abd.step.integrators import Scheme
-from abd.step.lagging import PairLoads
 from cuda_kernels.bodies import bodies, figures, integrators, paths
 from cuda_kernels.parallel import sums
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import STRAINED, NotProven
 from abd.backends.device.upload import exclude
 from abd.backends.warp.terms.candidates import LAST
 from abd.contact.path import skew
-from abd.step.ways import STRAINED, NotProven
 from cuda_kernels.bodies import integrators, ways
 from cuda_kernels.parallel import sums
 

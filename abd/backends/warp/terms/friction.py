@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import PairLoads
 from abd.backends.device.device import Device, Pool
 from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
@@ -15,7 +16,6 @@ from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
-from abd.step.lagging import PairLoads
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
 from cuda_kernels.friction import friction, rolling, sticking
