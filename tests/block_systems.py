@@ -147,7 +147,7 @@ class System:
         """A solver for these bodies, all of one island."""
         moving = np.ones(self.n, dtype=bool) if moving is None else moving
         names = [f"body {k}" for k in range(self.n)]
-        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance))
+        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance, 3))
 
     def solve(self, solves: Solves, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction of a solver."""

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+NOBODY = np.zeros((0, 2), dtype=int)
+"""No pairs of bodies."""
+
 LOOSEST = 1e-2
 """Relative tolerance of a linear solve that decides nothing, at most."""
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2

@@ -236,7 +236,7 @@ def test_linear_solvers_agree():
     near, directions = [kernels.contacts.candidates.pair_list(), kernels.friction.pair_list()], {}
     for method in ("direct", "pcg"):
         names = simulation.model.bodies.names
-        solver = linear.LinearSolver(kernels.device, method, kernels.mobile, names, kernels.islands, 1e-9)
+        solver = linear.LinearSolver(kernels.device, method, kernels.mobile, names, kernels.islands, 1e-9, 3)
         solves = Solves(solver)
         potential = kernels.potential
         directions[method] = solves.solve(potential.gradient, potential.diagonal, potential.couplings, near)

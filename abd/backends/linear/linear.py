@@ -54,7 +54,7 @@ class LinearSolver:
         names: list[str],
         islands: Islands,
         tolerance: float,
-        couplings: int = 3,
+        couplings: int,
     ):
         self.names = names
         self.device, self.wanted, self.tolerance, self.islands = device, wanted, tolerance, islands

@@ -220,16 +220,18 @@ class Iteration:
 
     def _follow_pairs(self) -> None:
         """Bring the linear solver's choice up to date with the pairs that may touch."""
-        b = self.backend
-        candidates, friction = b.contacts.candidates, b.friction
-        b.contacts.follow_list()
-        b.has_loose_pairs = candidates.pair_count + friction.pair_count > 0
-        b.linear.follow_near(
-            b.joints.coupling,
-            b.joints.pairs,
-            candidates.pair_count + friction.pair_count,
-            lambda: [part.pair_list() for part in (candidates, friction)[: 1 if friction.follows_list else 2]],
-        )
+        contacts, friction = self.backend.contacts, self.backend.friction
+        contacts.follow_list()
+        candidates = contacts.candidates
+        lists = (candidates, friction)[: 1 if friction.follows_list else 2]
+        self.follow_pairs(candidates.pair_count + friction.pair_count, lambda: [part.pair_list() for part in lists])
+
+    def follow_pairs(self, listed: int, lists: Callable[[], list[np.ndarray]]) -> None:
+        """The same with so many pairs (k, 2) that come and go, which `lists` gives."""
+        b, ties = self.backend, self.backend.potential.ties
+        pairs = listed + len(ties)
+        b.has_loose_pairs = pairs > 0
+        b.linear.follow_near(b.joints.coupling, b.joints.pairs, pairs, lambda: [*lists(), ties])
         self.linear.reserve(b.system.has_exact)
 
     def _carry(self) -> None:

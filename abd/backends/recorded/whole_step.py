@@ -169,12 +169,11 @@ class WholeStep:
         b.potential.contacts_known, b.touched = True, self._untouched
         if self._followed and b.islands.formed == self._formed:
             return
-        self._followed, b.has_loose_pairs = True, False
+        self._followed = True
         if b.islands.formed != self._formed:
             b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
             self._formed = b.islands.formed
-        b.linear.follow_near(b.joints.coupling, b.joints.pairs, 0, list)
-        b.iteration.linear.reserve(b.system.has_exact)
+        b.iteration.follow_pairs(0, list)
 
     # recorded -------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.answers import NOBODY
 from abd.backends.warp.body_data import BodyData, Turning
 from abd.model import Kind
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
@@ -65,6 +66,8 @@ class BodyEnergies:
     Attributes:
         owners: (n,) the bodies.
     """
+
+    ties = NOBODY
 
     def __init__(self, data: BodyData):
         self.data = data

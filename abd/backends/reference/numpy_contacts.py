@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.backends.answers import NotProven, PairLoads
+from abd.backends.answers import NOBODY, NotProven, PairLoads
 from abd.backends.warp.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
@@ -41,6 +41,8 @@ class NumpyContacts:
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.caution`).
         party: (n,) who meets whom: 0 meets all, another number only other ones, one below 0 nobody.
     """
+
+    ties = NOBODY
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
@@ -173,6 +175,8 @@ class NumpyFriction:
         lagged: what was frozen of them.
         anchors: what the contacts of the last step remember, where they `stick`.
     """
+
+    ties = NOBODY
 
     def __init__(self, model: Model, touching: NumpyContacts):
         self.touching = touching

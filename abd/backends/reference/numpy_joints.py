@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.answers import NOBODY
 from abd.joints.rows import laws, measured_rows, rows, table
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.laws import SLOTS, Law
@@ -26,6 +27,8 @@ class NumpyJoints:
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
         caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
     """
+
+    ties = NOBODY
 
     def __init__(self, system: JointSystem, bodies: int):
         self.system, self.n = system, bodies

@@ -86,7 +86,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def _take_joints(self, system: JointSystem) -> None:
         self.system = system
-        self.islands.tie(system)
+        self.islands.tie(system, self.potential.ties)
 
     @property
     def joints(self) -> NumpyJoints:

@@ -30,10 +30,12 @@ class Term(Protocol):
     """One energy of the incremental potential, E times c h^2 [J s^2]; `abd.backends.warp.terms.term` has the same on a device.
 
     Attributes:
-        owners: (k,) body that every summand counts for.
+        owners: (k,) body that every summand counts for; ties: (m, 2) pairs of bodies that are coupled for good, besides those
+            of joints, the body first that counts.
     """
 
     owners: np.ndarray
+    ties: np.ndarray
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
         """(k,) summands in the state q (n, 12)."""
@@ -62,6 +64,11 @@ class Potential:
         """Take over a joint system."""
         self.joints = NumpyJoints(system, self.n)
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
+
+    @property
+    def ties(self) -> np.ndarray:
+        """(k, 2) those of all terms."""
+        return np.concatenate([term.ties for term in self.terms])
 
     def evaluate(self, at: Iterate) -> None:
         """Energies at the iterate."""

@@ -95,6 +95,7 @@ class WarpBackend(PathSteps, Ways, ReadOuts):
             model.bodies.names,
             self.islands,
             model.settings.linear_tolerance,
+            len(self.potential.couplings),
         )
         self.inverse_mass = inverse_masses(model)
         self.fixed_stiffness = model.settings.contact_stiffness is not None
@@ -123,7 +124,7 @@ class WarpBackend(PathSteps, Ways, ReadOuts):
         self.system, self.said = system, None
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
-        self.islands.tie(system)
+        self.islands.tie(system, self.potential.ties)
         self._follow_functions()
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 

@@ -57,6 +57,11 @@ class Potential:
         terms = self.joints, self.contacts, self.friction, *self.further
         return [coupling for term in terms for coupling in term.couplings]
 
+    @property
+    def ties(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that further terms couple for good."""
+        return np.concatenate([term.ties for term in self.terms])
+
     # energies ----------------------------------------------------------------------------------------------------
 
     def know_contacts(self) -> None:

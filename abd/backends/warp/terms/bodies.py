@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from abd.backends.answers import NOBODY
 from abd.backends.device.device import Device
 from abd.backends.warp.iterate import Iterate
 from cuda_kernels.bodies import bodies, integrators
@@ -17,6 +18,8 @@ class Bodies:
         energy: (n,) of the slots.
         constant: (n, 12, 12) blocks that stay from step to step, those of linear joint rows.
     """
+
+    ties = NOBODY
 
     def __init__(self, n: int, device: Device):
         self.n, self.device = n, device

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NOBODY
 from abd.backends.device.device import Device, Pool
 from abd.backends.warp.body_data import smallest_moments
 from abd.backends.warp.iterate import Iterate
@@ -47,6 +48,8 @@ class Contacts:
         done: (n,) int32 on the device, 1 for bodies whose island has converged: candidates between two of them keep
             their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; nobody by default.
     """
+
+    ties = NOBODY
 
     def __init__(self, model: Model, device: Device, done: wp.array | None = None):
         settings = model.settings

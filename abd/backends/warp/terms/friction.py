@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import PairLoads
+from abd.backends.answers import NOBODY, PairLoads
 from abd.backends.device.device import Device, Pool
 from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
@@ -35,6 +35,8 @@ class Friction:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
         segment, group: where the contacts of every pair and the pairs of every body begin.
     """
+
+    ties = NOBODY
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)

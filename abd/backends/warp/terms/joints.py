@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NOBODY
 from abd.backends.device.device import Device, Pool
 from abd.backends.device.upload import upload_measures
 from abd.backends.warp.iterate import Iterate
@@ -29,6 +30,8 @@ class Joints:
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
         caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
     """
+
+    ties = NOBODY
 
     def __init__(self, system: JointSystem, bodies: int, device: Device, caution: wp.array | None = None):
         self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 import warp as wp
 
 from abd.backends.warp.iterate import Iterate
@@ -30,6 +31,11 @@ class Term(Protocol):
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add gradient (n, 12) and positive semidefinite blocks (n, 12, 12) at the iterate, whose energies are known, and
         set those off the diagonal."""
+
+    @property
+    def ties(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that are coupled for good, besides those of joints, which stand in their system: no island
+        parts them, the body first that counts the energy."""
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
