@@ -23,7 +23,7 @@ from abd.export.palette import distinct_colors
 from abd.export.scenery import Scenery
 from abd.export.symbols import Figure
 from abd.pictures.colors import to_linear
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 UNIT = 1e-6
 """Departure of a scale from 1 that is not written: that of single precision."""

@@ -15,8 +15,8 @@ import numpy as np
 from abd.errors import AbdError
 from abd.newton.joints import joint_tables
 from abd.newton.shapes import plane_keys, shape_collider
-from abd.rotations import quaternion_matrix
-from abd.scene.importers.compound import Collider, keys, pose
+from abd.rotations import pose, quaternion_matrix
+from abd.scene.importers.compound import Collider, keys
 from abd.scene.scene import Scene
 
 
@@ -44,7 +44,7 @@ class Translated:
 def transform_matrix(values: np.ndarray) -> np.ndarray:
     """(4, 4) of Newton's transform: position, then quaternion x, y, z, w."""
     x, y, z, w = np.asarray(values[3:7], dtype=float)
-    return pose(np.asarray(values[:3], dtype=float), quaternion_matrix(np.array([w, x, y, z])))
+    return pose(quaternion_matrix(np.array([w, x, y, z])), np.asarray(values[:3], dtype=float))
 
 
 def translate(

@@ -28,8 +28,7 @@ from abd.joints.rows.measures import value_at
 from abd.joints.rows.table import linearize, tabulate, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
-from abd.potentials.arap import polar
-from abd.rotations import log, pose
+from abd.rotations import log, polar, pose
 
 pytestmark = pytest.mark.device
 

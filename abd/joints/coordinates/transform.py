@@ -8,7 +8,7 @@ from abd.joints.custom.custom_rows import grouped, supplied
 from abd.joints.pieces.motions import product, turned
 from abd.joints.rows.measures import Measure, evaluate, features, value_at
 from abd.model import Joint
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 ITERATIONS = 30
 CLOSED = 1e-14
