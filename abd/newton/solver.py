@@ -14,7 +14,8 @@ import numpy as np
 
 from abd.api.simulation import Simulation
 from abd.model import Kind, affine_state
-from abd.newton.scene import refuse_soft, transform_matrix, translate
+from abd.newton.model_values import transform_matrix
+from abd.newton.scene import refuse_soft, translate
 from abd.optional import required
 from abd.rotations import axial, polar
 

@@ -18,11 +18,11 @@ from abd.backends.warp.body_data import Turning
 from abd.backends.warp.terms import joint_ends
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
+from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import measured_rows as measured_definition
 from abd.joints.rows import rows as joint_rows
 from abd.joints.rows import table
 from abd.joints.rows.laws import Law
-from abd.joints.rows.measures import MeasureKind
 from abd.model import Elasticity, Kind
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier

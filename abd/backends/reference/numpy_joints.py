@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, table
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.laws import SLOTS, Law
-from abd.joints.rows.measures import MeasureKind
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, value_at
 from abd.joints.rows.build import yielding
-from abd.joints.rows.measures import Measure, value_at
-from abd.joints.rows.rows import Row
 from abd.joints.rows.sizes import half_length
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
