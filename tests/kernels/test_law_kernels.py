@@ -13,10 +13,10 @@ from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_l
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
+from abd.joints.measures.measures import is_custom
 from abd.joints.rows import laws, measured_rows, table
 from abd.joints.rows.laws import SLOTS, Law
 from abd.joints.rows.measured_rows import MeasuredRows, collect, factor, power_series, spline
-from abd.joints.rows.measures import is_custom
 from cuda_kernels.joints import measured_rows as row_kernels
 
 pytestmark = pytest.mark.device

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.answers import NOBODY
+from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, table
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.laws import SLOTS, Law
-from abd.joints.rows.measures import MeasureKind
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
