@@ -15,6 +15,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.linear.couplings import BLOCKS, ENDLESS
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -138,9 +139,9 @@ def source_row(p: Pattern, a: Sources, slot: wp.int32, r: wp.int32) -> vec12:
     if p.column[slot] == j:
         v = a.diagonal[p.body[j], r]
     else:
-        v = with_source(v, a.a, a.slot_a[slot], r)
-        v = with_source(v, a.b, a.slot_b[slot], r)
-        v = with_source(v, a.c, a.slot_c[slot], r)
+        for c in range(a.number):
+            blocks = wp.array(ptr=a.addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12)
+            v = with_source(v, blocks, a.slot[c * a.stride + slot], r)
     return v
 
 

@@ -11,13 +11,13 @@ from block_systems import System, chain, cube, net, random_pairs, random_tree, s
 from on_device import NAME
 
 import cuda_kernels
+from abd.backends.answers import LOOSEST
 from abd.backends.device.device import Device
 from abd.backends.linear import elimination, linear
 from abd.backends.linear.conjugate_gradients import DOUBT_EVERY
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.reference.forcing import Forcing
-from abd.backends.status import LOOSEST
 from abd.backends.warp.numbering import Division
 from abd.errors import StepFailure
 
