@@ -12,6 +12,10 @@ DOUBT_EVERY = 64
 """Iterations between two looks at the curvature along the directions: without any they would go on for nothing."""
 
 
+MOST_ITERATIONS = 10_000
+"""Of a solve, which a device does without the host: nobody could interrupt it meanwhile."""
+
+
 class ConjugateGradients:
     """Vectors of the iteration for n bodies; the preconditioner comes with each call."""
 
@@ -20,7 +24,7 @@ class ConjugateGradients:
         self.r, self.z, self.p, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
         self.product = device.zeros(n, wp.float64)
         self.inverse: wp.array | None = None
-        self.max_iterations = 100 + 12 * n
+        self.max_iterations = min(100 + 12 * n, MOST_ITERATIONS)
 
     def prepare(self, factor: Cholesky) -> None:
         """Invert the blocks of a preconditioner that has no others: `inverse` (n, 12, 12)."""

@@ -135,7 +135,7 @@ class LinearSolver:
         return {
             "name": name, "why": self.choice.why, "bodies": e.size, "joined_pairs": len(self._joint_keys),
             "factor_blocks": e.slots, "factor_bytes": e.slots * BLOCK_BYTES, "products": e.products,
-            "ranges": factor.ranges, "levels": len(factor.levels),
+            "ranges": factor.ranges, "levels": factor.levels,
         }  # fmt: skip
 
     def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
@@ -221,6 +221,8 @@ class LinearSolver:
         if not self._joined:
             elimination = self._elimination(self._joint_keys[:0])
         self.static.adopt(elimination)
+        # what was recorded before may solve with a factor of another kind
+        self.device.generation += 1
         self.static.find(0, joints, pairs)
 
     def _start_anew(self) -> None:
