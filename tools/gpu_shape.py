@@ -2,7 +2,8 @@
 
 Steps run on the device `emulated`, which takes every branch of CUDA on the processor. Counted are, per scene: kernels launched
 one by one per step; what the host reads per Newton iteration, conditions that it decides included, with a renewed candidate
-list and without; records made, replayed and thrown away; the longest chain of block products that threads of the factor and of
+list and without; records made, replayed and thrown away, be it that arrays had to grow; new patterns of contacts, and those that
+made records useless; the longest chain of block products that threads of the factor and of
 the solves do one after another, over all levels; and how deep Warp's tree over the bodies is on CUDA. Exit status 1 if a bound
 (`BOUNDS`) is not kept.
 
@@ -15,9 +16,10 @@ from __future__ import annotations
 import argparse
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import log2
 from pathlib import Path
 
@@ -38,8 +40,9 @@ from abd.backends.linear.factor_schedules import longest_chain  # noqa: E402
 SCENES = ("box_stack", "pile:100", "wrecking_ball", "boxes:10")
 SETTLED = 2
 """Steps before any are counted: the first ones find out how much room there has to be."""
-BOUNDS = {"launches": 500, "reads": 1, "reads_renewed": 6, "dropped": 0, "chain": 500}
-"""Most launches per step, reads per Newton iteration, records thrown away, and products; see also `tree`."""
+BOUNDS = {"launches": 500, "reads": 1, "reads_renewed": 6, "outdating": 0, "chain": 500}
+"""Most launches per step, reads per Newton iteration, patterns that records do not outlive, and products; the tree has a bound of
+its own (`faults`)."""
 GRID = 1 << 10
 """Cells per axis of the curve that Warp sorts boxes along."""
 
@@ -91,6 +94,9 @@ class Watch:
         self.graphs = self.backend.iteration.graphs
         self.counts = self.backend.device.observer = Counts(self.backend.device)
         self.plain, self.renewed = [], []
+        self.patterns = self.outdating = 0
+        for factor in (self.backend.linear.static, self.backend.linear._whole):
+            factor.adopt = partial(self.adopt, factor.adopt)
         self._run = self.backend.iteration.run
         self.backend.iteration.run = self.iterate
 
@@ -107,6 +113,13 @@ class Watch:
         found = self.renewed if self.backend.contacts.candidates.builds > builds else self.plain
         found.append(self.reads - before)
         return status
+
+    def adopt(self, take_over: Callable[[Elimination], None], elimination: Elimination) -> None:
+        """A new pattern of contacts, and whether it made records useless."""
+        generation = self.backend.device.generation
+        take_over(elimination)
+        self.patterns += 1
+        self.outdating += self.backend.device.generation != generation
 
     @property
     def newton(self) -> int:
@@ -160,7 +173,8 @@ def steps_of(scene: str, steps: int, most: int, verbose: bool) -> dict:
         "launches": int(rows[:, 0].max()), "launches_mean": float(rows[:, 0].mean()),
         "reads": max(watch.plain, default=0), "reads_renewed": max(watch.renewed, default=0), "renewed": len(watch.renewed),
         "writes": float(rows[:, 2].mean()), "recorded": int(rows[:, 3].sum()), "replayed": int(rows[:, 4].sum()),
-        "dropped": int(rows[:, 5].sum()), "solver": described.get("name", ""), "levels": described.get("levels", 0),
+        "dropped": int(rows[:, 5].sum()), "patterns": watch.patterns,
+        "outdating": watch.outdating, "solver": described.get("name", ""), "levels": described.get("levels", 0),
         "chain": chain, "depth": tree_depth(*boxes), "depth_bound": 2 * log2(max(simulation.backend.n, 2)),
     }  # fmt: skip
 
@@ -218,6 +232,7 @@ def main() -> int:
     options = parser.parse_args()
     rows, wrong = [], False
     shown = ("newton", "launches", "launches_mean", "reads", "reads_renewed", "writes", "recorded", "replayed", "dropped")
+    shown += ("patterns", "outdating")
     shown += ("levels", "chain", "depth")
     print(" ".join([f"{'scene':<28}", *(f"{name:>13}" for name in shown)]))
     for scene in options.scenes:

@@ -91,7 +91,7 @@ def test_a_record_serves_any_pattern(wide):
     systems = [System(wide, n, NOTHING, np.concatenate([pairs, NOTHING]), seed=k) for k, pairs in enumerate(patterns)]
     # a record holds its arrays: blocks and pairs of all systems are written to those of the first one
     (_, _), (coupling, room), _ = systems[0].couplings
-    cholesky = Cholesky(wide, np.arange(n), n)
+    cholesky = Cholesky(wide, np.arange(n), n, 3)
     diagonal, rhs, x = (wide.zeros(shape, wp.float64) for shape in ((n, 12, 12), (n, 12), (n, 12)))
     done, dots = wide.zeros(n, wp.int32), wide.zeros(n, wp.float64)
 
