@@ -13,14 +13,13 @@ import pytest
 import warp as wp
 
 QUICK = (
-    *("contact/test_barrier", "contact/test_ccd", "contact/test_contact_potential", "contact/test_curvature"),
-    *("contact/test_distance", "contact/test_minima_shapes", "contact/test_mollifier", "contact/test_contact_filter"),
+    *("contact/test_barrier", "contact/test_contact_filter", "contact/test_distance", "contact/test_mollifier"),
     *("joints/test_assembly_types", "joints/test_joint_types", "joints/test_redundancy", "joints/test_couplings"),
     *("scene/test_check", "scene/test_color", "scene/test_compile", "scene/test_intersections", "scene/test_mass"),
     *("scene/test_meshes", "scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints"),
-    *("scene/test_scene_schema", "scene/test_typed_keys", "importers/test_import_malformed", "importers/test_rigid_ipc"),
-    *("io/test_checkpoint", "io/test_report", "io/test_trajectory", "step/test_lagging", "commands/test_contributing"),
-    *("backends/test_polar",),
+    *("scene/test_scene_joint_types", "scene/test_scene_schema", "scene/test_typed_keys"),
+    *("importers/test_import_malformed", "importers/test_rigid_ipc", "io/test_checkpoint", "io/test_report"),
+    *("io/test_trajectory", "step/test_lagging", "commands/test_contributing"),
 )
 """Modules of tests that take seconds and launch next to no kernel: marked `quick`, but for what of them is slow."""
 
