@@ -85,7 +85,7 @@ class Follower:
         device.write(limit, np.ones(islands.count))
         contacts.candidates.forget()
         contacts.candidates.build(backend.path, islands.island, limit)
-        contacts.evaluate(backend.pose, "current")
+        contacts.evaluate(backend.at, "current")
         times = []
         for _ in range(REPEATS):
             begin = perf_counter()
