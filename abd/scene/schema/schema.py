@@ -130,6 +130,10 @@ class RepeatSpec(Spec):
     step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")
 
 
+SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "half_space", "mesh", "surface", "proxy")
+"""What a body may be made of, one of them."""
+
+
 class BodySpec(Orientation):
     """One body: a surface, mass properties, a pose, and how it moves.
 
