@@ -13,7 +13,7 @@ from abd.optional import required
 if TYPE_CHECKING:
     import pandas
 
-    from abd.step.progress import Progress
+    from abd.backends.progress import Progress
     from abd.step.step import Stepper
 
 

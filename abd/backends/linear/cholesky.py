@@ -32,9 +32,9 @@ class Cholesky:
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self._pool, self._room = Pool(device), 0
+        self._addresses = Addresses(device, couplings)
         self._in_ranges: RangesOfPanels | None = None
         self._in_levels: LevelsOfRows | None = None
-        self._addresses = Addresses(device, couplings)
 
     def adopt(self, elimination: Elimination) -> None:
         """Take over an elimination; `find` has to look up the pairs of every coupling afterwards."""
@@ -58,8 +58,8 @@ class Cholesky:
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)
         self.device.fill(self.factor.failed)
-        # numbers within structs are recorded too: that of the room stays
-        number, stride = self._addresses.number, elimination.slots if elimination.in_ranges else self._room
+        # as long as there is room for, so that records serve another pattern
+        number, stride = self._addresses.number, self._room
         s, found = self.sources, get("slot", number * stride, wp.int32)
         self.device.fill(found, -1)
         s.slot, s.number, s.stride, s.addresses = found, number, stride, self._addresses.table
