@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.backends.device.memory import memory_watched
+from abd.backends.protocol import Backend
 from abd.contact.pair_law import OwnLaws
 from abd.contact.path import axial
 from abd.errors import OutOfMemory, StepFailure
@@ -90,7 +91,7 @@ class Stepper:
         absent: (n,) bool, bodies that take no part in the present (sub)step; off: those that take part in none.
     """
 
-    def __init__(self, model: Model, backend, state: State):
+    def __init__(self, model: Model, backend: Backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
         self.stiffness = ContactStiffness(model)
         self.prescribed, self.sleep, self.restitution = Prescribed(model), Sleep(model), Restitution(model)
