@@ -14,8 +14,8 @@ from abd.scene.schema.findings import Finding, shown
 from abd.scene.schema.schema import BodySpec, Surface
 from abd.scene.schema.suggestions import enumerated
 
-SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "half_space", "mesh", "surface", "proxy")
-SHAPES = ("box", "sphere", "capsule", "cylinder")
+SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "cone", "half_space", "mesh", "surface", "proxy")
+SHAPES = ("box", "sphere", "capsule", "cylinder", "cone")
 MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
 
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
