@@ -1,4 +1,4 @@
-"""What friction holds at the start: springs of contacts (`abd.potentials.sticking`) that begin as far stretched as their load asks.
+"""What friction holds at the start: springs of contacts (`abd.potentials.sticking`) that begin stretched as their load asks.
 
 A body set down on a slope is held by the springs of its contacts. Would they begin slack, the body would slide until they are
 stretched, by eps_v dt, and beyond by its way to stop. So of all forces t in the tangent planes of pairs that rest, with
