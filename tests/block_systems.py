@@ -13,7 +13,7 @@ from abd.backends.recorded.linear_solves import LinearSolves
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
 from abd.errors import StepFailure
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.step import control
 
 
@@ -147,7 +147,7 @@ class System:
         """A solver for these bodies, all of one island."""
         moving = np.ones(self.n, dtype=bool) if moving is None else moving
         names = [f"body {k}" for k in range(self.n)]
-        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance))
+        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance, 3))
 
     def solve(self, solves: Solves, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction of a solver."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 from abd.api.simulation import Simulation
-from abd.commands.bench import device_memory
 
 SHOWN = 25
 """Kernels in the printed table, the longest."""
@@ -20,6 +19,16 @@ def ceilings_of(simulation: Simulation) -> dict | None:
 
     found = measure_ceilings(simulation.backend.device)
     return {"copy_bytes_per_second": found.copy, "flops_per_second": found.flops}
+
+
+def device_memory(simulation: Simulation) -> float | None:
+    """Most that was allocated at a time on a CUDA device so far [MiB]; None on the processor, and where there is no pool."""
+    if not simulation.device.startswith("cuda"):
+        return None
+    import warp as wp
+
+    device = wp.get_device(simulation.device)
+    return round(wp.get_mempool_used_mem_high(device) / 2**20, 1) if wp.is_mempool_enabled(device) else None
 
 
 def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dict:

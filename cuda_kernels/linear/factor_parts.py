@@ -5,6 +5,7 @@ what lies side by side.
 import warp as wp
 
 from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.linear.couplings import BLOCKS, ENDLESS
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
@@ -34,9 +35,9 @@ def gather_row(p: Pattern, a: Sources, f: Factor, slot: wp.int32, r: wp.int32):
     if i == j:
         v = a.diagonal[p.body[j], r]
     else:
-        v = with_source(v, a.a, a.slot_a[slot], r)
-        v = with_source(v, a.b, a.slot_b[slot], r)
-        v = with_source(v, a.c, a.slot_c[slot], r)
+        for c in range(a.number):
+            blocks = wp.array(ptr=a.addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12)
+            v = with_source(v, blocks, a.slot[c * a.stride + slot], r)
     e = p.ups[j]
     g = p.ups[i]
     while e < p.ups[j + 1] and g < p.ups[i + 1]:

@@ -80,9 +80,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) gather_slots(int first, int 
     if (i == j) {
         sum = load_tile(a.diagonal, p.body[j], lane);
     } else {
-        add_source(sum, a.a, a.slot_a[s], left, lane);
-        add_source(sum, a.b, a.slot_b[s], left, lane);
-        add_source(sum, a.c, a.slot_c[s], left, lane);
+        for (int c = 0; c < a.number; ++c) {
+            add_source(sum, a.addresses[COLUMNS * c + BLOCKS].numbers, a.slot[c * a.stride + s], left, lane);
+        }
     }
     const int end = p.ups[j + 1];
     for (int begin = p.ups[j]; begin < end; begin += 32) {

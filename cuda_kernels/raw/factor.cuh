@@ -17,12 +17,10 @@ struct Pattern {
 
 struct Sources {
     const double* diagonal;
-    const double* a;
-    const double* b;
-    const double* c;
-    const int* slot_a;
-    const int* slot_b;
-    const int* slot_c;
+    const Address* addresses;
+    const int* slot;
+    int number;
+    int stride;
 };
 
 struct Factor {

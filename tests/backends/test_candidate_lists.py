@@ -12,6 +12,7 @@ from contact_on_device import Kernels, clear_of_the_plane, upload_path
 from on_device import DEVICE, NAME, assert_close, flags, pose_of
 
 import abd
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pair_law import PairLaw
@@ -188,7 +189,8 @@ def test_bodies_that_are_done_are_left_alone():
     for one in (kernels, everything):
         one.energies(q)
         one.contacts.times_of_impact(one.path, island, alpha, DEVICE.zeros(4, wp.float64))
-        one.contacts.evaluate(pose_of(path.state(1.0)), "trial", (island, alpha))
+        end = pose_of(path.state(1.0))
+        one.contacts.evaluate(Iterate(end, end, along=(island, alpha)), "trial")
     found = kernels.contacts.candidates
     bodies = rows(found)[:, :2]
     aside = done[bodies].all(axis=1)

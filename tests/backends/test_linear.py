@@ -11,6 +11,7 @@ from block_systems import System, chain, cube, net, random_pairs, random_tree, s
 from on_device import NAME
 
 import cuda_kernels
+from abd.backends.answers import LOOSEST
 from abd.backends.device.device import Device
 from abd.backends.linear import elimination, factor_schedules, linear
 from abd.backends.linear.conjugate_gradients import DOUBT_EVERY
@@ -18,7 +19,6 @@ from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.factor_schedules import LevelsOfRows
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.reference.forcing import Forcing
-from abd.backends.status import LOOSEST
 from abd.backends.warp.numbering import Division
 from abd.errors import StepFailure
 

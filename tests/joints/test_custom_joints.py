@@ -19,17 +19,16 @@ from abd.backends.warp.terms.custom_measures import kernel_of, refuse_host_funct
 from abd.errors import DeviceError, SceneError
 from abd.joints.coordinates.configurations import configuration_space
 from abd.joints.coordinates.transform import project, transform, twist_gradient
-from abd.joints.custom.custom_rows import grouped
 from abd.joints.custom.numpy_rows import sample_poses
 from abd.joints.custom.wrench_rows import align_z, closest_rotations, logarithms
+from abd.joints.measures.custom_rows import grouped
+from abd.joints.measures.measures import value_at
 from abd.joints.pieces.axes import displacement, turn
 from abd.joints.pieces.motions import turned
-from abd.joints.rows.measures import value_at
 from abd.joints.rows.table import linearize, tabulate, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
-from abd.potentials.arap import polar
-from abd.rotations import log, pose
+from abd.rotations import log, polar, pose
 
 pytestmark = pytest.mark.device
 

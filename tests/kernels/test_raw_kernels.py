@@ -21,6 +21,7 @@ from abd import backends
 from abd.backends.device import raw_kernels
 from abd.backends.device.device import EMULATED, Device
 from abd.backends.device.raw_kernels import FOLDER, TWINS, pack, twin_of
+from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
 from abd.errors import StepFailure
@@ -84,9 +85,9 @@ def test_products_with_three_couplings(twinned, n):
     numbers = Numbers(twinned, n)
     merged = numbers.integers(np.arange(max(pairs, 1)) % 3 == 0)
     done, x, y, product = numbers.done(n), numbers.rows(n), numbers.rows(n), numbers.scalars(n)
-    diagonal, rows = twinned.upload(system.diagonal, wp.float64), twinned.rows
-    inputs = (rows(diagonal), a, rows(a.blocks), b, rows(b.blocks), c, rows(c.blocks), merged, x, y, product)
-    twinned.launch(krylov.multiply, n, done, *inputs)
+    diagonal, addresses = twinned.upload(system.diagonal, wp.float64), Addresses(twinned, 3)
+    addresses.launch_write([a, b, c], merged=[None, None, merged])
+    twinned.launch(krylov.multiply, n, done, twinned.rows(diagonal), 3, addresses.table, x, y, product)
     H = np.zeros((n, 12, n, 12))
     H[np.arange(n), :, np.arange(n), :] = system.diagonal
     kept = [np.ones(len(hub)), np.ones(len(loose)), np.arange(pairs) % 3 != 0]
@@ -338,7 +339,7 @@ def _declared(text: str) -> tuple[str, str]:
 
 def _in_c(kind) -> str:
     if isinstance(kind, wp.array):
-        return "int*" if scalar(kind.dtype) is wp.int32 else "double*"
+        return {wp.int32: "int*", wp.uint64: "Address*"}.get(scalar(kind.dtype), "double*")
     return kind.key if _is_struct(kind) else {wp.int32: "int", wp.float64: "double"}[kind]
 
 

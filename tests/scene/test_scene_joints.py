@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 
 import abd
 from abd.errors import SceneError
+from abd.joints.measures.measures import value_at
 from abd.joints.rows.build import build_system
-from abd.joints.rows.measures import value_at
 from abd.joints.types import ALIASES, TYPES
 from abd.model import affine_matrices
 from abd.scene.schema.documentation import schema_markdown

@@ -15,12 +15,13 @@ import warp as wp
 
 from abd.backends.device.device import Device, Pool
 from abd.backends.linear.cholesky import Cholesky
+from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
 from abd.backends.warp.islands import Islands
 from abd.errors import StepFailure
 from cuda_kernels.linear import krylov
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 
 CORRECTION = 1e-6
 """Tolerance of pcg in the solves that close exact joints, at most."""
@@ -39,13 +40,21 @@ class LinearSolver:
         wanted: "auto", "direct" or "pcg".
         moving: (n,) bool, bodies that take part; the others' directions stay zero. names: of all bodies, for failures.
         tolerance: of pcg, ``sqrt(r . M^-1 r)`` relative to its start.
+        couplings: how many there are: of joints, whose pairs stay, and of what comes and goes.
 
     Attributes:
         direction: (n, 12) what a solve fills.
     """
 
     def __init__(
-        self, device: Device, wanted: str, moving: np.ndarray, names: list[str], islands: Islands, tolerance: float
+        self,
+        device: Device,
+        wanted: str,
+        moving: np.ndarray,
+        names: list[str],
+        islands: Islands,
+        tolerance: float,
+        couplings: int,
     ):
         self.names = names
         self.device, self.wanted, self.tolerance, self.islands = device, wanted, tolerance, islands
@@ -53,7 +62,8 @@ class LinearSolver:
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction = device.zeros((self.n, 12), wp.float64)
         self.dots = device.zeros(self.n, wp.float64)
-        self.static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
+        self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings) for _ in range(2))
+        self._addresses = Addresses(device, couplings)
         self.choice, self.factor = Choice(True, "not looked at yet"), self.static
         self._pool = Pool(device)
         self._joints: wp.array | None = None
@@ -129,22 +139,23 @@ class LinearSolver:
         }  # fmt: skip
 
     def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
-        """What conjugate gradients multiply with. Friction acts mostly between bodies in contact: one block for both
-        halves the memory that an iteration reads."""
+        """What conjugate gradients multiply with. Friction, and whatever else comes and goes, acts mostly between bodies in
+        contact: one block for all halves the memory that an iteration reads."""
         launch, get, rows = self.device.launch, self._pool.get, self.device.rows
-        (joints, _), (contacts, contact_pairs), (friction, friction_pairs) = couplings
-        blocks, merged = rows(contacts.blocks), get("merged", friction_pairs, wp.int32)
-        if contact_pairs and friction_pairs:
-            self.device.fill(merged)
-            own, blocks = blocks, rows(get("blocks", contact_pairs, wp.float64, (12, 12)))
-            launch(
-                krylov.merge, contact_pairs, contacts, own, friction, rows(friction.blocks), merged, blocks, grain=256
-            )
-        elif friction_pairs:
-            self.device.fill(merged)
-        return (
-            rows(diagonal), joints, rows(joints.blocks), contacts, blocks, friction, rows(friction.blocks), merged,
-        )  # fmt: skip
+        all_blocks, merged = [c.blocks for c, _ in couplings], [None] * len(couplings)
+        for k, (base, pairs) in enumerate(couplings[1:2], start=1):
+            others = [(m, c) for m, (c, count) in enumerate(couplings) if m > k and count]
+            if not (pairs and others):
+                continue
+            all_blocks[k] = get("blocks", pairs, wp.float64, (12, 12))
+            launch(krylov.begin_merge, pairs, base, rows(base.blocks), rows(all_blocks[k]), grain=1024)
+            for m, c in others:
+                merged[m] = get(f"merged {m}", couplings[m][1], wp.int32)
+                self.device.fill(merged[m])
+                inputs = base, c, rows(c.blocks), merged[m], rows(all_blocks[k])
+                launch(krylov.merge, pairs, *inputs, grain=256)
+        self._addresses.launch_write([c for c, _ in couplings], all_blocks, merged)
+        return rows(diagonal), len(couplings), self._addresses.table
 
     def check(self) -> None:
         """Look at the pivots of the last factorisation.

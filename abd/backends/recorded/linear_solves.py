@@ -11,7 +11,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.linear.conjugate_gradients import DOUBT_EVERY, ConjugateGradients
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.linear import krylov, residuals
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control
 
@@ -46,13 +46,13 @@ class LinearSolves:
 
         Args:
             gradient: (n, 12); diagonal: (n, 12, 12).
-            couplings: off-diagonal blocks of joints, contacts and friction, with the rooms of their pairs.
+            couplings: off-diagonal blocks of joints and of what comes and goes, with the rooms of their pairs.
         """
         linear = self.linear
         if len(linear.bodies) == 0:
             return
         done = linear.islands.done
-        for which in (1, 2) if linear.uses_loose_pairs else ():
+        for which in range(1, len(couplings)) if linear.uses_loose_pairs else ():
             linear.factor.launch_find(which, *couplings[which])
         if linear.choice.direct:
             linear.factor.take(diagonal, couplings, done)

@@ -9,13 +9,13 @@ from enum import IntFlag
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.joints.custom.custom_rows import FIRST, LENGTH, ROW, RowFunction
 from abd.joints.custom.numpy_rows import sample_poses
 from abd.joints.custom.wrench_rows import Projection, poses
+from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW, RowFunction
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind
+from abd.joints.measures.parameters import wrong
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import NUMBERS, Measure, MeasureKind
-from abd.joints.rows.parameters import wrong
-from abd.joints.rows.rows import Row
 from abd.model import WORLD, Joint
 
 MOST_PARAMETERS = NUMBERS - FIRST

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from abd.joints.custom.numpy_rows import Residual
-from abd.joints.rows.measures import complex_angle
+from abd.joints.measures.measures import complex_angle
 
 Projection = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """T_GD (k, 4, 4) from T_CD (k, 4, 4) and parameters p (k, np)."""
