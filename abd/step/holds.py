@@ -18,6 +18,8 @@ EVEN = 1e-10
 """Weight of the shares' own squares in what is minimised: where several ways to hold do as well, pairs hold as they can."""
 MOST = 0.999
 """Largest part of its friction that a contact begins with."""
+SOLVING = 400
+"""Iterations in which forces are found, at most: what is left of tens of thousands of pairs settles in the first steps."""
 
 
 def holding(parts, meetings, loads: np.ndarray, q: np.ndarray, qd: np.ndarray, mu: np.ndarray, eps_v: float) -> Anchors:
@@ -67,7 +69,7 @@ def _least(pushed, wanted: np.ndarray) -> np.ndarray:
 
     largest = np.sqrt(np.asarray(pushed.multiply(pushed).sum(axis=0)).ravel().max(initial=0.0))
     damping = np.sqrt(EVEN) * largest
-    return lsqr(pushed, wanted, damp=damping, atol=1e-12, btol=1e-12, iter_lim=2000)[0]
+    return lsqr(pushed, wanted, damp=damping, atol=1e-9, btol=1e-9, iter_lim=SOLVING)[0]
 
 
 def _anchors(meetings, k: np.ndarray, q: np.ndarray, share: np.ndarray) -> Anchors:
