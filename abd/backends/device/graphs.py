@@ -42,7 +42,7 @@ class Graphs:
         self.whole = device.records and (device.is_cpu or not graph_problem())
         self._generation = -1
         self._kept: dict[Hashable, Callable[[], None] | int] = {}
-        self._by_commands = device.is_cpu and not device.wide
+        self._by_commands, self._patience = device.is_cpu and not device.wide, PATIENCE
 
     def run(self, key: Hashable, body: Callable[[], None]) -> None:
         """Run a body of launches; under the same key it has to make the same ones."""
@@ -58,7 +58,7 @@ class Graphs:
                 with device.rehearsal():
                     body()
                 self._follow_generation()
-            elif kept < PATIENCE:
+            elif kept < self._patience:
                 body()
                 # what it allocated on the way begins a new generation
                 if device.generation == self._generation:
