@@ -1,5 +1,5 @@
 """Rotations and rigid motions: cross matrices, exponentials, logarithms, polar factors, quaternions, modified Rodrigues
-parameters. Plurals (`rotations`, `rotation_vectors`, `poses`) take and give many at once.
+parameters. Plurals (`rotations`, `rotation_vectors`) take and give many at once.
 
 Twists are ``(v; w)``, linear before angular, and wrenches ``(f; t)``. A *body* twist V of a pose T has its components in
 the moving frame: ``dT/dt = T hat(V)``. Quaternions are (w, x, y, z); angles are radians.
@@ -39,9 +39,10 @@ def axial(W: np.ndarray) -> np.ndarray:
 
 
 def pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """(4, 4) of a rotation and a position."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = R, p
+    """(..., 4, 4) of rotations (..., 3, 3) and positions (..., 3), complex ones too."""
+    R, p = np.asarray(R), np.asarray(p)
+    T = np.zeros((*R.shape[:-2], 4, 4), dtype=np.result_type(float, R, p))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
     return T
 
 

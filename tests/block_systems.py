@@ -7,9 +7,9 @@ import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
+from abd.backends.linear import solvers
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.recorded.iteration import FAILURES, new_control, numbers
-from abd.backends.recorded.linear_solves import LinearSolves
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
 from abd.errors import StepFailure
@@ -70,7 +70,7 @@ class Solves:
     def __init__(self, solver: LinearSolver):
         self.solver, self.device = solver, solver.device
         self.control = new_control(self.device, max(solver.n, 1), solver.islands.counts)
-        self.linear = LinearSolves(solver, Graphs(self.device), self.control)
+        self.linear = solvers.Solves(solver, Graphs(self.device), self.control)
 
     def solve(self, gradient, diagonal, couplings, near, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction; `near` are the pairs (k, 2) that may touch, forcing the tolerance of pcg if not the tightest."""

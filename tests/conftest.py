@@ -13,16 +13,15 @@ import pytest
 import warp as wp
 
 QUICK = (
-    *("contact/test_barrier", "contact/test_ccd", "contact/test_contact_potential", "contact/test_curvature"),
-    *("contact/test_distance", "contact/test_minima_shapes", "contact/test_mollifier", "contact/test_contact_filter"),
-    *("joints/test_assembly_types", "joints/test_joint_types", "joints/test_redundancy", "joints/test_couplings"),
-    *("scene/test_check", "scene/test_color", "scene/test_compile", "scene/test_intersections", "scene/test_mass"),
-    *("scene/test_meshes", "scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints"),
+    *("contact/test_barrier", "contact/test_distance", "contact/test_mollifier"),
+    *("joints/test_assembly_types", "joints/test_joint_types", "joints/test_redundancy"),
+    *("scene/test_check", "scene/test_compile", "scene/test_intersections", "scene/test_mass", "scene/test_meshes"),
+    *("scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints", "scene/test_scene_joint_types"),
     *("scene/test_scene_schema", "scene/test_typed_keys", "importers/test_import_malformed", "importers/test_rigid_ipc"),
-    *("io/test_checkpoint", "io/test_report", "io/test_trajectory", "step/test_lagging", "commands/test_contributing"),
-    *("backends/test_polar",),
+    *("io/test_checkpoint", "io/test_report", "io/test_trajectory", "step/test_lagging"),
 )
-"""Modules of tests that take seconds and launch next to no kernel: marked `quick`, but for what of them is slow."""
+"""Modules of tests that take seconds: those of them that are not slow and need no kernels, which would be compiled first, are
+marked `quick`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,10 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is quick, and what uses the fixture `device`; away from the processor, leave out what is not marked so."""
     for item in items:
-        if item.nodeid.removeprefix("tests/").partition(".py::")[0] in QUICK and not item.get_closest_marker("slow"):
-            item.add_marker("quick")
         if "device" in getattr(item, "fixturenames", ()) and _asked_device(item) != "numpy":
             item.add_marker("device")
+        waits = item.get_closest_marker("slow") or (item.get_closest_marker("device") and _asked_device(item) != "numpy")
+        if item.nodeid.removeprefix("tests/").partition(".py::")[0] in QUICK and not waits:
+            item.add_marker("quick")
     if config.getoption("--device") == "cpu":
         return
 

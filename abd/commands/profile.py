@@ -109,10 +109,12 @@ def _factorization(simulation: Simulation, kernels: Sequence[Mapping]) -> dict |
 
     facts = simulation.backend.linear.describe()
     at_work = [kernel for kernel in kernels if kernel["name"].rpartition(".")[2] in FACTORING]
-    calls = max(
-        (kernel["calls"] for kernel in at_work if kernel["name"].endswith(("ranges", "factor_pivots"))), default=0.0
-    )
-    if not facts or not calls:
+    if not facts:
+        return None
+    # a factorisation is one launch over ranges, or one of its kind per level
+    per_launch = {"factor_ranges": 1.0, "gather_level": 1.0 / max(facts["levels"], 1)}
+    calls = max((kernel["calls"] * per_launch.get(kernel["name"].rpartition(".")[2], 0.0) for kernel in at_work), default=0.0)
+    if not calls:
         return None
     flops = calls * factor_operations(facts["products"], facts["factor_blocks"])
     return {"ms": sum(kernel["ms"] for kernel in at_work), "flops": flops, "calls": calls, **facts}

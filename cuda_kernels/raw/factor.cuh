@@ -15,14 +15,6 @@ struct Pattern {
     const int* ranges;
 };
 
-struct Sources {
-    const double* diagonal;
-    const Address* addresses;
-    const int* slot;
-    int number;
-    int stride;
-};
-
 struct Factor {
     double* rows;
     double* entries;

@@ -144,7 +144,7 @@ def test_conjugate_gradients_that_take_too_long():
     for _ in range(6):
         step_both(direct, recorded)
     for each in (direct, recorded):
-        each.backend.iteration.linear.gradients.max_iterations = 2
+        each.backend.iteration.linear.solver.max_iterations = 2
     recorded.backend.device.generation += 1
     assert failures(direct, recorded, 3) == "linear_solver"
 

@@ -1,7 +1,7 @@
 """Hand-written CUDA kernels against Warp's: `python tools/bench/raw_kernels.py [--bodies N...] [--json FILE]`.
 
 Every kernel with a twin runs on what conjugate gradients, the block factor and contact sums of N bodies give it: a cube
-of bodies in contact with their neighbours, and a chain of N joints, whose factor has the launches of all its levels. On
+of bodies in contact with their neighbours, and the blocks of N bodies alone. On
 a GPU the launches of a kernel are recorded as a graph, once for either kind, and the two graphs take turns. Prints the
 median times, their ratio, and bytes over time against the measured copy of the device; bytes are those that have to
 travel if every number does so once. Without a GPU there are Warp's times only, and the reason.
@@ -158,29 +158,19 @@ def iterations(device: Device, n: int) -> dict[str, int]:
 
 
 def factor(device: Device, n: int) -> dict[str, int]:
-    """The factor of a chain and a solve with it, level by level; least bytes of every kernel."""
-    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    """The factor of bodies alone, and its inverse; least bytes of every kernel."""
+    pairs = np.zeros((0, 2), dtype=int)
     numbers = Numbers(device)
-    joints, nothing = numbers.coupling(n, pairs), numbers.coupling(n, pairs[:0])
+    nothing = numbers.coupling(n, pairs)
     diagonal, done = numbers.blocks(n, own=20.0), numbers.integers(np.zeros(n))
     cholesky = Cholesky(device, np.arange(n), n, 3)
     cholesky.adopt(Elimination(n, *pairs.T, in_ranges=False))
-    cholesky.find(0, joints, len(pairs))
-    cholesky.take(diagonal, [(joints, len(pairs)), (nothing, 0), (nothing, 0)], done)
-    gradient, x = (device.zeros((n, 12), wp.float64) for _ in range(2))
-    cholesky.compute_and_solve(-1.0, gradient, x, device.zeros(n, wp.float64))
+    cholesky.take(diagonal, [(nothing, 0)] * 3, done)
+    cholesky.compute()
     room, inverse = (device.zeros((n, 12, 12), wp.float64) for _ in range(2))
     cholesky.invert(room, inverse)
-    device.raw.kept = [diagonal, joints, nothing, cholesky, gradient, x, room, inverse]
-    slots = cholesky.elimination.slots
-    return {
-        "gather_slots": (2 * slots + n + len(pairs)) * BLOCK,
-        "factor_pivots": 2 * n * BLOCK,
-        "divide_slots": (2 * slots - n) * BLOCK,
-        "invert_pivots": 3 * n * BLOCK,
-        "forward_rows": slots * BLOCK + 2 * n * ROW,
-        "backward_rows": slots * BLOCK + 3 * n * ROW,
-    }
+    device.raw.kept = [diagonal, nothing, cholesky, room, inverse]
+    return {"invert_pivots": 3 * n * BLOCK}
 
 
 def player(device: Device, run: Callable[[], None]) -> Callable[[], float]:

@@ -18,7 +18,8 @@ from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 class Cholesky:
     """Factor of the blocks of an `Elimination`, filled anew for every matrix.
 
-    Another elimination may take the place of the one before: arrays and recorded launches are used again.
+    Another elimination may take the place of the one before: arrays are used again, and by levels of rows what is recorded
+    serves any pattern that there is room for.
 
     Args:
         bodies: (N,) body of every block row; n: bodies in all, those without a row are left alone.
@@ -32,15 +33,15 @@ class Cholesky:
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self._pool, self._room = Pool(device), 0
         self._addresses = Addresses(device, couplings)
+        self._in_ranges: RangesOfPanels | None = None
+        self._in_levels: LevelsOfRows | None = None
 
     def adopt(self, elimination: Elimination) -> None:
-        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards.
-
-        What was recorded before is not to be replayed: launches and members of structs are recorded by value.
-        """
+        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards."""
         self.elimination = elimination
         get, write = self._pool.get, self.device.write
-        pattern, panels = elimination.fill()
+        pattern, rest = elimination.fill()
+        panels = rest if elimination.in_ranges else {}
         self.body = pattern["body"] = self.bodies[elimination.order].astype(np.int32)
         for struct, prefix, arrays in ((self.pattern, "", pattern), (self.panels, "panels.", panels)):
             for name, values in arrays.items():
@@ -57,18 +58,23 @@ class Cholesky:
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)
         self.device.fill(self.factor.failed)
-        number, stride = self._addresses.number, elimination.slots
+        # as long as there is room for, so that records serve another pattern
+        number, stride = self._addresses.number, self._room
         s, found = self.sources, get("slot", number * stride, wp.int32)
         self.device.fill(found, -1)
         s.slot, s.number, s.stride, s.addresses = found, number, stride, self._addresses.table
         self._found = [found[k * stride : (k + 1) * stride] for k in range(number)]
         self._filled = [False] * number
         if elimination.in_ranges:
-            self._schedule = RangesOfPanels(self.device, elimination, pattern, panels)
+            self._in_ranges = RangesOfPanels(self.device, elimination, pattern, panels)
+            self.ranges, self.levels = self._in_ranges.ranges, len(self._in_ranges.levels)
+            # what was recorded before holds other launches
+            self.device.generation += 1
         else:
-            self._schedule = LevelsOfRows(self.device, elimination, pattern)
-        self.ranges, self.levels = self._schedule.ranges, self._schedule.levels
-        self.device.generation += 1
+            if self._in_levels is None:
+                self._in_levels = LevelsOfRows(self.device)
+            self._in_levels.follow(elimination, pattern, rest)
+            self.ranges, self.levels = 0, self._in_levels.count
 
     def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
         """Say where the blocks are: the bodies' (n, 12, 12), and those of all couplings with their pair counts.
@@ -100,19 +106,28 @@ class Cholesky:
 
     def compute(self) -> None:
         """Factor the matrix."""
-        self._schedule.factor(self.pattern, self.panels, self.sources, self.factor)
+        if self._in_levels is not None:
+            self._in_levels.factor(self.pattern, self.sources, self.factor)
+        else:
+            self._in_ranges.factor(self.pattern, self.panels, self.sources, self.factor)
 
     def compute_and_solve(self, scale: float, rhs, x, dots) -> None:
         """Factor the matrix and solve for (n, 12) x = scale H^-1 rhs; dots (n,) the bodies' rhs . x."""
         rows = self.device.rows
-        self._schedule.factor_and_solve(
-            self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots
-        )
+        if self._in_levels is not None:
+            self._in_levels.factor_and_solve(self.pattern, self.sources, self.factor, scale, rhs, x, dots)
+        else:
+            self._in_ranges.factor_and_solve(
+                self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots
+            )
 
     def solve(self, scale: float, rhs, x, dots) -> None:
         """The same with the last factor."""
         rows = self.device.rows
-        self._schedule.solve(self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots)
+        if self._in_levels is not None:
+            self._in_levels.solve(self.pattern, self.factor, scale, rhs, x, dots)
+        else:
+            self._in_ranges.solve(self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots)
 
     @property
     def is_diagonal(self) -> bool:

@@ -16,8 +16,8 @@ from abd.backends.answers import LOOSEST, Status
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.linear import CORRECTION
+from abd.backends.linear.solvers import Solves
 from abd.backends.progress import no_decrease
-from abd.backends.recorded.linear_solves import LinearSolves
 from abd.backends.recorded.reach import Reach
 from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
@@ -70,7 +70,7 @@ class Iteration:
         d, room = self.device, max(backend.n, 1)
         self.graphs = Graphs(d)
         c = self.control = new_control(d, room, backend.islands.counts)
-        self.linear = LinearSolves(backend.linear, self.graphs, c)
+        self.linear = Solves(backend.linear, self.graphs, c)
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
@@ -215,7 +215,7 @@ class Iteration:
     def _key(self) -> tuple:
         """Plain numbers that are recorded by value, and what decides on the launches."""
         b = self.backend
-        choice = b.linear.choice.direct, b.linear.uses_loose_pairs
+        choice = b.linear.choice.solver, b.linear.uses_loose_pairs
         return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, b.potential.has_constraints, *choice
 
     def _follow_pairs(self) -> None:
@@ -299,8 +299,9 @@ class Iteration:
         self.linear.launch_solve(potential.gradient, potential.diagonal, couplings)
         self._take_direction()
         launch(control.set_flag, 1, c, control.TIGHTEN, 0)
-        launch(newton.judge_direction, n, c, int(b.linear.choice.direct), grain=ALONE)
-        if not b.linear.choice.direct:
+        exact = self.linear.solver.exact
+        launch(newton.judge_direction, n, c, int(exact), grain=ALONE)
+        if not exact:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
         # what could not be solved teaches nothing
         self.graphs.when(self._flag["SOUND"], self._learn)
@@ -373,7 +374,7 @@ class Iteration:
             b.joints.evaluate(b.at, "current")
             self.path.aim(c.moved, c.limit)
 
-        if b.linear.has_factors:
+        if b.linear.known and self.linear.solver.sees_joints:
             self.graphs.when(self._flag["AGAIN"], close_all)
 
     def _search(self) -> None:

@@ -112,7 +112,7 @@ class WholeStep:
             self._say(rule, mode, *asked)
         b.row_memory.aim(b.step.ch2, time)
         self._list_nobody()
-        if not b.linear.choice.direct:
+        if not b.iteration.linear.solver.exact:
             return self._leave()
         c = b.contacts.candidates
         c.nobody = True

@@ -113,7 +113,7 @@ class Reduction:
         """
         parts = self.one if parts is None else parts
         device = self.device
-        recording, size = device.warp.is_capturing, listed.room
+        recording, size = device.deferring, listed.room
         active, further, slot, behind = self._places(size)
         query = listed.pairs, listed.counts, done, listed.segment, values, within
         if self.elements:
