@@ -11,7 +11,7 @@ from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.backends.warp.body_data import BodyData, Turning
 from abd.contact.path import axial, rotations
 from abd.model import Kind
-from abd.potentials import free_motion
+from abd.potentials import free_motion, gyration
 from abd.step.integrators import LASTING, Mode, Scheme
 
 
@@ -61,16 +61,18 @@ class Motion:
         """By the free rigid motion of the step with the impulse of what is remembered (n, 12)."""
         h, k, A = rule.h, rule.motion[mode], maps(q)
         force, torque, mean_force, mean_torque = np.split(memory, 4, axis=1)
-        dp = h * (velocity[:, :3] + self.inverse_mass * (k[:, [2]] * force + k[:, [3]] * mean_force))
-        ahead = dp + self.inverse_mass * (k[:, [11]] * force + k[:, [12]] * mean_force)
         w, inertia = self.turnings(q, velocity), free_motion.inertia(A, self.data.moment)
         L = np.einsum("nij,nj->ni", inertia, w)
         free = (self.data.rotation == Turning.FREE)[:, None, None]
+        share, spun = self.spun(k, memory, inertia, L)
+        impulse = k[:, [2]] * force + k[:, [3]] * mean_force + spun[:, :3]
+        dp = h * (velocity[:, :3] + self.inverse_mass * impulse)
+        ahead = dp + self.inverse_mass * (k[:, [11]] * force + k[:, [12]] * mean_force - h * spun[:, :3])
         Q = np.where(free, free_motion.free_rotation(inertia, L, h), rotations(h * w))
         # what forces turn is the body as it will stand, like the implicit part of the step
         stands = np.where(free, Q @ inertia @ Q.transpose(0, 2, 1), inertia)
-        kicked = h * self.spins(stands, k[:, [2]] * torque + k[:, [3]] * mean_torque)
-        extra = self.spins(stands, k[:, [11]] * torque + k[:, [12]] * mean_torque)
+        kicked = h * self.spins(stands, k[:, [2]] * torque + k[:, [3]] * mean_torque + spun[:, 3:])
+        extra = self.spins(stands, k[:, [11]] * torque + k[:, [12]] * mean_torque - h * spun[:, 3:])
         Q = rotations(kicked) @ Q
         lead = free_motion.nearest_turn(rotations(extra) @ Q, h * w)
         pushed = (self.dynamic & (mode == Mode.DISSIPATIVE))[:, None]
@@ -79,7 +81,7 @@ class Motion:
         moves = self.dynamic[:, None]
         return Target(
             q=np.where(moves, state(positions(q) + dp, Q @ A), q),
-            scale=np.where(self.dynamic, k[:, 1], 1.0),
+            scale=np.where(self.dynamic, k[:, 1] / share, 1.0),
             rest=q,
             dp=np.where(moves, ahead, 0.0),
             w=np.where(moves, lead, 0.0),
@@ -88,13 +90,33 @@ class Motion:
             twist=np.where(pushed, twist, 0.0),
         )
 
+    def spun(
+        self, k: np.ndarray, memory: np.ndarray, inertia: np.ndarray, L: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """By what bodies that spin with momenta L (n, 3) answer other forces than those at rest (`abd.potentials.gyration`):
+        D1 / beta (n,), and what is added to the impulse of what they remember (n, 6)."""
+        free, root = self.data.rotation == Turning.FREE, k[:, 16]
+        h, middle, size = k[:, 0], np.linalg.eigvalsh(inertia)[:, 1], np.linalg.norm(L, axis=1)
+        spins = self.dynamic & free & (root >= 0.0) & (middle > 0.0) & (size > 0.0)
+        root, beta = np.where(spins, root, 0.0), 1.0 / (1.0 + np.where(spins, root, 0.0)) ** 2
+        new, old = gyration.shares(np.where(spins, h * size / np.where(spins, middle, 1.0), 0.0), root)
+        known = memory.reshape(-1, 2, 6)
+        last = np.einsum("nk,nkj->nj", k[:, 14:16], known)
+        added = (h * (new - beta))[:, None] * (np.einsum("nk,nkj->nj", k[:, 6:8], known) - last)
+        e, torque = L / np.where(spins, size, 1.0)[:, None], last[:, 3:]
+        across = torque - np.sum(e * torque, axis=1, keepdims=True) * e
+        turned = (old.real - (0.5 - new))[:, None] * across + old.imag[:, None] * np.cross(e, across)
+        added[:, 3:] += h[:, None] * turned
+        return np.where(spins, new / beta, 1.0), np.where(spins[:, None], added, 0.0)
+
     def keep(
-        self, rule: Scheme, mode: np.ndarray, target: np.ndarray, q: np.ndarray, now: np.ndarray, before: np.ndarray,
+        self, rule: Scheme, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, before: np.ndarray,
         velocity: np.ndarray, memory: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Velocities and memory (n, 12) after a step from `now` to q; `velocity` before it."""
         k, A = rule.motion[mode], maps(q)
-        pushed = k[:, [4]] * self.mass_matrix * (q - target)
+        stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
+        pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
         fresh = np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), A)], axis=1)
         last, mean = memory[:, :6], memory[:, 6:]
         gain = k[:, [8]] * fresh + k[:, [9]] * last + k[:, [10]] * mean
