@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, identity3, rate_of, rotation, skew
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, rate_of, rotation, skew
 from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, HELD, BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
@@ -13,7 +13,7 @@ from cuda_kernels.bodies.free_motion import (
     spin,
     torque_of,
 )
-from cuda_kernels.bodies.gyration import shares
+from cuda_kernels.bodies.gyration import carried, own_axis, shares, thin_axis, twisting
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -166,28 +166,37 @@ def coast(
         lead.push[b] = h * h * inverse_mass * lasting(triple(memory, b, 0), triple(memory, b, 6))
     if body.rotation[b] == HELD:
         return
+    Q = rotation(h * w)
+    axis = wp.int32(-1)
+    if body.rotation[b] == FREE:
+        Q = free_rotation(axes, L, h)
+        if motion[i, ROOT] >= ZERO:
+            axis = thin_axis(body.moment[b])
+    along = own_axis(A, axis)
+    stands = Q * along
     last = blended(motion, i, MOVED, memory, b, 3)
     spun = more * (blended(motion, i, GOES, memory, b, 3) - last)
+    kick = carried(blended(motion, i, KICK, memory, b, 3) + spun, along, stands)
+    ahead = carried(blended(motion, i, LEAD, memory, b, 3) - h * spun, along, stands)
     if share[0] > ZERO:
+        last = carried(last, along, stands)
         e = L / wp.length(L)
         across = last - wp.dot(e, last) * e
-        spun = spun + h * ((share[1] - (HALF - share[0])) * across + share[2] * wp.cross(e, across))
-    kick = blended(motion, i, KICK, memory, b, 3) + spun
-    ahead = blended(motion, i, LEAD, memory, b, 3) - h * spun
-    Q = identity3()
-    kicked = wp.vec3d()
-    extra = wp.vec3d()
+        spun = h * ((share[1] - (HALF - share[0])) * across + share[2] * wp.cross(e, across))
+        spun = spun - wp.dot(spun, stands) * stands
+        kick = kick + spun
+        ahead = ahead - h * spun
     twist = wp.vec3d()
     if i == DISSIPATIVE:
         twist = h * h * lasting(triple(memory, b, 3), triple(memory, b, 9))
+    kicked = wp.vec3d()
+    extra = wp.vec3d()
     if body.rotation[b] == FREE:
-        Q = free_rotation(axes, L, h)
         # what forces turn is the body as it will stand, like the implicit part of the step
         kicked = h * (Q * spin(axes, wp.transpose(Q) * kick))
         extra = Q * spin(axes, wp.transpose(Q) * ahead)
         lead.twist[b] = Q * spin(axes, wp.transpose(Q) * twist)
     else:
-        Q = rotation(h * w)
         kicked = h * spin_of(body, b, axes, inertia, kick)
         extra = spin_of(body, b, axes, inertia, ahead)
         lead.twist[b] = spin_of(body, b, axes, inertia, twist)
@@ -241,14 +250,37 @@ def keep_momentum(
     gain = motion[i, MOMENTUM] * force + blended(motion, i, MOMENTUM + 1, memory, b, 0)
     whirl = motion[i, MOMENTUM] * torque + blended(motion, i, MOMENTUM + 1, memory, b, 3)
     mean = motion[i, MEAN] * force + blended(motion, i, GOES, memory, b, 0)
-    turned = motion[i, MEAN] * torque + blended(motion, i, GOES, memory, b, 3)
+    axis = wp.int32(-1)
+    if body.rotation[b] == FREE and motion[i, ROOT] >= ZERO:
+        axis = thin_axis(s)
+    along = own_axis(now.A[b], axis)
+    stands = own_axis(A, axis)
+    turned = motion[i, MEAN] * torque + carried(blended(motion, i, GOES, memory, b, 3), along, stands)
     v = triple(earlier, b, 0) + inverse_mass * gain
-    L = moments_about(now.A[b], s) * turning_of(body, b, now.A[b], rate_of(earlier, b)) + whirl
+    inertia = moments_about(now.A[b], s)
+    known = inertia * turning_of(body, b, now.A[b], rate_of(earlier, b))
+    L = known + whirl
+    free = wp.vec3d()
+    at = wp.mat33d()
+    about = ZERO
+    if axis >= 0:
+        axes_now = principal(inertia)
+        Q = free_rotation(axes_now, known, motion[i, STEP])
+        at = Q * now.A[b]
+        free = Q * spin(axes_now, wp.transpose(Q) * known)
+        about = wp.dot(Q * along, known) + motion[i, MOMENTUM] * wp.dot(stands, torque)
+        about = about + wp.dot(along, blended(motion, i, MOMENTUM + 1, memory, b, 3))
     inertia = moments_about(A, s)
     axes = Principal()
     if body.rotation[b] == FREE:
         axes = principal(inertia)
-    rate = skew(spin_of(body, b, axes, inertia, L)) * A
+    w = spin_of(body, b, axes, inertia, L)
+    if axis >= 0:
+        # J_2 - J_3 = s_3 - s_2
+        apart = s[(axis + 2) % 3] - s[(axis + 1) % 3]
+        about = about + HALF * motion[i, STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
+        w = spin_of(body, b, axes, inertia, L + (about - wp.dot(stands, L)) * stands)
+    rate = skew(w) * A
     for r in range(3):
         memory[b, r] = force[r]
         memory[b, 3 + r] = torque[r]
