@@ -24,10 +24,11 @@ is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first f
 In `DISSIPATIVE` steps a keeps f, the force of the step before: a force that has not grown beyond `LASTING` times of it goes on,
 and Newton starts where it pushes a body that is in contact, `abd.step.start`.
 
-Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: beyond a turn
-``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on; for
-0.9 from 0.4 on, and bodies that spin freely about a thin axis in a mechanism gain speed in steps of 10 ms).
-Mechanisms with such a body take `DISSIPATIVE` steps.
+Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: the shares of the new
+and of the last forces follow the turn ``h |L| / J_mid`` of the step, and spin about thin axes Euler's equation
+(`abd.potentials.gyration`). Mechanisms with a body that turns by more than half a radian, in which joints turn about as far,
+take `DISSIPATIVE` steps: forces that alternate from step to step turn bodies there so far that radii of 0.8 and more do not
+damp them (a slider-crank in steps of a quarter of a radian gains energy with 0.9, as in Exudyn, and loses it with 0.8).
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches what turns, and brakes it.
 
