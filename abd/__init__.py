@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from abd import errors, kinematics
+    from abd.api.custom_joints import joint_type
     from abd.api.simulation import Simulation, run
-    from abd.joints.coordinates.coordinate_setter import CoordinateSetter
+    from abd.joints.closure.coordinate_setter import CoordinateSetter
     from abd.joints.coordinates.mechanism import Mechanism
     from abd.joints.custom.custom import RowFlags
-    from abd.joints.custom.custom_joints import joint_type
     from abd.joints.rows.relations import coupling_function
     from abd.model import WORLD
     from abd.scene.scene import Scene, load
@@ -44,14 +44,14 @@ _HOMES = {
     "WORLD": "abd.model",
     "BodyKeys": "abd.scene.schema.body_keys",
     "JointKeys": "abd.scene.schema.joint_keys",
-    "CoordinateSetter": "abd.joints.coordinates.coordinate_setter",
+    "CoordinateSetter": "abd.joints.closure.coordinate_setter",
     "Mechanism": "abd.joints.coordinates.mechanism",
     "RowFlags": "abd.joints.custom.custom",
     "Scene": "abd.scene.scene",
     "Simulation": "abd.api.simulation",
     "coupling_function": "abd.joints.rows.relations",
     "errors": "abd.errors",
-    "joint_type": "abd.joints.custom.custom_joints",
+    "joint_type": "abd.api.custom_joints",
     "kinematics": "abd.kinematics",
     "load": "abd.scene.scene",
     "run": "abd.api.simulation",

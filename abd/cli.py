@@ -180,6 +180,7 @@ def _load(arguments):
 
 
 def _run(arguments) -> int:
+    from abd.api.simulation import Simulation
     from abd.io.directory import latest_directory, new_directory
     from abd.io.progress import observer_for
     from abd.io.run import Status, run
@@ -215,6 +216,7 @@ def _run(arguments) -> int:
             steps=steps,
             resume=arguments.resume,
             observers=observers,
+            simulate=Simulation,
         )
     if outcome.status is Status.FAILED:
         failure = outcome.failure

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.contact.path import axial
 from abd.model import Elasticity, Kind, Model
 from abd.potentials import arap, orthogonality
 from abd.potentials.forces import couple
 from abd.potentials.free_motion import inertia
+from abd.rotations import axial
 
 
 @dataclass(slots=True)

@@ -5,12 +5,12 @@ The joints are those of a compiled scene, ``scene.compile().joints``, or of a si
 
 from __future__ import annotations
 
+from abd.joints.closure.coordinate_setter import CoordinateSetter
+from abd.joints.coordinates.bounds import Bounds, effort_bounds, position_bounds, velocity_bounds
 from abd.joints.coordinates.configurations import configuration_space, forms
-from abd.joints.coordinates.coordinate_setter import CoordinateSetter
 from abd.joints.coordinates.kinematics import JointKinematics, angular_first, flip_direction
 from abd.joints.coordinates.mechanism import Mechanism
 from abd.joints.coordinates.transform import project, transform
-from abd.joints.rows.bounds import Bounds, effort_bounds, position_bounds, velocity_bounds
 
 __all__ = [
     "Bounds",

@@ -1,4 +1,5 @@
-"""Rotations and rigid motions: exponentials, logarithms, quaternions and modified Rodrigues parameters.
+"""Rotations and rigid motions: cross matrices, exponentials, logarithms, polar factors, quaternions, modified Rodrigues
+parameters. Plurals (`rotations`, `rotation_vectors`) take and give many at once.
 
 Twists are ``(v; w)``, linear before angular, and wrenches ``(f; t)``. A *body* twist V of a pose T has its components in
 the moving frame: ``dT/dt = T hat(V)``. Quaternions are (w, x, y, z); angles are radians.
@@ -10,22 +11,38 @@ import numpy as np
 
 SMALL = 0.05
 """Angle [rad] below which series replace quotients that lose digits; their error there is below 1e-16."""
+STRAIGHT = 1e-9
+"""Sine of an angle below which it is the angle, and its axis is not to be had from it."""
+MANY = 64
+"""Matrices from which on it pays to treat those that are nearly rotations by themselves."""
+PORTION = 4096
+"""Matrices that are treated at a time: they stay in the cache."""
+NEAR = 0.1
+"""Largest entry of ``A^T A - 1`` up to which A is nearly a rotation."""
+EXACT = 1e-15
+"""That of a rotation, rounding aside."""
 
 
 def skew(w: np.ndarray) -> np.ndarray:
-    """(3, 3) matrix of ``x -> w x x``."""
-    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    """(..., 3, 3) matrices of ``x -> w x x`` for w (..., 3)."""
+    w = np.asarray(w)
+    W = np.zeros((*w.shape, 3), dtype=np.result_type(w, float))
+    W[..., 2, 1], W[..., 0, 2], W[..., 1, 0] = w[..., 0], w[..., 1], w[..., 2]
+    W[..., 1, 2], W[..., 2, 0], W[..., 0, 1] = -w[..., 0], -w[..., 1], -w[..., 2]
+    return W
 
 
 def axial(W: np.ndarray) -> np.ndarray:
-    """(3,) vector of the skew part of W (3, 3)."""
-    return 0.5 * np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
+    """(..., 3) axial vectors of the skew parts of W (..., 3, 3)."""
+    v = (W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1])
+    return 0.5 * np.stack(v, axis=-1)
 
 
 def pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """(4, 4) of a rotation and a position."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = R, p
+    """(..., 4, 4) of rotations (..., 3, 3) and positions (..., 3), complex ones too."""
+    R, p = np.asarray(R), np.asarray(p)
+    T = np.zeros((*R.shape[:-2], 4, 4), dtype=np.result_type(float, R, p))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
     return T
 
 
@@ -101,6 +118,44 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
     return Rotation.from_matrix(R).as_rotvec()
 
 
+def rotations(w: np.ndarray) -> np.ndarray:
+    """(m, 3, 3) rotations exp([w]_x) of rotation vectors w (m, 3) [rad]: Rodrigues, with sin x / x by `sinc`."""
+    angle = np.linalg.norm(w, axis=1)[:, None, None]
+    K = skew(w)
+    half = np.sinc(angle / (2.0 * np.pi))
+    return np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * half**2 * (K @ K)
+
+
+def rotation_vectors(R: np.ndarray) -> np.ndarray:
+    """(m, 3) rotation vectors [rad] of rotations R (m, 3, 3) by less than half a turn: the inverse of `rotations`."""
+    v = axial(R)
+    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
+    small = sine < STRAIGHT
+    return np.where(small, 1.0, np.arctan2(sine, cosine) / np.where(small, 1.0, sine))[:, None] * v
+
+
+def nearest_rotation_vectors(R: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """(m, 3) those of all rotation vectors [rad] of rotations R (m, 3, 3) that are nearest to `near` (m, 3).
+
+    With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` has the axis where
+    the skew part vanishes, at half a turn.
+    """
+    v = axial(R)
+    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
+    dyads = 0.5 * (R + R.transpose(0, 2, 1)) - cosine[:, None, None] * np.eye(3)
+    longest = np.einsum("mii->mi", dyads).argmax(axis=1)
+    beyond = dyads[np.arange(len(R)), longest]
+    beyond = np.where(np.einsum("mi,mi->m", beyond, v)[:, None] < 0.0, -beyond, beyond)
+    # no angle at all: whole turns go about the axis that is asked for
+    axis = np.where((cosine < 0.0)[:, None], beyond, np.where((sine > STRAIGHT)[:, None], v, near))
+    length = np.linalg.norm(axis, axis=1)
+    axis = axis / np.where(length > 0.0, length, 1.0)[:, None]
+    angle = np.arctan2(sine, cosine)
+    turns = np.round((np.einsum("mi,mi->m", near, axis) - angle) / (2.0 * np.pi))
+    small = (cosine >= 0.0) & (sine <= STRAIGHT)
+    return np.where(small[:, None], v, angle[:, None] * axis) + (2.0 * np.pi * turns)[:, None] * axis
+
+
 def least_turn(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """(3, 3) least rotation that takes a unit vector u (3,) to another one, v."""
     axis, cosine = np.cross(u, v), float(u @ v)
@@ -110,6 +165,50 @@ def least_turn(u: np.ndarray, v: np.ndarray) -> np.ndarray:
         return 2.0 * np.outer(other, other) - np.eye(3)
     K = skew(axis)
     return np.eye(3) + K + K @ K / (1.0 + cosine)
+
+
+def polar(A: np.ndarray) -> np.ndarray:
+    """Rotations (n, 3, 3) closest to A (n, 3, 3), by singular values; by Newton's iteration where many are near."""
+    if len(A) < MANY:
+        return _by_singular_values(A)
+    out = np.empty_like(A)
+    for first in range(0, len(A), PORTION):
+        out[first : first + PORTION] = _closest(A[first : first + PORTION])
+    return out
+
+
+def _by_singular_values(A: np.ndarray) -> np.ndarray:
+    U, _, Vt = np.linalg.svd(A)
+    flip = np.sign(np.linalg.det(U @ Vt))
+    U[:, :, 2] *= flip[:, None]
+    return U @ Vt
+
+
+def _closest(A: np.ndarray) -> np.ndarray:
+    """``X <- X (3 - X^T X) / 2`` squares the error (Higham, Functions of Matrices 2008, section 8.3): it leaves singular
+    vectors and the sign of the determinant alone. Entries are columns, for small products are slow otherwise."""
+    x = np.ascontiguousarray(A.reshape(-1, 9).T)
+    error = np.inf
+    while error > EXACT:
+        S = [[x[i] * x[j] + x[3 + i] * x[3 + j] + x[6 + i] * x[6 + j] for j in range(3)] for i in range(3)]
+        last, error = error, max(float(np.abs(S[i][j] - (i == j)).max()) for i in range(3) for j in range(i, 3))
+        if not error <= NEAR:
+            return _by_singular_values(A)
+        if error >= last:
+            break
+        half = [1.5 * x[k] for k in range(9)]
+        for r in range(0, 9, 3):
+            for c in range(3):
+                half[r + c] -= 0.5 * (x[r] * S[0][c] + x[r + 1] * S[1][c] + x[r + 2] * S[2][c])
+        x = np.array(half)
+    if (_determinant(x) <= 0.0).any():
+        return _by_singular_values(A)
+    return x.T.reshape(-1, 3, 3)
+
+
+def _determinant(x: np.ndarray) -> np.ndarray:
+    a, b, c, d, e, f, g, h, i = x
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:

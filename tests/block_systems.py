@@ -7,13 +7,13 @@ import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
+from abd.backends.linear import solvers
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.recorded.iteration import FAILURES, new_control, numbers
-from abd.backends.recorded.linear_solves import LinearSolves
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
 from abd.errors import StepFailure
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.step import control
 
 
@@ -70,7 +70,7 @@ class Solves:
     def __init__(self, solver: LinearSolver):
         self.solver, self.device = solver, solver.device
         self.control = new_control(self.device, max(solver.n, 1), solver.islands.counts)
-        self.linear = LinearSolves(solver, Graphs(self.device), self.control)
+        self.linear = solvers.Solves(solver, Graphs(self.device), self.control)
 
     def solve(self, gradient, diagonal, couplings, near, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction; `near` are the pairs (k, 2) that may touch, forcing the tolerance of pcg if not the tightest."""
@@ -147,7 +147,7 @@ class System:
         """A solver for these bodies, all of one island."""
         moving = np.ones(self.n, dtype=bool) if moving is None else moving
         names = [f"body {k}" for k in range(self.n)]
-        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance))
+        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance, 3))
 
     def solve(self, solves: Solves, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction of a solver."""

@@ -1,6 +1,7 @@
 """`pytest --device cuda`: the tests of device code on that device, and no others. `pytest --bounds`: kernels that check indices.
 
-The tests of device code are marked `device`: by their module (`pytestmark`), or because they use the fixture `device`.
+The tests of device code are marked `device`: by their module (`pytestmark`), or because they use the fixture `device`. `pytest
+-m quick`: what needs no kernels, CI's first lane.
 """
 
 from __future__ import annotations
@@ -10,6 +11,18 @@ from collections.abc import Iterator
 
 import pytest
 import warp as wp
+
+QUICK = (
+    *("contact/test_barrier", "contact/test_contact_filter", "contact/test_distance", "contact/test_mollifier"),
+    *("joints/test_assembly_types", "joints/test_joint_types", "joints/test_redundancy", "joints/test_couplings"),
+    *("scene/test_check", "scene/test_color", "scene/test_compile", "scene/test_intersections", "scene/test_mass"),
+    *("scene/test_meshes", "scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints"),
+    *("scene/test_scene_joint_types", "scene/test_scene_schema", "scene/test_typed_keys"),
+    *("importers/test_import_malformed", "importers/test_rigid_ipc", "io/test_checkpoint", "io/test_report"),
+    *("io/test_trajectory", "step/test_lagging"),
+)
+"""Modules of tests that take seconds: those of them that are not slow and need no kernels, which would be compiled first, are
+marked `quick`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,10 +56,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what uses the fixture `device`; away from the processor, leave out everything that is not marked."""
+    """Mark what is quick, and what uses the fixture `device`; away from the processor, leave out what is not marked so."""
     for item in items:
         if "device" in getattr(item, "fixturenames", ()) and _asked_device(item) != "numpy":
             item.add_marker("device")
+        waits = item.get_closest_marker("slow") or (item.get_closest_marker("device") and _asked_device(item) != "numpy")
+        if item.nodeid.removeprefix("tests/").partition(".py::")[0] in QUICK and not waits:
+            item.add_marker("quick")
     if config.getoption("--device") == "cpu":
         return
 

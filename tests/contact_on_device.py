@@ -12,6 +12,7 @@ from on_device import DEVICE, pose_of
 from abd.backends.device.device import Device
 from abd.backends.device.upload import new_path
 from abd.backends.reference.numpy_contacts import body_pair
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.friction import Friction
 from abd.backends.warp.terms.reduction import Reduction
@@ -105,7 +106,7 @@ class Kernels:
 
     def energies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies of the candidates, and gaps [m]."""
-        self.contacts.evaluate(pose_of(q), "current")
+        self.contacts.evaluate(Iterate(pose_of(q)), "current")
         energy, gap, _ = self.contacts.arrays("current")
         count = self.contacts.candidates.count
         return DEVICE.read(energy, count), DEVICE.read(gap, count) * self.model.settings.d_hat

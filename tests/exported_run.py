@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import abd
+from abd.api.simulation import Simulation
 from abd.io.run import run
 from abd.io.trajectory import Trajectory
 
@@ -34,7 +35,7 @@ def scene(gravity=(0.0, 0.0, -9.81)) -> abd.Scene:
 def make(folder: Path, **options) -> Path:
     """The directory of a run of it."""
     made = scene(**options)
-    run(made, made.started(), folder / "run", device="cpu")
+    run(made, made.started(), folder / "run", device="cpu", simulate=Simulation)
     return folder / "run"
 
 

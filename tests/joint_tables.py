@@ -9,8 +9,8 @@ import numpy as np
 from on_device import random_states
 
 from abd.backends.reference.numpy_bodies import maps
+from abd.joints.measures.measures import Measure, MeasureKind
 from abd.joints.rows.measured_rows import MeasuredRows
-from abd.joints.rows.measures import Measure, MeasureKind
 from abd.joints.rows.rows import Rows, compile_rows
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable, tabulate

@@ -290,8 +290,8 @@ MUTATIONS = [
     Mutation(
         "barrier on its way holds what leaves",
         "joints/rows/system.py",
-        "np.where(a.follows[wall], 0.0, push(",
-        "np.where(False, 0.0, push(",
+        "np.where(a.follows[wall], 0.0, speed",
+        "np.where(False, 0.0, speed",
         RUNNING,
         "takes_it_back and numpy",
     ),

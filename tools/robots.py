@@ -156,6 +156,7 @@ def _apart(mujoco, model, data, robot, simulation) -> dict[str, float]:
 def contact_run(path: Path, seconds: float = 2.0, allow_overlaps: bool = False, **options) -> dict:
     """Run a robot's scene as `abd run` does, and certify it."""
     import abd
+    from abd.api.simulation import Simulation
     from abd.certificate.certificate import certify
     from abd.io.run import run
 
@@ -164,7 +165,7 @@ def contact_run(path: Path, seconds: float = 2.0, allow_overlaps: bool = False, 
     start = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         steps = round(seconds / model.settings.dt)
-        outcome = run(scene, model, Path(folder) / "run", device="cpu", steps=steps)
+        outcome = run(scene, model, Path(folder) / "run", device="cpu", steps=steps, simulate=Simulation)
         certificate = certify(Path(folder) / "run", every=max(1, steps // CERTIFIED))
     report = outcome.report
     return {

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.loads import Given, Load, Vector, three_numbers
-from abd.contact.path import axial, skew
 from abd.model import Kind, affine_state
-from abd.potentials.arap import polar
-from abd.rotations import quaternion, quaternion_matrix
+from abd.rotations import axial, polar, quaternion, quaternion_matrix, skew
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation

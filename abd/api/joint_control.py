@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.api.loads import jumps
+from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
-from abd.joints.coordinates.coordinate_setter import CoordinateSetter
 from abd.joints.coordinates.readings import JointReader, rigid_motion
 from abd.joints.rows.anew import critically_damped, on_the_way, seated, softened
 from abd.joints.rows.build import build_system

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.api.joint_frames import JointFrames
-from abd.joints.coordinates.placement import body_pose
 from abd.joints.coordinates.readings import ACTING, BILATERAL, UNILATERAL
 from abd.joints.custom.custom import RowFlags
 from abd.joints.pieces.combined import Combined
+from abd.joints.rows.placement import body_pose
 from abd.joints.rows.system import Role
 from abd.joints.rows.table import MeasureTable, linearize, tabulate, values
 from abd.joints.types import TYPES

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.joints.coordinates.placement import body_pose, on_present_parent, present_transform
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.coordinates.transform import project
+from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
 from abd.model import WORLD, Joint
 from abd.rotations import axial, exp, inverse, log
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.contact.path import axial, rotations
+from abd.rotations import axial, rotations
 
 if TYPE_CHECKING:
     from abd.api.body_view import BodyView

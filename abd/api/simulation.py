@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from abd import backends
 from abd.api.body_view import BodyView
+from abd.api.checkpoints import restore, saved
 from abd.api.contact_view import Contacts, read_contacts
 from abd.api.coupling_view import CouplingView
 from abd.api.device_state import DeviceState
@@ -21,20 +21,20 @@ from abd.api.joint_control import JointControl
 from abd.api.joint_view import JointView
 from abd.api.loads import Loads, Vector
 from abd.api.material_view import MaterialView
+from abd.api.own_model import own
+from abd.api.restarts import move_to, set_velocities, without_contacts
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.springs import Springs
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
 from abd.api.views import ByName
-from abd.backends.device.exchange import host_rows
 from abd.backends.device.memory import memory_watched
 from abd.errors import Problem, SceneError
-from abd.joint_list import JointList
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
-from abd.scene.overlaps.starts import free_start, free_states
+from abd.scene.overlaps.starts import free_start
 from abd.state import State
-from abd.step.account import Opening, Work
+from abd.step.account import Opening
 from abd.step.step import Stepper
 
 if TYPE_CHECKING:
@@ -146,37 +146,7 @@ class Simulation:
         self.turns.count(self._turned_by())
         self._coordinates = None
         self.forget_readings()
-        figures, work, settings = self.stepper.figures, self.stepper.work, self.model.settings
-        report = StepReport(
-            step=self.frame,
-            time=self.time,
-            dt=settings.dt,
-            converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
-            substeps=substeps,
-            newton_iterations=progress.newton,
-            linear_iterations=progress.linear,
-            line_search_trials=progress.trials,
-            refused_ways=progress.refused_ways,
-            min_gap=figures.smallest_gap,
-            max_joint_residual=figures.joint_residual,
-            max_orthogonality_error=figures.orthogonality_error,
-            residual_force=figures.residual_force,
-            tolerance_achieved=progress.tolerance,
-            contacts=figures.contacts,
-            energy={
-                "kinetic": figures.kinetic,
-                "gravity": figures.gravity,
-                "elastic": figures.elastic,
-                "contact": figures.contact,
-                "joint": figures.joint,
-                "external_work": work.external + work.drive,
-                "friction_work": work.friction,
-            },
-            momentum={"linear": figures.linear, "angular": figures.angular},
-            broken=self.control.after_step(),
-            stages=progress.stages,
-            wall_seconds=wall,
-        )
+        report = StepReport.of(self.stepper, progress, substeps, self.control.after_step(), wall)
         self.loads.after_step()
         for one in self.sensors.values():
             one.after_step()
@@ -348,24 +318,7 @@ class Simulation:
         Raises:
             SceneError: bodies overlap there; nothing was moved. Those that only touch are set apart, and logged.
         """
-        q = self._free(q)
-        state = self.stepper.state()
-        old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
-        turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
-        qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
-        self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
-        self._begin_anew(state, q.copy(), qd)
-
-    def _free(self, q: np.ndarray) -> np.ndarray:
-        """The states (n, 12), or with bodies that touch set apart.
-
-        Raises:
-            SceneError: bodies overlap.
-        """
-        apart, notes = free_states(self.switches.present(self.model), q, "in the state given")
-        for note in notes:
-            _log.warning(note)
-        return apart
+        move_to(self, q, coordinates)
 
     def set_velocities(self, qd: Any) -> None:
         """Give the dynamic bodies other velocities, outside of a step; those of static and prescribed bodies stay.
@@ -380,20 +333,7 @@ class Simulation:
         Raises:
             ValueError: another shape, another type, a value that is not finite, or an array on another device.
         """
-        state = self.stepper.state()
-        given = host_rows(qd, state.qd.shape, "velocities", self.device)
-        dynamic = self.model.bodies.kind == Kind.DYNAMIC
-        self._begin_anew(state, state.q, np.where(dynamic[:, None], given, state.qd))
-
-    def _begin_anew(self, state: State, q: np.ndarray, qd: np.ndarray) -> None:
-        """Go on from q, qd (n, 12), to which no step led."""
-        kept = {name: state.extra[name] for name in ("touching", "acting", "pace")}
-        if np.array_equal(q, state.q):
-            kept |= {name: state.extra[name] for name in state.extra if name.startswith(("law_", "stick_"))}
-        changed = State(q=q, qd=qd, time=state.time, step=state.step)
-        self.stepper.restore(replace(changed, extra=kept))
-        self.control.recount()
-        self.forget_readings()
+        set_velocities(self, qd)
 
     @property
     def opening(self) -> Opening:
@@ -426,7 +366,7 @@ class Simulation:
         model = with_scales_of(scene.compile(), scene, self.compiled)
         match, out = Matches(self.model, model), Simulation.__new__(Simulation)
         q, qd = model.bodies.q, model.bodies.qd
-        out._open(scene, model, self.device, _bare(match.states(self.stepper.q, q), qd))
+        out._open(scene, model, self.device, without_contacts(match.states(self.stepper.q, q), qd))
         carry_over(self, out)
         out._began = out.checkpoint()
         return out
@@ -458,27 +398,15 @@ class Simulation:
 
     def checkpoint(self) -> dict[str, Any]:
         """Everything a bitwise continuation needs, as arrays and numbers."""
-        state = self.stepper.state()
-        return {
-            "q": state.q,
-            "qd": state.qd,
-            "previous_q": state.previous_q,
-            "previous_qd": state.previous_qd,
-            "time": state.time,
-            "step": state.step,
-            "previous_h": state.previous_h,
-            "extra": state.extra,
-            "coordinates": self.coordinates.copy(),
-            "joints": self.control.saved(),
-            "loads": self.loads.saved(),
-            "switches": self.switches.saved(),
-            "springs": self.springs.saved(),
-            "gravity": self.gravity,
-            "friction": self.model.materials.mu.copy(),
-            "external_work": self.stepper.work.external,
-            "friction_work": self.stepper.work.friction,
-            "drive_work": self.stepper.work.drive,
-        }
+        return saved(self)
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
+
+        Raises:
+            SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
+        """
+        restore(self, saved)
 
     def __deepcopy__(self, memo) -> Simulation:
         """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
@@ -488,52 +416,16 @@ class Simulation:
         """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
         return _again, (self.scene, self.compiled, self.device, self.checkpoint(), self._began)
 
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from a checkpoint. Sensors and loads that are functions go on from there; they are not part of it.
-
-        Raises:
-            SceneError: bodies overlap there; nothing was restored. Those that only touch are set apart, and logged.
-        """
-        arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
-        if "switches" in saved:
-            self.switches.restore(saved["switches"])
-        apart = self._free(arrays["q"])
-        if apart is not arrays["q"]:
-            arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
-            arrays["q"] = apart
-        if "springs" in saved:
-            self.springs.restore(saved["springs"])
-        self.control.restore(saved["joints"])
-        if "gravity" in saved:
-            self.gravity = saved["gravity"]
-        if "friction" in saved and not np.array_equal(saved["friction"], self.model.materials.mu):
-            self.set_friction(np.asarray(saved["friction"]))
-        numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
-        extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
-        self.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
-        self.coordinates = np.asarray(saved["coordinates"]).copy()
-        self.forget_readings()
-        works = ("external_work", "drive_work", "friction_work")
-        self.stepper.work = Work(*(float(saved[name]) for name in works))
-        if "loads" in saved:
-            self.loads.restore(saved["loads"])
-
 
 def _again(
     scene: Scene | None, model: Model, device: str, saved: dict[str, Any], began: dict[str, Any] | None
 ) -> Simulation:
     """A simulation of a compiled scene that goes on from a checkpoint; `began`: where a reset leads, None for its start."""
     out = Simulation.__new__(Simulation)
-    out._open(scene, model, device, _bare(saved["q"], saved["qd"]))
+    out._open(scene, model, device, without_contacts(saved["q"], saved["qd"]))
     out.restore(saved)
     out._began = began
     return out
-
-
-def _bare(q: np.ndarray, qd: np.ndarray) -> State:
-    """A state (n, 12) of which nothing is asked yet: contacts are not looked for."""
-    nothing = {"law_key": np.zeros(0, dtype=np.int64), "law_activation": np.zeros(0), "law_factor": np.zeros(0)}
-    return State(q=q.copy(), qd=qd.copy(), extra=nothing)
 
 
 def _started(scene) -> tuple[Scene, Model]:
@@ -545,24 +437,6 @@ def _started(scene) -> tuple[Scene, Model]:
     if not isinstance(scene, Scene):
         scene = Scene.from_spec(scene)
     return scene, scene.started()
-
-
-def own(model: Model) -> Model:
-    """The model with joints, loads, friction and gravity of its own, which a simulation changes by its methods alone: the arrays
-    refuse to be written to."""
-    bodies = replace(model.bodies, force=_shown(model.bodies.force), torque=_shown(model.bodies.torque))
-    settings = replace(model.settings, gravity=_shown(model.settings.gravity))
-    materials = replace(model.materials, mu=_shown(model.materials.mu))
-    joints = JointList.of(model.joints).copy()
-    couplings = list(model.couplings)
-    return replace(model, joints=joints, couplings=couplings, bodies=bodies, settings=settings, materials=materials)
-
-
-def _shown(values: np.ndarray) -> np.ndarray:
-    """A view, for reading alone, of a copy, which is its base."""
-    view = np.array(values, dtype=float).view()
-    view.flags.writeable = False
-    return view
 
 
 def run(

@@ -13,6 +13,9 @@ from abd.optional import required
 if TYPE_CHECKING:
     import pandas
 
+    from abd.backends.progress import Progress
+    from abd.step.step import Stepper
+
 
 @dataclass
 class StepReport:
@@ -47,6 +50,37 @@ class StepReport:
     broken: tuple[str, ...] = ()
     stages: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, stepper: Stepper, progress: Progress, substeps: int, broken: tuple[str, ...], wall: float) -> StepReport:
+        """The frame that a stepper has just done, in `wall` [s]."""
+        figures, work, settings = stepper.figures, stepper.work, stepper.model.settings
+        return cls(
+            step=stepper.frame,
+            time=stepper.time,
+            dt=settings.dt,
+            converged=progress.tolerance <= max(settings.tolerance, settings.friction_tolerance),
+            substeps=substeps,
+            newton_iterations=progress.newton,
+            linear_iterations=progress.linear,
+            line_search_trials=progress.trials,
+            refused_ways=progress.refused_ways,
+            min_gap=figures.smallest_gap,
+            max_joint_residual=figures.joint_residual,
+            max_orthogonality_error=figures.orthogonality_error,
+            residual_force=figures.residual_force,
+            tolerance_achieved=progress.tolerance,
+            contacts=figures.contacts,
+            energy={
+                **{name: getattr(figures, name) for name in ("kinetic", "gravity", "elastic", "contact", "joint")},
+                "external_work": work.external + work.drive,
+                "friction_work": work.friction,
+            },
+            momentum={"linear": figures.linear, "angular": figures.angular},
+            broken=broken,
+            stages=progress.stages,
+            wall_seconds=wall,
+        )
 
     def row(self) -> dict[str, float]:
         """Its numbers by name, such as "energy.kinetic"; a list of rows makes a table."""

@@ -4,7 +4,7 @@ A backend holds the iterate and answers the step (`abd.step`) through a few coar
 
     begin, finish                    start a step from q_n; make the iterate the new state
     start.run                        lead the iterate to where Newton's method starts
-    iteration.begin, run, restiffen, speeds   one Newton iteration after the other (`abd.backends.status`)
+    iteration.begin, run, restiffen, speeds   one Newton iteration after the other (`abd.backends.answers`)
     whole                            whole steps of bodies that touch nothing, where they are recorded
     lag_friction, friction_loads     freeze friction; what it carries
     follow_velocity, try_step, accept   set the arc of a prescribed motion; energies on it; move there

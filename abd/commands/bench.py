@@ -15,6 +15,7 @@ import numpy as np
 
 from abd.api.simulation import Simulation
 from abd.api.step_report import StepReport
+from abd.commands.profile import ceilings_of, device_memory, profile
 from abd.errors import StepFailure
 from abd.io.report import finite, versions
 
@@ -152,16 +153,6 @@ def peak_memory() -> float:
     return round(kilobytes / (2**20 if platform.system() == "Darwin" else 2**10), 1)
 
 
-def device_memory(simulation: Simulation) -> float | None:
-    """Most that was allocated at a time on a CUDA device so far [MiB]; None on the processor, and where there is no pool."""
-    if not simulation.device.startswith("cuda"):
-        return None
-    import warp as wp
-
-    device = wp.get_device(simulation.device)
-    return round(wp.get_mempool_used_mem_high(device) / 2**20, 1) if wp.is_mempool_enabled(device) else None
-
-
 def circumstances(device: str) -> dict:
     """Without what the numbers mean nothing: date, machine, load of others, versions."""
     load = os.getloadavg() if hasattr(os, "getloadavg") else ()
@@ -202,8 +193,6 @@ def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: i
         row = measure(Path(source).stem, simulation, steps)
         rows.append(row.as_json())
         if profiled and not row.failure:
-            from abd.commands.profile import ceilings_of, profile
-
             ceilings = ceilings or ceilings_of(simulation)
             rows[-1]["profile"] = profile(simulation, steps, ceilings)
     return {"facts": {**circumstances(simulation.device), "steps": steps, "warm_up": WARM_UP}, "rows": rows}

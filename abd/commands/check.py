@@ -14,7 +14,7 @@ from abd.contact.pair_law import PairLaw
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
 from abd.model import Kind, Model
-from abd.scene.checks.all_problems import further_problems
+from abd.scene.all_problems import further_problems
 from abd.scene.files.find import find_scene
 from abd.scene.files.reader import Examined, examine
 from abd.scene.scene import Scene, is_native, load

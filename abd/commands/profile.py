@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 from abd.api.simulation import Simulation
-from abd.commands.bench import device_memory
 
 SHOWN = 25
 """Kernels in the printed table, the longest."""
@@ -20,6 +19,16 @@ def ceilings_of(simulation: Simulation) -> dict | None:
 
     found = measure_ceilings(simulation.backend.device)
     return {"copy_bytes_per_second": found.copy, "flops_per_second": found.flops}
+
+
+def device_memory(simulation: Simulation) -> float | None:
+    """Most that was allocated at a time on a CUDA device so far [MiB]; None on the processor, and where there is no pool."""
+    if not simulation.device.startswith("cuda"):
+        return None
+    import warp as wp
+
+    device = wp.get_device(simulation.device)
+    return round(wp.get_mempool_used_mem_high(device) / 2**20, 1) if wp.is_mempool_enabled(device) else None
 
 
 def profile(simulation: Simulation, steps: int, ceilings: Mapping | None) -> dict:
@@ -100,10 +109,12 @@ def _factorization(simulation: Simulation, kernels: Sequence[Mapping]) -> dict |
 
     facts = simulation.backend.linear.describe()
     at_work = [kernel for kernel in kernels if kernel["name"].rpartition(".")[2] in FACTORING]
-    calls = max(
-        (kernel["calls"] for kernel in at_work if kernel["name"].endswith(("ranges", "factor_pivots"))), default=0.0
-    )
-    if not facts or not calls:
+    if not facts:
+        return None
+    # a factorisation is one launch over ranges, or one of its kind per level
+    per_launch = {"factor_ranges": 1.0, "gather_level": 1.0 / max(facts["levels"], 1)}
+    calls = max((kernel["calls"] * per_launch.get(kernel["name"].rpartition(".")[2], 0.0) for kernel in at_work), default=0.0)
+    if not calls:
         return None
     flops = calls * factor_operations(facts["products"], facts["factor_blocks"])
     return {"ms": sum(kernel["ms"] for kernel in at_work), "flops": flops, "calls": calls, **facts}

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.potentials.arap import polar
-
-SMALL = 1e-9
-"""Sine of an angle below which it is the angle, and its axis is not to be had from it."""
+from abd.rotations import axial, nearest_rotation_vectors, polar, rotation_vectors, rotations, skew  # noqa: F401
 
 
 @dataclass(frozen=True)
@@ -120,53 +117,3 @@ def standing(q: np.ndarray) -> Path:
     n = len(q)
     zero = np.zeros((n, 3, 3))
     return Path(q[:, :3], q[:, 3:].reshape(-1, 3, 3), np.zeros((n, 3)), np.zeros((n, 3)), zero, np.zeros(n))
-
-
-def skew(w: np.ndarray) -> np.ndarray:
-    """(m, 3, 3) matrices of ``w x`` for w (m, 3)."""
-    x, y, z = w.T
-    zero = np.zeros_like(x)
-    return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
-
-
-def axial(D: np.ndarray) -> np.ndarray:
-    """(m, 3) axial vectors of the skew parts of D (m, 3, 3)."""
-    return 0.5 * np.stack([D[:, 2, 1] - D[:, 1, 2], D[:, 0, 2] - D[:, 2, 0], D[:, 1, 0] - D[:, 0, 1]], axis=1)
-
-
-def rotations(w: np.ndarray) -> np.ndarray:
-    """(m, 3, 3) rotations exp([w]_x) of rotation vectors w (m, 3) [rad]: Rodrigues, with sin x / x by `sinc`."""
-    angle = np.linalg.norm(w, axis=1)[:, None, None]
-    K = skew(w)
-    half = np.sinc(angle / (2.0 * np.pi))
-    return np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * half**2 * (K @ K)
-
-
-def rotation_vectors(R: np.ndarray) -> np.ndarray:
-    """(m, 3) rotation vectors [rad] of rotations R (m, 3, 3) by less than half a turn: the inverse of `rotations`."""
-    v = axial(R)
-    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
-    small = sine < 1e-9
-    return np.where(small, 1.0, np.arctan2(sine, cosine) / np.where(small, 1.0, sine))[:, None] * v
-
-
-def nearest_rotation_vectors(R: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """(m, 3) those of all rotation vectors [rad] of rotations R (m, 3, 3) that are nearest to `near` (m, 3).
-
-    With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` has the axis where
-    the skew part vanishes, at half a turn.
-    """
-    v = axial(R)
-    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
-    dyads = 0.5 * (R + R.transpose(0, 2, 1)) - cosine[:, None, None] * np.eye(3)
-    longest = np.einsum("mii->mi", dyads).argmax(axis=1)
-    beyond = dyads[np.arange(len(R)), longest]
-    beyond = np.where(np.einsum("mi,mi->m", beyond, v)[:, None] < 0.0, -beyond, beyond)
-    # no angle at all: whole turns go about the axis that is asked for
-    axis = np.where((cosine < 0.0)[:, None], beyond, np.where((sine > SMALL)[:, None], v, near))
-    length = np.linalg.norm(axis, axis=1)
-    axis = axis / np.where(length > 0.0, length, 1.0)[:, None]
-    angle = np.arctan2(sine, cosine)
-    turns = np.round((np.einsum("mi,mi->m", near, axis) - angle) / (2.0 * np.pi))
-    small = (cosine >= 0.0) & (sine <= SMALL)
-    return np.where(small[:, None], v, angle[:, None] * axis) + (2.0 * np.pi * turns)[:, None] * axis

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+from abd.colors import to_linear
 from abd.export.formats import ExportError
 from abd.export.palette import distinct_colors
 from abd.export.scenery import Scenery
 from abd.export.symbols import Figure
-from abd.pictures.colors import to_linear
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 UNIT = 1e-6
 """Departure of a scale from 1 that is not written: that of single precision."""

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.colors import JOINT, ROPE, SPRING
 from abd.export.symbols import Figure, marker, strut_figure
 from abd.io.trajectory import Trajectory
 from abd.model import WORLD
 from abd.pictures.cast import JointGroup, Recorded
-from abd.pictures.colors import JOINT, ROPE, SPRING
 
 PORTION = 1 << 23
 """Bytes of poses that are in memory at a time: they stay in the cache, and their memory is used again."""

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from abd.colors import to_linear
 from abd.export.scenery import Scenery, turned_from_z
 from abd.export.symbols import Figure
 from abd.optional import required
-from abd.pictures.colors import to_linear
 
 SAVED = 1 << 25
 """Bytes of poses after which the layer is saved: with more, equal values are looked for beyond the cache; saving more often

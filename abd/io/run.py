@@ -207,7 +207,7 @@ def run(
     steps: int | None = None,
     resume: bool = False,
     observers: Iterable[Observer] = (),
-    simulate: Callable | None = None,
+    simulate: Callable,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Run a scene and write its directory (architecture.md section 4).
@@ -220,14 +220,12 @@ def run(
         steps: number of steps in all, those of a resumed run included; default: the scene's frames.
         resume: continue from the checkpoint in the directory, bit for bit as if the run had never stopped.
         observers: hear of every step.
-        simulate: makes the simulation from model and device; default `Simulation`.
+        simulate: makes the simulation from model and device: `abd.Simulation`, or what wraps it.
         stopped: asked before every step; the run is done where it says so.
 
     Raises:
         SceneError, DirectoryError, ResumeError, DeviceError: nothing was run. OSError: the disk is full or gone.
     """
-    if simulate is None:
-        from abd.api.simulation import Simulation as simulate
     model = free_start(model)
     steps = model.settings.frames if steps is None else steps
     every = scene.output.every

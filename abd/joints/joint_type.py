@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 

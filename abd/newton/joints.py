@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.newton.model_values import ModelError, transform_matrix, unique_names
+
 FAR = 1e6
 """Limits and efforts of at least this size are none: Newton's defaults are 1e6 and more."""
 SAME = 1e-5
@@ -23,11 +25,9 @@ class _Source:
     """The arrays of a model's joints."""
 
     def __init__(self, newton, model, joint_q, names, enforcement, out):
-        from abd.newton.scene import _unique
-
         self.types, self.modes = newton.JointType, newton.JointTargetMode
         self.model, self.q, self.names, self.enforcement, self.out = model, joint_q, names, enforcement, out
-        self.labels = _unique([str(label) or f"joint_{k}" for k, label in enumerate(model.joint_label)])
+        self.labels = unique_names([str(label) or f"joint_{k}" for k, label in enumerate(model.joint_label)])
         arrays = (
             "type parent child X_p X_c axis dof_dim enabled q_start qd_start limit_lower limit_upper limit_ke limit_kd "
         )
@@ -42,8 +42,6 @@ class _Source:
 
     def table(self, k: int) -> dict | None:
         """One joint; None for those that hold nothing."""
-        from abd.newton.scene import ModelError, transform_matrix
-
         types, kind = self.types, int(self.type[k])
         if not self.enabled[k] or kind == types.FREE:
             return None
@@ -108,8 +106,6 @@ class _Source:
 
     def _triad(self, k: int, axes: np.ndarray, linear: int, settings: list[dict]):
         """Axes of a joint of several degrees of freedom as those of one frame, whose names they get."""
-        from abd.newton.scene import ModelError
-
         unit = axes / np.linalg.norm(axes, axis=1, keepdims=True)
         different: list[np.ndarray] = []
         for one in unit[linear:].tolist() + unit[:linear].tolist():

@@ -12,18 +12,11 @@ from itertools import combinations
 
 import numpy as np
 
-from abd.errors import AbdError
 from abd.newton.joints import joint_tables
+from abd.newton.model_values import ModelError, transform_matrix, unique_names
 from abd.newton.shapes import plane_keys, shape_collider
-from abd.rotations import quaternion_matrix
-from abd.scene.importers.compound import Collider, keys, pose
+from abd.scene.importers.compound import Collider, keys
 from abd.scene.scene import Scene
-
-
-class ModelError(AbdError):
-    """A Newton model with something that this solver has not."""
-
-    exit_status = 2
 
 
 @dataclass
@@ -39,12 +32,6 @@ class Translated:
     scene: Scene
     drives: list[tuple[str, str, int, int, bool]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-def transform_matrix(values: np.ndarray) -> np.ndarray:
-    """(4, 4) of Newton's transform: position, then quaternion x, y, z, w."""
-    x, y, z, w = np.asarray(values[3:7], dtype=float)
-    return pose(np.asarray(values[:3], dtype=float), quaternion_matrix(np.array([w, x, y, z])))
 
 
 def translate(
@@ -67,7 +54,7 @@ def translate(
     materials = _Materials(scene, model)
     world, flags = _numpy(model.body_world, 0), _numpy(model.body_flags, 0)
     mass, com, inertia = _numpy(model.body_mass, 0), _numpy(model.body_com, 0), _numpy(model.body_inertia, 0)
-    names = _unique([str(label) or f"body_{k}" for k, label in enumerate(model.body_label)])
+    names = unique_names([str(label) or f"body_{k}" for k, label in enumerate(model.body_label)])
     shapes = _Shapes(newton, model, out)
     for k in range(model.body_count):
         colliders = shapes.of_body(k)
@@ -123,19 +110,6 @@ def _gravity(model) -> tuple[float, float, float]:
 
 def _numpy(array, empty: int) -> np.ndarray:
     return np.zeros(empty) if array is None else array.numpy()
-
-
-def _unique(names: list[str]) -> list[str]:
-    """Names that our scenes allow, each once."""
-    taken, out = {"world"}, []
-    for name in names:
-        plain = name.replace("/", ".").strip() or "body"
-        new, k = plain, 1
-        while new in taken or new == ".":
-            new, k = f"{plain}#{k}", k + 1
-        taken.add(new)
-        out.append(new)
-    return out
 
 
 class _Materials:

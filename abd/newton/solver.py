@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from abd.api.simulation import Simulation
-from abd.contact.path import axial
 from abd.model import Kind, affine_state
-from abd.newton.scene import refuse_soft, transform_matrix, translate
+from abd.newton.model_values import transform_matrix
+from abd.newton.scene import refuse_soft, translate
 from abd.optional import required
-from abd.potentials.arap import polar
+from abd.rotations import axial, polar
 
 newton = required("newton", "newton", "newton", "abd.newton")
 

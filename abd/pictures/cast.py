@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from abd.colors import body_colors
 from abd.io.trajectory import Trajectory
 from abd.joint_list import JointCopies, JointList
 from abd.model import WORLD, Joint, Kind, Model
 from abd.names import CopyNames
-from abd.pictures.colors import body_colors
 from abd.pictures.shapes import Shape, shape_of
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import warp as wp
 
+from abd import colors
 from abd.backends.device.cuda_support import start_warp
-from abd.pictures import colors
 from abd.pictures.camera import Camera, Lens, axes_of
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.kernels import corners as corner_kernels

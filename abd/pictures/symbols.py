@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.pictures import colors
+from abd import colors
 from abd.pictures.cast import Cast, Contacts, JointGroup, Moment
 
 LINES = 18

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.contact.path import axial, rotations, skew
+from abd.rotations import axial, rotations, skew
 
 SUBSTEP = 0.2
 """Largest rotation [rad] of one composition: of both parts, in the seven factors of its error."""

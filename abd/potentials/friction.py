@@ -21,7 +21,6 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from abd.contact.path import axial, rotations
 from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import (
@@ -37,6 +36,7 @@ from abd.potentials.contact import (
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
 from abd.potentials.rolling import ROLL, RUB, SPIN, Resistances, tangents
+from abd.rotations import axial, rotations
 
 
 @dataclass(frozen=True)

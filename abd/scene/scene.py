@@ -17,7 +17,6 @@ from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import (
     is_json,
     key_lines,
-    make_body_paths_absolute,
     make_paths_absolute,
     parse,
     read_scene,
@@ -29,6 +28,7 @@ from abd.scene.joint_methods import JointMethods
 from abd.scene.schema.findings import as_problem, key_name
 from abd.scene.schema.given_meshes import scene_keys
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
+from abd.scene.schema.paths import make_body_paths_absolute
 from abd.scene.schema.schema import (
     BodySpec,
     CameraSpec,

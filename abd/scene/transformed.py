@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
-from abd.joints.coordinates.placement import rigid_pose
+from abd.joints.rows.placement import rigid_pose
 from abd.scene.compile.joint_frames import unit
 from abd.scene.geometry.frames import triad
 from abd.scene.geometry.pose import rotation_matrix

@@ -12,9 +12,9 @@ right, for what it was wrong by is never made good. So it is taken from a state 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from abd.backends.answers import PairLoads
 
 SHARE, FOLLOWING = 0.5, 0.1
 """Change of a load, of the larger one, from which it counts; after a step that was lagged again."""
@@ -26,19 +26,6 @@ def least_change(settings, h: float, following: bool) -> tuple[float, float]:
     share = FOLLOWING if following else SHARE
     fall = h * float(np.linalg.norm(settings.gravity))
     return max(settings.eps_v, 10.0 * settings.friction_tolerance, share * fall), share
-
-
-@dataclass(frozen=True)
-class PairLoads:
-    """Sums of ``mu lambda`` over the contacts of k body pairs.
-
-    Attributes:
-        pairs: (k, 2) bodies, in the order of the candidate list, each pair at most once.
-        load: (k,) times c h^2 [kg m].
-    """
-
-    pairs: np.ndarray
-    load: np.ndarray
 
 
 def changed(frozen: PairLoads, acting: PairLoads, inverse_mass: np.ndarray, speed: float, share: float) -> bool:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
+from abd.backends.progress import Progress, not_converged
 from abd.errors import StepFailure
 from abd.step.lagging import changed, least_change
-from abd.step.progress import Progress, not_converged
 
 BALANCED_LAGGINGS = 30
 """Laggings to the tolerance after which ``friction_iterations = -1`` gives up as not converged."""

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.device.memory import memory_watched
+from abd.backends.progress import Progress
 from abd.contact.path import axial, between
 from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
@@ -36,7 +37,6 @@ from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind
 from abd.state import State
 from abd.step.merge import merged
-from abd.step.progress import Progress
 from abd.step.ways import HALVINGS, NotFree, Pieces
 
 if TYPE_CHECKING:

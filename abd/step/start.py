@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
+from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES
 
 
 def start(backend, touching: np.ndarray, ripe: np.ndarray) -> None:

@@ -13,14 +13,13 @@ import numpy as np
 
 from abd.backends.device.memory import memory_watched
 from abd.contact.pair_law import OwnLaws
-from abd.contact.path import axial, rotation_vectors
+from abd.contact.path import axial
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.closure.redundancy import open_by
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.forces import Applied, opening_laws
-from abd.joints.rows.laws import SLOTS
 from abd.joints.rows.system import TURN, JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
@@ -34,11 +33,13 @@ from abd.step.integrators import Mode, Scheme, scheme
 from abd.step.newton import Progress, solve_step
 from abd.step.prescribed import Prescribed
 from abd.step.retries import Retries
+from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
 from abd.step.sleep import Sleep
 from abd.step.start import start
 from abd.step.starts import starting_laws
 from abd.step.stiffness import ContactStiffness
 from abd.step.strain import StrainWatch
+from abd.step.turning import Turning
 from abd.step.ways import NotFree
 
 _log = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ class Stepper:
         self.jointed = np.zeros(len(model.bodies), dtype=bool)
         ends = JointList.of(model.joints).bodies
         self.jointed[ends[ends >= 0]] = True
-        self.strain = StrainWatch(model, self.jointed)
+        self.strain, self.turning = StrainWatch(model, self.jointed), Turning(model)
         self.jointed = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
         self.nobody = np.zeros(len(model.bodies), dtype=bool)
         self._may_whirl = model.settings.integrator == "generalized_alpha" and bool(self.jointed.any())
@@ -121,7 +122,7 @@ class Stepper:
         self.rebounded = self.nobody
         self._begun = None
         self.leave_out(self.off)
-        self.warned_of_turning = self.told_of_turns = False
+        self.turning.reset()
         self.strain.reset()
         self.restore(state)
 
@@ -147,14 +148,14 @@ class Stepper:
         self.joints.face(previous_q)
         self._forget()
         self.stepped, self.left_rubbing = False, ()
-        self.memory = self._saved_memory(state)
-        self.applied = self._saved_laws(state)
+        self.memory = saved_memory(state, self.joints)
+        self.applied = saved_laws(state) or self.opening_laws()
 
     def _restore_laws(self, state: State) -> None:
         """The own laws of pairs; found from the positions where no step led there."""
-        saved, backend = state.extra, self.backend
-        if "law_key" in saved:
-            backend.set_own_laws(OwnLaws(*(saved[f"law_{name}"].copy() for name in ("key", "activation", "factor"))))
+        backend, own = self.backend, saved_own_laws(state)
+        if own is not None:
+            backend.set_own_laws(own)
             return
         backend.set_own_laws(OwnLaws())
         backend.list_standing()
@@ -266,31 +267,6 @@ class Stepper:
     def applied(self, applied: Applied) -> None:
         self._applied = applied
 
-    def _saved_memory(self, state: State) -> JointMemory:
-        saved = state.extra
-        if "joint_reference" not in saved:
-            return self.joints.fresh_memory(state.q, state.qd)
-        return JointMemory(
-            reference=saved["joint_reference"].copy(),
-            history=saved["joint_history"].reshape(4, -1).copy(),
-            multiplier=saved["joint_multiplier"].copy(),
-            linear=saved["joint_linear"].reshape(-1, 3).copy(),
-        )
-
-    def _saved_laws(self, state: State) -> Applied:
-        """Laws of the last substep; before the first one, those that it would begin with."""
-        saved = state.extra
-        if "joint_law" not in saved:
-            return self.opening_laws()
-        return Applied(
-            law=saved["joint_law"].copy(),
-            p=saved["joint_parameters"].reshape(-1, SLOTS).copy(),
-            stiffness=saved["joint_stiffness"].reshape(-1, 3).copy(),
-            shift=saved["joint_shift"].reshape(-1, 3).copy(),
-            ch2=saved["joint_ch2"].copy(),
-            linear_ch2=saved["joint_linear_ch2"].copy(),
-        )
-
     def opening_laws(self) -> Applied:
         """Laws of the joint rows in the present state, if no step led to it."""
         return opening_laws(self.joints, self.memory, self.settings, self.time)
@@ -314,19 +290,8 @@ class Stepper:
                 "pace": self.prescribed.pace.copy(),
                 "calm": self.sleep.calm.copy(),
                 **self.backend.friction.read_anchors().saved(),
-                "law_key": self.backend.pair_law.own.key.copy(),
-                "law_activation": self.backend.pair_law.own.activation.copy(),
-                "law_factor": self.backend.pair_law.own.factor.copy(),
-                "joint_reference": self.memory.reference.copy(),
-                "joint_history": self.memory.history.ravel().copy(),
-                "joint_multiplier": self.memory.multiplier.copy(),
-                "joint_linear": self.memory.linear.ravel().copy(),
-                "joint_law": self.applied.law.copy(),
-                "joint_parameters": self.applied.p.ravel().copy(),
-                "joint_stiffness": self.applied.stiffness.ravel().copy(),
-                "joint_shift": self.applied.shift.ravel().copy(),
-                "joint_ch2": self.applied.ch2.copy(),
-                "joint_linear_ch2": self.applied.linear_ch2.copy(),
+                **own_laws_of(self.backend.pair_law.own),
+                **joints_of(self.memory, self.applied),
                 **self.backend.solver_memory(),
             },
         )
@@ -631,7 +596,7 @@ class Stepper:
         self.time += h
         self.previous_h = h
         self.sleep.observe(backend, h)
-        self._warn_of_turning(h)
+        self.turning.look(h, self.figures.fastest, lambda: (self.q, self.qd, self.previous_q))
         self._warn_of_strain()
         self.touching = self._drawn_along(backend.touching() != 0) if self.figures.contacts else self.nobody
         some = limited is not None and limited.any()
@@ -706,36 +671,22 @@ class Stepper:
         self.backend.take_efforts()
 
     def _refuse_turns(self, h: float) -> None:
-        """Refuse a (sub)step in which angles of joint rows turn so far by their speeds, or by their drives, that nobody could
-        tell the way round."""
-        system = self.joints
-        if not system.counts_turns:
-            return
-        asked = np.abs(system.asked_turns(self.time, h)) > TURN
-        turned = np.zeros(len(self.dynamic) + 1, dtype=bool)  # the last one stands for the world
-        for bodies in system.row_bodies:
-            turned[bodies[asked]] = True
-        if self.figures is None or 2.0 * h * self.figures.fastest > TURN:
-            t, near = system.table, self.memory.reference
-            fast = h * np.abs(system.turn_rates(self.q, self.qd, near)) > TURN
-            turned[t.child[fast]] = turned[t.parent[fast]] = True
-        self._turn_in_pieces(turned[:-1] & ~self.absent)
+        """Refuse a (sub)step in which angles of joint rows turn too far by their speeds, or by their drives."""
+        if self.joints.counts_turns:
+            fastest = np.inf if self.figures is None else self.figures.fastest
+            memory = self.memory
+            self._turn_in_pieces(self.turning.ahead(self.joints, self.time, h, fastest, lambda: (self.q, self.qd), memory))
 
     def _refuse_turned(self) -> None:
         """Refuse an iterate in which angles of joint rows have turned that far."""
         if self.joints.counts_turns:
-            self._turn_in_pieces(self.backend.turned(TURN) & ~self.absent)
+            self._turn_in_pieces(self.backend.turned(TURN))
 
     def _turn_in_pieces(self, turned: np.ndarray) -> None:
-        """`StepFailure` of the islands of bodies (n,) that turn too far about a joint, which is told once."""
-        if not turned.any():
-            return
-        body = self.model.bodies.names[int(np.flatnonzero(turned)[0])]
-        message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
-        if not self.told_of_turns:
-            self.told_of_turns = True
-            _log.warning("%s, so that steps are taken in pieces; a smaller solver.dt has none", message)
-        raise StepFailure("turn", message, islands=self._drawn_along(turned))
+        """`StepFailure` of the islands of bodies (n,) that turn too far about a joint."""
+        turned = turned & ~self.absent
+        if turned.any():
+            raise self.turning.failure(turned, self._drawn_along(turned))
 
     def _widest(self) -> str:
         """Name of the exact joint that is widest open at the iterate."""
@@ -751,20 +702,6 @@ class Stepper:
         name = f"joint '{self.model.joints[acting.joint[row]].name}', {acting.name[row]}"
         unit, bound = "rad" if acting.rotary[row] else "m", acting.bound[row]
         return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"
-
-    def _warn_of_turning(self, h: float) -> None:
-        """Say once that a body turns by more than 1 rad in a step: forces and contacts see the ends of its way alone, and on
-        chords it is braked."""
-        if self.warned_of_turning or h * self.figures.fastest < 1.0:
-            return  # |dA/dt|_F is sqrt(2) times the angular velocity of a rigid body, and on chords 1.2 times at 1 rad
-        A, before = (q[:, 3:].reshape(-1, 3, 3) for q in (self.q, self.previous_q))
-        rate = np.linalg.norm(axial(self.qd[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)), axis=1)
-        turned = np.linalg.norm(rotation_vectors(A @ before.transpose(0, 2, 1)), axis=1)
-        turn = np.maximum(h * rate, turned)
-        if turn.max() > 1.0:
-            self.warned_of_turning = True
-            body = self.model.bodies.names[int(turn.argmax())]
-            _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())
 
     def _warn_of_strain(self) -> None:
         """Say that a body is not rigid, and again where the strain has grown much since."""

@@ -17,10 +17,7 @@ The same is done where bodies meet that come far relative to one another in a (s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
+from abd.backends.answers import NotProven
 from abd.errors import StepFailure
 
 HALVINGS = 20
@@ -31,25 +28,6 @@ SHORTER = 4
 """What a (sub)step that begins in a collision is divided by."""
 LONGER = 8
 """How much longer than the last one that was free a (sub)step may be, where one of this frame was not."""
-STRAINED = 0.5
-"""Share of a way that bends too much to be proven (`cuda_kernels.bodies.ways`) after which the step is tried to end."""
-
-
-@dataclass(frozen=True)
-class NotProven:
-    """Pairs of bodies (k, 2) whose way is proven free up to a share (k,) of it only; a body whose own way bends too much to
-    be proven is a pair with itself."""
-
-    share: np.ndarray
-    pairs: np.ndarray
-
-    @classmethod
-    def nobody(cls) -> NotProven:
-        """All is free."""
-        return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
-
-    def __len__(self) -> int:
-        return len(self.share)
 
 
 class NotFree(StepFailure):

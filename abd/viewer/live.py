@@ -15,10 +15,10 @@ from time import monotonic, perf_counter, thread_time
 
 import numpy as np
 
+from abd import colors
 from abd.io.run import Observer
 from abd.joint_list import JointList
 from abd.model import Drive
-from abd.pictures import colors
 from abd.pictures.camera import View
 from abd.pictures.cast import Contacts, Moment, of_model
 from abd.pictures.symbols import Symbols, force_scale

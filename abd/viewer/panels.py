@@ -8,8 +8,8 @@ from time import monotonic
 
 import numpy as np
 
-from abd.contact.path import axial
 from abd.pictures.cast import Cast
+from abd.rotations import axial
 
 ROWS = 25
 """Most rows of a table; the filter chooses among all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 
 def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -257,68 +257,75 @@ def march(
         g = i
     edges = kind == EDGE_EDGE
     bend = path.bend[f] + path.bend[g]
-    v = corners(kind, prim, path.dp[f], path.rate[f], path.dp[g], path.rate[g])
-    if known > ZERO and advance_within((ONE - LEFT) * known, relative_speed(kind, v), bend) >= end:
-        return end
+    if known > ZERO:
+        speeds = corners(kind, prim, path.dp[f], path.rate[f], path.dp[g], path.rate[g])
+        if advance_within((ONE - LEFT) * known, relative_speed(kind, speeds), bend) >= end:
+            return end
     xi = separation(s, i, j, minimum)
-    pf = path.p[f]
-    Af = path.A[f]
-    rate_f = path.rate[f]
-    pg = path.p[g]
-    Ag = path.A[g]
-    rate_g = path.rate[g]
-    near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
-    distance = wp.length(near.r)
-    gap = near.side * distance - xi
-    stop = wp.min(ENOUGH * gap, least)
     frame = Frame()
+    stop = wp.float64(0.0)
     t = wp.float64(0.0)
-    marching = gap > ZERO
+    marching = wp.bool(True)
     advances = wp.int32(0)
+    # poses are found where they are needed and let go: carried from one advance to the next, they do not fit into registers
     while marching:
+        pf = path.p[f]
+        pg = path.p[g]
+        Af = path.A[f]
+        Ag = path.A[g]
+        rate_f = path.rate[f]
+        rate_g = path.rate[g]
         if advances > 0:
-            v = corners(kind, prim, path.dp[f], rate_f, path.dp[g], rate_g)
-        room = (ONE - LEFT) * gap
-        tau = advance_within(room, relative_speed(kind, v), bend)
-        if t + tau < end:
-            n = near.r / distance
-            if kind == VERTEX_PLANE:
-                tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
-            else:
-                x = corners(kind, prim, pf, Af, pg, Ag)
-                if advances == 0:
-                    radius = wp.length(x.x0 - pg)
-                    if edges:
-                        radius = wp.max(radius, wp.length(x.x1 - pg))
-                    frame = frame_of(path, f, g, radius)
-                spin = rate_g * wp.inverse(Ag)
-                floor = xi + LEFT * gap
-                u0 = seen(x.x0, v.x0, pg, path.dp[g], spin)
-                u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
-                tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
-                if prim.x1 == prim.x2 and prim.x2 == prim.x3:
-                    tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
-                if edges and t + tau < end:
-                    c0 = x.x1 - x.x0
-                    along = wp.dot(pf + Af * near.Xi - x.x0, c0) / wp.dot(c0, c0)
-                    tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))
-        if not (tau > ZERO):
-            marching = False
-        elif t + tau >= end:
-            t = end
-            marching = False
-        else:
-            t = t + tau
-            pf = path.p[f] + t * path.dp[f]
-            pg = path.p[g] + t * path.dp[g]
+            pf = pf + t * path.dp[f]
+            pg = pg + t * path.dp[g]
             Af, rate_f = arc_and_rate(path, f, t)
             Ag, rate_g = arc_and_rate(path, g, t)
-            near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
-            distance = wp.length(near.r)
-            gap = near.side * distance - xi
-            advances = advances + 1
-            if gap <= stop or advances >= cap:
+        near = proximity(kind, prim, pf, Af, pg, Ag, s.plane[j])
+        distance = wp.length(near.r)
+        gap = near.side * distance - xi
+        if advances == 0:
+            stop = wp.min(ENOUGH * gap, least)
+            marching = gap > ZERO
+        elif gap <= stop or advances >= cap:
+            marching = False
+        if marching:
+            v = corners(kind, prim, path.dp[f], rate_f, path.dp[g], rate_g)
+            room = (ONE - LEFT) * gap
+            tau = advance_within(room, relative_speed(kind, v), bend)
+            if t + tau < end:
+                n = near.r / distance
+                if kind == VERTEX_PLANE:
+                    tau = wp.max(tau, advance_within(room, -wp.dot(n, v.x0), bend))
+                else:
+                    x = corners(kind, prim, pf, Af, pg, Ag)
+                    is_point = prim.x1 == prim.x2 and prim.x2 == prim.x3
+                    closest = wp.vec3d()
+                    if edges:
+                        closest = pf + Af * near.Xi
+                    if advances == 0:
+                        radius = wp.length(x.x0 - pg)
+                        if edges:
+                            radius = wp.max(radius, wp.length(x.x1 - pg))
+                        frame = frame_of(path, f, g, radius)
+                    spin = rate_g * wp.inverse(Ag)
+                    floor = xi + LEFT * gap
+                    u0 = seen(x.x0, v.x0, pg, path.dp[g], spin)
+                    u1 = seen(x.x1, v.x1, pg, path.dp[g], spin)
+                    tau = wp.max(tau, plane_advance(n, floor, x, u0, u1, edges, frame))
+                    if is_point:
+                        tau = wp.max(tau, advance_within(room, wp.dot(n, v.x1 - v.x0), bend))
+                    if edges and t + tau < end:
+                        c0 = x.x1 - x.x0
+                        along = wp.dot(closest - x.x0, c0) / wp.dot(c0, c0)
+                        tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))
+            if not (tau > ZERO):
                 marching = False
+            elif t + tau >= end:
+                t = end
+                marching = False
+            else:
+                t = t + tau
+                advances = advances + 1
     by_bodies = (ONE - LEFT) * known / approach
     if by_bodies > t:
         t = wp.min(by_bodies, end)
@@ -410,7 +417,9 @@ def way_shares(
             cap = MAX_ADVANCES
             if back == 0:
                 floor = least
-            for attempt in range(2):
+            attempt = wp.int32(0)
+            # a loop of two would be unrolled, and with it the march
+            while attempt < 2:
                 if alpha < ONE:
                     if attempt == 1:
                         prim = primitives(s, i, j, c[1], c[2], c[3])
@@ -422,4 +431,5 @@ def way_shares(
                         floor = wp.min(floor, ENOUGH * left)
                         cap = MANY
                     alpha = march(s, path, i, j, c, minimum, ONE, gap, closer, floor, cap)
+                attempt = attempt + 1
         share[k] = alpha

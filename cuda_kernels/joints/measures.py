@@ -2,7 +2,7 @@
 
 With ``D = A_p D0``, ``o_D = p_p + A_p X_D`` (the world: D0 and X_D themselves), the same for C, and ``d = o_C - o_D``, a
 measure is a function of the features ``z = (M = D^T C ; r = D^T d ; s = C^T d ; 1)`` and of d. Mirrors
-``abd/joints/rows/measures.py``.
+``abd/joints/measures/measures.py``.
 """
 
 import warp as wp
@@ -195,7 +195,7 @@ def measure_values(first: wp.int32, measures: Measures, pose: Pose, values: wp.a
     values[e] = value
 
 
-@wp.kernel
+@wp.kernel(cuda_max_registers=192)
 def measure_gradients(
     first: wp.int32,
     measures: Measures,

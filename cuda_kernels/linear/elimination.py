@@ -249,6 +249,54 @@ def list_row_updates(
 
 
 @wp.kernel
+def count_products(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    ups: wp.array(dtype=wp.int32),
+    up_row: wp.array(dtype=wp.int32),
+    up_slot: wp.array(dtype=wp.int32),
+    mark: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
+):
+    """Products U_kj^T U_ki of every slot (K,); mark (N,) is room."""
+    for s in range(first, counts.shape[0]):
+        counts[s] = 0
+    for j in range(mark.shape[0]):
+        for s in range(starts[j], starts[j + 1]):
+            mark[column[s]] = s
+        for e in range(ups[j], ups[j + 1]):
+            for t in range(up_slot[e], starts[up_row[e] + 1]):
+                s = mark[column[t]]
+                counts[s] = counts[s] + 1
+
+
+@wp.kernel
+def list_products(
+    first: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    ups: wp.array(dtype=wp.int32),
+    up_row: wp.array(dtype=wp.int32),
+    up_slot: wp.array(dtype=wp.int32),
+    mark: wp.array(dtype=wp.int32),
+    places: wp.array(dtype=wp.int32),
+    left: wp.array(dtype=wp.int32),
+    right: wp.array(dtype=wp.int32),
+):
+    """Slots of U_kj and U_ki of the products of every slot, by growing k; `places` (K,) comes in as the first of every slot."""
+    for j in range(first, mark.shape[0]):
+        for s in range(starts[j], starts[j + 1]):
+            mark[column[s]] = s
+        for e in range(ups[j], ups[j + 1]):
+            for t in range(up_slot[e], starts[up_row[e] + 1]):
+                s = mark[column[t]]
+                left[places[s]] = up_slot[e]
+                right[places[s]] = t
+                places[s] = places[s] + 1
+
+
+@wp.kernel
 def count_updates(
     first: wp.int32,
     panels: wp.array(dtype=wp.int32),

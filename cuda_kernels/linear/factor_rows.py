@@ -11,6 +11,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.linear.couplings import BLOCKS, ENDLESS
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -35,18 +36,17 @@ class Pattern:
 
 @wp.struct
 class Sources:
-    """Where A is: diagonal blocks of the bodies, and blocks of three couplings (joints, contacts, friction).
+    """Where A is: diagonal blocks of the bodies, and blocks of some couplings, by their addresses (`couplings`).
 
-    slot_a, slot_b, slot_c (K,): entry of every slot, 2 k for block k as it is, 2 k + 1 for its transpose, -1 for none.
+    slot (number * stride,): coupling by coupling the entry of every slot, 2 k for block k as it is, 2 k + 1 for its
+    transpose, -1 for none.
     """
 
     diagonal: wp.array2d(dtype=vec12)
-    a: wp.array2d(dtype=vec12)
-    b: wp.array2d(dtype=vec12)
-    c: wp.array2d(dtype=vec12)
-    slot_a: wp.array(dtype=wp.int32)
-    slot_b: wp.array(dtype=wp.int32)
-    slot_c: wp.array(dtype=wp.int32)
+    addresses: wp.array2d(dtype=wp.uint64)
+    slot: wp.array(dtype=wp.int32)
+    number: wp.int32
+    stride: wp.int32
 
 
 @wp.struct
@@ -85,12 +85,10 @@ def load_slot(p: Pattern, a: Sources, f: Factor, slot: wp.int32):
         return
     for r in range(12):
         f.rows[slot, r] = vec12()
-    if a.slot_a[slot] >= 0:
-        add_source(f, slot, a.a, a.slot_a[slot])
-    if a.slot_b[slot] >= 0:
-        add_source(f, slot, a.b, a.slot_b[slot])
-    if a.slot_c[slot] >= 0:
-        add_source(f, slot, a.c, a.slot_c[slot])
+    for c in range(a.number):
+        entry = a.slot[c * a.stride + slot]
+        if entry >= 0:
+            add_source(f, slot, wp.array(ptr=a.addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12), entry)
 
 
 @wp.func

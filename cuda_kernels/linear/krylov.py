@@ -4,24 +4,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.linear.couplings import BLOCKS, COLUMN, ENDLESS, ENTRIES, MERGED, ROW, STARTS, Coupling
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
-
-
-@wp.struct
-class Coupling:
-    """Off-diagonal blocks (k, 12, 12) between row and column bodies, with every body's sorted entries
-    (2k: block k as it is, the other body is column[k]; 2k + 1: transposed, the other body is row[k]).
-
-    count[0] blocks are there; the arrays may have room for more.
-    """
-
-    count: wp.array(dtype=wp.int32)
-    starts: wp.array(dtype=wp.int32)
-    entries: wp.array(dtype=wp.int32)
-    row: wp.array(dtype=wp.int32)
-    column: wp.array(dtype=wp.int32)
-    blocks: wp.array3d(dtype=wp.float64)
 
 
 @wp.kernel
@@ -29,73 +14,70 @@ def multiply(
     first: wp.int32,
     done: wp.array(dtype=wp.int32),
     diagonal: wp.array2d(dtype=vec12),
-    a: Coupling,
-    blocks_a: wp.array2d(dtype=vec12),
-    b: Coupling,
-    blocks_b: wp.array2d(dtype=vec12),
-    c: Coupling,
-    blocks_c: wp.array2d(dtype=vec12),
-    merged: wp.array(dtype=wp.int32),
+    number: wp.int32,
+    addresses: wp.array2d(dtype=wp.uint64),
     x: wp.array(dtype=vec12),
     y: wp.array(dtype=vec12),
     product: wp.array(dtype=wp.float64),
 ):
-    """y = H x for one body, and its share of x . y; three couplings: joints, contacts, friction.
-
-    Pairs of the third that are `merged` (1) are in the blocks of the second already.
-    """
+    """y = H x for one body, and its share of x . y; so many couplings by their addresses (`couplings`)."""
     i = wp.tid() + first
     if done[i] != 0:
         return
     v = vec12()
     for m in range(12):
         v = v + x[i][m] * diagonal[i, m]
-    for e in range(a.starts[i], a.starts[i + 1]):
-        v = couple_row(a, blocks_a, a.entries[e], x, v)
-    for e in range(b.starts[i], b.starts[i + 1]):
-        v = couple_row(b, blocks_b, b.entries[e], x, v)
-    for e in range(c.starts[i], c.starts[i + 1]):
-        if merged[c.entries[e] // 2] == 0:
-            v = couple_row(c, blocks_c, c.entries[e], x, v)
+    for c in range(number):
+        starts = wp.array(ptr=addresses[c, STARTS], shape=(ENDLESS,), dtype=wp.int32)
+        entries = wp.array(ptr=addresses[c, ENTRIES], shape=(ENDLESS,), dtype=wp.int32)
+        row = wp.array(ptr=addresses[c, ROW], shape=(ENDLESS,), dtype=wp.int32)
+        column = wp.array(ptr=addresses[c, COLUMN], shape=(ENDLESS,), dtype=wp.int32)
+        blocks = wp.array(ptr=addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12)
+        merged = wp.array(ptr=addresses[c, MERGED], shape=(ENDLESS,), dtype=wp.int32)
+        some = addresses[c, MERGED] != wp.uint64(0)
+        for e in range(starts[i], starts[i + 1]):
+            entry = entries[e]
+            k = entry // 2
+            counts = True
+            if some:
+                counts = merged[k] == 0
+            if counts:
+                if entry % 2 == 0:
+                    w = x[column[k]]
+                    for r in range(12):
+                        v[r] = v[r] + wp.dot(blocks[k, r], w)
+                else:
+                    w = x[row[k]]
+                    for m in range(12):
+                        v = v + w[m] * blocks[k, m]
     y[i] = v
     product[i] = wp.dot(x[i], v)
 
 
-@wp.func
-def couple_row(
-    a: Coupling, blocks: wp.array2d(dtype=vec12), entry: wp.int32, x: wp.array(dtype=vec12), v: vec12
-) -> vec12:
-    """v and the product of one entry's block with x of the other body."""
-    k = entry // 2
-    if entry % 2 == 0:
-        w = x[a.column[k]]
+@wp.kernel
+def begin_merge(first: wp.int32, a: Coupling, blocks: wp.array2d(dtype=vec12), out: wp.array2d(dtype=vec12)):
+    """Block of one pair."""
+    k = wp.tid() + first
+    if k < a.count[0]:
         for r in range(12):
-            v[r] = v[r] + wp.dot(blocks[k, r], w)
-    else:
-        w = x[a.row[k]]
-        for m in range(12):
-            v = v + w[m] * blocks[k, m]
-    return v
+            out[k, r] = blocks[k, r]
 
 
 @wp.kernel
 def merge(
     first: wp.int32,
     a: Coupling,
-    blocks_a: wp.array2d(dtype=vec12),
     b: Coupling,
     blocks_b: wp.array2d(dtype=vec12),
     merged: wp.array(dtype=wp.int32),
     out: wp.array2d(dtype=vec12),
 ):
-    """Block of one pair of a, with that of the same pair of b added, which is then `merged` (it comes in as zero)."""
+    """Add the block of the same pair of b, which is then `merged` (it comes in as zero), to the block of one pair of a."""
     k = wp.tid() + first
     if k >= a.count[0]:
         return
     i = a.row[k]
     j = a.column[k]
-    for r in range(12):
-        out[k, r] = blocks_a[k, r]
     for e in range(b.starts[i], b.starts[i + 1]):
         m = b.entries[e] // 2
         if b.entries[e] % 2 == 0:

@@ -5,29 +5,37 @@ Cut into chunks as in `scans`, whose `offset_chunks` is the last of the three la
 
 import warp as wp
 
+from cuda_kernels.parallel.sums import SUM, over_lanes, up_to_lane
+
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
 
 @wp.kernel
 def chunk_totals(
     first: wp.int32,
+    lanes: wp.int32,
     counts: wp.array(dtype=wp.int32),
     sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
     length: wp.int32,
     sums: wp.array(dtype=wp.int64),
 ):
-    """Sum of every chunk of `length` counts; sizes[which] counts are there."""
-    c = wp.tid() + first
+    """Sum of every chunk of `length` counts, by so many lanes each; sizes[which] counts are there."""
+    t = wp.tid() + first
+    lane = t % lanes
+    c = t / lanes
     total = wp.int64(0)
-    for k in range(c * length, wp.min((c + 1) * length, sizes[which])):
+    for k in range(c * length + lane, wp.min((c + 1) * length, sizes[which]), lanes):
         total = total + wp.int64(counts[k])
-    sums[c] = total
+    total = over_lanes(total, SUM, lanes)
+    if lane == 0:
+        sums[c] = total
 
 
 @wp.kernel
 def settle_total(
     first: wp.int32,
+    lanes: wp.int32,
     sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
     length: wp.int32,
@@ -39,19 +47,30 @@ def settle_total(
     totals: wp.array(dtype=wp.int64),
     found: wp.array(dtype=wp.int32),
 ):
-    """One thread: what is before every chunk, and behind the last one.
+    """One warp: what is before every chunk, and behind the last one.
 
     totals[kind] becomes the sum of all chunks, where that is more than it was, and found[kind] the same if there is room
     for it, else 0, so that whatever is launched over it returns at once; offsets say nothing then.
     """
+    lane = wp.tid() + first
     total = wp.int64(0)
     count = sizes[which]
-    for c in range((count + length - 1) // length):
-        before[c] = wp.int32(total)
-        total = total + sums[c]
-    offsets[count] = wp.int32(total)
-    total = wp.max(total, totals[kind])
-    totals[kind] = total
-    found[kind] = 0
-    if total <= wp.int64(room):
-        found[kind] = wp.int32(total)
+    chunks = (count + length - 1) // length
+    begin = wp.int32(0)
+    while begin < chunks:
+        c = begin + lane
+        s = wp.int64(0)
+        if c < chunks:
+            s = sums[c]
+        upto = up_to_lane(s, lane, lanes)
+        if c < chunks:
+            before[c] = wp.int32(total + upto - s)
+        total = total + over_lanes(s, SUM, lanes)
+        begin = begin + lanes
+    if lane == 0:
+        offsets[count] = wp.int32(total)
+        total = wp.max(total, totals[kind])
+        totals[kind] = total
+        found[kind] = 0
+        if total <= wp.int64(room):
+            found[kind] = wp.int32(total)

@@ -15,15 +15,17 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 @wp.kernel
 def begin(
     first: wp.int32,
+    joined: wp.array(dtype=wp.int32),
     parent: wp.array(dtype=wp.int32),
     present: wp.array(dtype=wp.int32),
     paired: wp.array(dtype=wp.int32),
     lowest: wp.array(dtype=wp.int32),
     n: wp.int32,
 ):
-    """Every body is a part of its own; none is `present`, no island `paired`, and the `lowest` counting body is n."""
+    """Every body hangs on the smallest one that joints tie it to, `joined` (n,), which may be itself; none is `present`, no
+    island `paired`, and the `lowest` counting body is n."""
     b = wp.tid() + first
-    parent[b] = b
+    parent[b] = joined[b]
     present[b] = 0
     paired[b] = 0
     if b == 0:

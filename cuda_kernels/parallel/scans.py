@@ -1,9 +1,12 @@
-"""Exclusive sums of integer counts, cut into chunks: sums of the chunks, one thread over those, then inside every chunk.
+"""Exclusive sums of integer counts, cut into chunks: sums of the chunks, sums over those, then inside every chunk.
 
-The number of counts is looked up on the device; chunks beyond it return at once.
+The number of counts is looked up on the device; chunks beyond it return at once. On CUDA a warp shares a chunk, and another one
+the sums of all of them: its lanes take what lies side by side.
 """
 
 import warp as wp
+
+from cuda_kernels.parallel.sums import SUM, over_lanes, up_to_lane
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -11,42 +14,59 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 @wp.kernel
 def sum_chunks(
     first: wp.int32,
+    lanes: wp.int32,
     counts: wp.array(dtype=wp.int32),
     sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
     length: wp.int32,
     sums: wp.array(dtype=wp.int32),
 ):
-    """Sum of every chunk of `length` counts; sizes[which] counts are there."""
-    c = wp.tid() + first
+    """Sum of every chunk of `length` counts, by so many lanes each; sizes[which] counts are there."""
+    t = wp.tid() + first
+    lane = t % lanes
+    c = t / lanes
     s = wp.int32(0)
-    for k in range(c * length, wp.min((c + 1) * length, sizes[which])):
+    for k in range(c * length + lane, wp.min((c + 1) * length, sizes[which]), lanes):
         s = s + counts[k]
-    sums[c] = s
+    s = over_lanes(s, SUM, lanes)
+    if lane == 0:
+        sums[c] = s
 
 
 @wp.kernel
 def scan_chunks(
     first: wp.int32,
+    lanes: wp.int32,
     sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
     length: wp.int32,
     sums: wp.array(dtype=wp.int32),
     offsets: wp.array(dtype=wp.int32),
 ):
-    """One thread: sums[c] becomes the sum over the chunks before c; the total goes to offsets[sizes[which]]."""
+    """One warp: sums[c] becomes the sum over the chunks before c; the total goes to offsets[sizes[which]]."""
+    lane = wp.tid() + first
     total = wp.int32(0)
     count = sizes[which]
-    for c in range((count + length - 1) // length):
-        s = sums[c]
-        sums[c] = total
-        total = total + s
-    offsets[count] = total
+    chunks = (count + length - 1) // length
+    begin = wp.int32(0)
+    while begin < chunks:
+        c = begin + lane
+        s = wp.int32(0)
+        if c < chunks:
+            s = sums[c]
+        before = total + up_to_lane(s, lane, lanes) - s
+        if c < chunks:
+            sums[c] = before
+        total = total + over_lanes(s, SUM, lanes)
+        begin = begin + lanes
+    if lane == 0:
+        offsets[count] = total
 
 
 @wp.kernel
 def offset_chunks(
     first: wp.int32,
+    lanes: wp.int32,
     counts: wp.array(dtype=wp.int32),
     sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
@@ -55,12 +75,21 @@ def offset_chunks(
     offsets: wp.array(dtype=wp.int32),
 ):
     """Exclusive sums inside every chunk, from those over the chunks before it."""
-    c = wp.tid() + first
+    t = wp.tid() + first
+    lane = t % lanes
+    c = t / lanes
     begin = c * length
     end = wp.min(begin + length, sizes[which])
     if begin >= end:
         return
-    s = sums[c]
-    for k in range(begin, end):
-        offsets[k] = s
-        s = s + counts[k]
+    total = sums[c]
+    while begin < end:
+        k = begin + lane
+        s = wp.int32(0)
+        if k < end:
+            s = counts[k]
+        before = total + up_to_lane(s, lane, lanes) - s
+        if k < end:
+            offsets[k] = before
+        total = total + over_lanes(s, SUM, lanes)
+        begin = begin + lanes

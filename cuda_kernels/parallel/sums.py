@@ -118,6 +118,48 @@ def from_lane(v: wp.int32, distance: wp.int32) -> wp.int32:  # noqa: F811
     ...
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __shfl_xor_sync(0xffffffffu, v, distance);
+#else
+    return v;
+#endif
+""")
+def from_lane(v: wp.int64, distance: wp.int32) -> wp.int64:  # noqa: F811
+    """The same for integers of 64 bits."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    for (int distance = 1; distance < lanes; distance *= 2) {
+        const auto below = __shfl_up_sync(0xffffffffu, v, distance);
+        if (lane >= distance)
+            v += below;
+    }
+#endif
+    return v;
+""")
+def up_to_lane(v: wp.int32, lane: wp.int32, lanes: wp.int32) -> wp.int32:
+    """Sum over the lanes of a warp up to this one; all of them have to call."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    for (int distance = 1; distance < lanes; distance *= 2) {
+        const auto below = __shfl_up_sync(0xffffffffu, v, distance);
+        if (lane >= distance)
+            v += below;
+    }
+#endif
+    return v;
+""")
+def up_to_lane(v: wp.int64, lane: wp.int32, lanes: wp.int32) -> wp.int64:  # noqa: F811
+    """The same for integers of 64 bits."""
+    ...
+
+
 @wp.func
 def joined(a: Any, b: Any, operation: wp.int32):
     """Sum, smaller or larger one of two values."""

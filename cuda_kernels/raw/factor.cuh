@@ -15,16 +15,6 @@ struct Pattern {
     const int* ranges;
 };
 
-struct Sources {
-    const double* diagonal;
-    const double* a;
-    const double* b;
-    const double* c;
-    const int* slot_a;
-    const int* slot_b;
-    const int* slot_c;
-};
-
 struct Factor {
     double* rows;
     double* entries;

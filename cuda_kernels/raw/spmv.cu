@@ -4,17 +4,19 @@
 
 namespace {
 
-// Products of all blocks of body i in one coupling; pairs that are `merged` are passed over, unless it is null.
-__device__ inline void couple(const Coupling& a, const double* blocks, const int* merged, int i, const double* x,
-                              const Lane& lane, Partial& part) {
-    const int end = a.starts[i + 1];
-    for (int begin = a.starts[i]; begin < end; begin += 32) {
+// Products of all blocks of body i in the coupling at some addresses; pairs that are merged are passed over.
+__device__ inline void couple(const Address* at, int i, const double* x, const Lane& lane, Partial& part) {
+    const int *starts = at[STARTS].integers, *entries = at[ENTRIES].integers, *merged = at[MERGED].integers;
+    const int *row = at[ROW].integers, *column = at[COLUMN].integers;
+    const double* blocks = at[BLOCKS].numbers;
+    const int end = starts[i + 1];
+    for (int begin = starts[i]; begin < end; begin += 32) {
         // 32 entries and their bodies are looked up at once: no block waits for the index of the one before
         int entry = -1, other = 0;
         if (begin + lane.index < end) {
-            entry = a.entries[begin + lane.index];
+            entry = entries[begin + lane.index];
             const int k = entry / 2;
-            other = entry % 2 == 0 ? a.column[k] : a.row[k];
+            other = entry % 2 == 0 ? column[k] : row[k];
             if (merged != nullptr && merged[k] != 0) entry = -1;
         }
         for (unsigned left = __ballot_sync(ALL, entry >= 0); left != 0; left &= left - 1) {
@@ -41,10 +43,8 @@ __device__ inline double2 axpy(double a, double2 x, double2 y) { return {y.x + a
 
 // y = H x of one body and its share of x . y.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-multiply(int first, int count, const int* done, const double* __restrict__ diagonal, Coupling a,
-         const double* __restrict__ blocks_a, Coupling b, const double* __restrict__ blocks_b, Coupling c,
-         const double* __restrict__ blocks_c, const int* merged, const double* __restrict__ x,
-         double* __restrict__ y, double* __restrict__ product) {
+multiply(int first, int count, const int* done, const double* __restrict__ diagonal, int number,
+         const Address* addresses, const double* __restrict__ x, double* __restrict__ y, double* __restrict__ product) {
     __shared__ Shares shares[WARPS];
     const int warp = threadIdx.x / 32;
     const int item = blockIdx.x * WARPS + warp;
@@ -55,9 +55,7 @@ multiply(int first, int count, const int* done, const double* __restrict__ diago
     const double* own = x + 12 * size_t(i);
     Partial part;
     part.add_transposed(load_tile(diagonal, i, lane), own, lane);
-    couple(a, blocks_a, nullptr, i, x, lane, part);
-    couple(b, blocks_b, nullptr, i, x, lane, part);
-    couple(c, blocks_c, merged, i, x, lane, part);
+    for (int c = 0; c < number; ++c) couple(addresses + COLUMNS * c, i, x, lane, part);
     const double v = collect(part, shares[warp], lane);
     double dot = 0.0;
     if (lane.index < 12) {

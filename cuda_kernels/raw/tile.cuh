@@ -12,15 +12,12 @@ constexpr unsigned ALL = 0xffffffffu;
 constexpr int WARPS = 4;
 constexpr int BLOCK = 32 * WARPS;
 
-// Off-diagonal blocks with every body's sorted entries; see cuda_kernels/linear/krylov.py.
-struct Coupling {
-    const int* count;
-    const int* starts;
-    const int* entries;
-    const int* row;
-    const int* column;
-    const double* blocks;
+// Where arrays of a coupling are, by the columns of a table; see cuda_kernels/linear/couplings.py.
+union Address {
+    const int* integers;
+    const double* numbers;
 };
+constexpr int STARTS = 0, ENTRIES = 1, ROW = 2, COLUMN = 3, BLOCKS = 4, MERGED = 5, COLUMNS = 6;
 
 // What one lane of a warp sees of a block.
 struct Lane {

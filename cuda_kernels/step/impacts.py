@@ -1,4 +1,4 @@
-"""Twin of `abd.step.impacts.sweeps.swept`: one thread, as every pair waits for the one before."""
+"""Twin of `abd.potentials.sweeps.swept`: one thread, as every pair waits for the one before."""
 
 import warp as wp
 

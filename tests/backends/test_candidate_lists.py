@@ -12,6 +12,7 @@ from contact_on_device import Kernels, clear_of_the_plane, upload_path
 from on_device import DEVICE, NAME, assert_close, flags, pose_of
 
 import abd
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pair_law import PairLaw
@@ -188,7 +189,8 @@ def test_bodies_that_are_done_are_left_alone():
     for one in (kernels, everything):
         one.energies(q)
         one.contacts.times_of_impact(one.path, island, alpha, DEVICE.zeros(4, wp.float64))
-        one.contacts.evaluate(pose_of(path.state(1.0)), "trial", (island, alpha))
+        end = pose_of(path.state(1.0))
+        one.contacts.evaluate(Iterate(end, end, along=(island, alpha)), "trial")
     found = kernels.contacts.candidates
     bodies = rows(found)[:, :2]
     aside = done[bodies].all(axis=1)
@@ -243,11 +245,12 @@ def test_counts_beyond_32_bits_are_told():
     sums, before, offsets = DEVICE.zeros(40, wp.int64), DEVICE.zeros(40, wp.int32), DEVICE.zeros(10_001, wp.int32)
     totals, found = DEVICE.upload([0, 5, 0], wp.int64), DEVICE.upload([9, 9, 9], wp.int32)
     for which, kind, room in ((1, 0, 2**31 - 1), (0, 1, 7 * 2**20), (0, 2, 7 * 2**20 - 1)):
-        DEVICE.launch(counting.chunk_totals, 40, counts, sizes, which, 256, sums)
+        lanes = DEVICE.lanes(32)
+        DEVICE.launch(counting.chunk_totals, 40 * lanes, lanes, counts, sizes, which, 256, sums)
         DEVICE.launch(
-            counting.settle_total, 1, sizes, which, 256, sums, kind, room, before, offsets, totals, found
+            counting.settle_total, lanes, lanes, sizes, which, 256, sums, kind, room, before, offsets, totals, found
         )  # fmt: skip
-        DEVICE.launch(scans.offset_chunks, 40, counts, sizes, which, 256, before, offsets)
+        DEVICE.launch(scans.offset_chunks, 40 * lanes, lanes, counts, sizes, which, 256, before, offsets)
     assert DEVICE.read(totals).tolist() == [10_000 * 2**20, 7 * 2**20, 7 * 2**20]
     assert DEVICE.read(found).tolist() == [0, 7 * 2**20, 0]
     assert DEVICE.read(offsets, 8).tolist() == [k * 2**20 for k in range(8)]

@@ -5,11 +5,11 @@ import pytest
 from on_device import NAME
 
 import abd
+from abd.backends.progress import Progress
 from abd.backends.reference.on_numpy import NumpyBackend
 from abd.backends.warp.numbering import Numbering
 from abd.backends.warp.on_warp import WarpBackend
 from abd.step.integrators import scheme
-from abd.step.progress import Progress
 
 pytestmark = pytest.mark.device
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from abd.potentials.arap import MANY, PORTION, polar
+from abd.rotations import MANY, PORTION, polar
 
 
 @pytest.mark.parametrize("strain", [0.0, 1e-9, 1e-4, 0.03, 0.5])

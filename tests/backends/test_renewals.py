@@ -61,7 +61,7 @@ def _follow_recorded(backend: WarpBackend) -> np.ndarray:
     path = backend.lower, backend.upper, backend.pose, backend.lead, backend.moving, backend.path
     backend.device.launch(paths.start_paths, 3, backend.body, backend.step, *path)
     iteration.control.limit.fill_(1.0)
-    backend.know_contacts()
+    backend.potential.know_contacts()
     iteration.path.follow()
     iteration._renew(float(read(iteration.path.largest)[0]))
     iteration.path.stop_at_contacts(proven=True)

@@ -17,7 +17,7 @@ from abd.backends.device.launches import Launches, moved
 from abd.cli import main
 from abd.commands import bench, profile
 from abd.scene.files.find import shipped_scenes
-from cuda_kernels.linear import krylov
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import ceilings, sums
 
 
@@ -102,7 +102,7 @@ def test_bytes_count_every_array_once(device):
     assert moved((blocks, factors), 10) == 2 * 10 * 144 * 8
     assert moved((blocks, factors), 4) == 2 * 4 * 144 * 8
     assert moved((blocks, blocks), 10) == 10 * 144 * 8
-    coupling = krylov.Coupling()
+    coupling = Coupling()
     coupling.row, coupling.blocks = device.zeros(3, wp.int32), device.zeros((3, 12, 12), wp.float64)
     assert moved((coupling, 1.0), 10) == 3 * 4 + 3 * 144 * 8
     assert moved((blocks, factors), None) == 2 * 10 * 144 * 8

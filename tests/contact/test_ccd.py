@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from abd.contact.ccd import ENOUGH, time_of_impact
-from abd.contact.path import Path, axial, follow, skew, standing
+from abd.contact.path import Path, follow, standing
 from abd.potentials.contact import Contacts, Stencil, closest
+from abd.rotations import axial, skew
 
 ipctk = pytest.importorskip("ipctk")
 

@@ -14,6 +14,7 @@ from fake_simulation import two_boxes_over_a_plane as two_boxes
 from scipy.spatial.transform import Rotation
 
 import abd
+from abd.api.simulation import Simulation
 from abd.certificate.certificate import Certificate, Violation, certify
 from abd.cli import main
 from abd.io.frame import FrameReader, SolverRow
@@ -311,7 +312,7 @@ def test_a_run_of_the_solver_has_free_ways(tmp_path):
     scene.add_body("ground", half_space={})
     scene.add_body("low", box=(0.2,) * 3, position=(0, 0, 0.11))
     scene.add_body("top", box=(0.2,) * 3, position=(0.05, 0.03, 0.4), velocity=(0, 0, -2), angular_velocity=(1, 5, 2))
-    run(scene, scene.compile(), tmp_path / "run", device="cpu", steps=25)
+    run(scene, scene.compile(), tmp_path / "run", device="cpu", steps=25, simulate=Simulation)
     found = certify(tmp_path / "run")
     assert found.ok, str(found)
     assert found.ways_checked >= 24

@@ -12,6 +12,7 @@ from executors import assert_same_steps
 from on_device import NAME
 
 import abd
+from abd.api.simulation import Simulation
 from abd.certificate.certificate import certify
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
@@ -196,7 +197,7 @@ def test_pictures_and_files_show_round_bodies(tmp_path):
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("ball", sphere={"radius": 0.1})
     scene.add_body("other", sphere={"radius": 0.1}, position=(0.8, 0, 0))
-    run(scene, compile_scene(scene), tmp_path / "run", device=NAME, steps=1)
+    run(scene, compile_scene(scene), tmp_path / "run", device=NAME, steps=1, simulate=Simulation)
     with Trajectory(tmp_path / "run") as trajectory:
         assert len(trajectory.meshes[0].triangles) == 0 and len(trajectory.meshes[0].drawn[1]) == 1280
         recorded = Recorded(trajectory)
@@ -329,7 +330,7 @@ def test_processor_and_definitions_agree_on_round_bodies():
 
 def test_a_pile_of_round_bodies_is_certified(tmp_path):
     """Every state free, judged by ipctk with the radii; a run whose ball is made larger afterwards is not."""
-    run(pile(), compile_scene(pile()), tmp_path / "run", device=NAME, steps=40)
+    run(pile(), compile_scene(pile()), tmp_path / "run", device=NAME, steps=40, simulate=Simulation)
     found = certify(tmp_path / "run", every=5)
     assert found.ok and 0.0 < found.smallest_gap < 1e-3
     with h5py.File(tmp_path / "run" / "trajectory.h5", "r+") as file:

@@ -13,12 +13,14 @@ from test_ccd import gaps, gaps_at, one_body_each, radii
 from tool import load_tool
 
 import abd
+from abd.backends.answers import NotProven
 from abd.backends.device.upload import new_path
 from abd.contact.ccd import ENOUGH, way_shares
-from abd.contact.path import axial, between, nearest_rotation_vectors, rotations
+from abd.contact.path import between
 from abd.errors import StepFailure
 from abd.potentials.contact import Stencil
-from abd.step.ways import CLOSE, HALVINGS, LONGER, SHORTER, NotProven, Pieces
+from abd.rotations import axial, nearest_rotation_vectors, rotations
+from abd.step.ways import CLOSE, HALVINGS, LONGER, SHORTER, Pieces
 from cuda_kernels.bodies.ways import way_paths
 
 warp = pytest.importorskip("warp")

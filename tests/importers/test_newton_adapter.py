@@ -322,7 +322,7 @@ def test_filters_of_shapes_become_filters_of_bodies():
 @with_newton
 def test_overlaps_and_what_is_not_rigid_are_refused():
     from abd.errors import SceneError
-    from abd.newton.scene import ModelError
+    from abd.newton.model_values import ModelError
 
     builder = newton.ModelBuilder()
     for k in range(2):

@@ -12,7 +12,7 @@ from exported_run import FRAMES, poses, rope_ends
 
 from abd.export import glb
 from abd.export.formats import export
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1]])
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import abd
+from abd.api.simulation import Simulation
 from abd.cli import main
 from abd.io.plots import FIGURES, draw, runs_of
 from abd.io.run import run
@@ -23,7 +24,7 @@ def standing(tmp_path_factory):
     scene.add_body("ground", half_space={})
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1004))
     place = tmp_path_factory.mktemp("plot") / "standing"
-    run(scene, scene.started(), place, device="cpu")
+    run(scene, scene.started(), place, device="cpu", simulate=Simulation)
     return place
 
 

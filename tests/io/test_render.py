@@ -10,6 +10,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial import Delaunay as Triangulation
 
 import abd
+from abd.api.simulation import Simulation
 from abd.cli import main
 from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
@@ -339,7 +340,7 @@ def test_the_camera_of_a_scene_is_that_of_its_pictures(tmp_path):
     assert again == scene and again.camera.follow == "ball"
     from abd.io.run import run
 
-    run(again, again.started(), tmp_path / "run", device="cpu", steps=1)
+    run(again, again.started(), tmp_path / "run", device="cpu", steps=1, simulate=Simulation)
     with Trajectory(tmp_path / "run") as trajectory:
         assert trajectory.camera == {"azimuth_deg": 20.0, "follow": "ball"}
     with pytest.raises(SceneError, match=r"camera\.follow.*'bull'.*'ball'"):

@@ -10,9 +10,9 @@ import pytest
 import abd
 from abd.errors import SceneError
 from abd.joints.closure.assembly import assemble
+from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.projection import project
-from abd.joints.coordinates.coordinate_setter import CoordinateSetter
-from abd.joints.coordinates.placement import present_transform
+from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_build import rigid_rows
 from abd.joints.rows.rigid_rows import rigid_states, single_clusters
 from abd.model import Coupling, CouplingTerm

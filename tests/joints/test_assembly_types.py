@@ -10,8 +10,8 @@ import pytest
 import abd
 from abd.joints.closure.assembly import assemble
 from abd.joints.closure.redundancy import analyse
-from abd.joints.coordinates.placement import present_transform
 from abd.joints.coordinates.transform import transform
+from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_build import rigid_rows
 from abd.joints.rows.rigid_rows import rigid_states, single_clusters
 from abd.joints.types import TYPES

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import warp as wp
+from custom_types import (
+    ANGLE,
+    LENGTH,
+    THREE,
+    by_hand,
+    cubes,
+    define_slotted,
+    joint_of,
+)
 from on_device import DEVICE, NAME, random_states
-from own_joint import EXAMPLE
 
 import abd
 from abd import RowFlags
-from abd.backends.warp.terms.custom_measures import kernel_of, refuse_host_functions
 from abd.errors import DeviceError, SceneError
 from abd.joints.coordinates.configurations import configuration_space
 from abd.joints.coordinates.transform import project, transform, twist_gradient
-from abd.joints.custom.custom_rows import grouped
 from abd.joints.custom.numpy_rows import sample_poses
 from abd.joints.custom.wrench_rows import align_z, closest_rotations, logarithms
+from abd.joints.measures.measures import value_at
 from abd.joints.pieces.axes import displacement, turn
 from abd.joints.pieces.motions import turned
-from abd.joints.rows.measures import value_at
 from abd.joints.rows.table import linearize, tabulate, values
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint
-from abd.potentials.arap import polar
-from abd.rotations import log, pose
+from abd.rotations import log, polar, pose
 
 pytestmark = pytest.mark.device
-
-LENGTH = RowFlags.BILATERAL | RowFlags.LINEAR
-ANGLE = RowFlags.BILATERAL | RowFlags.ROTARY
-ROWS = {"y": LENGTH, "z": LENGTH, "rx": ANGLE, "ry": ANGLE}
-OWN = {"x": RowFlags.LINEAR, "theta": RowFlags.ROTARY}
 
 devices = pytest.mark.parametrize("device", ["numpy", NAME])
 
@@ -48,57 +45,6 @@ def define():
 
 
 # the slotted hinge in three forms ---------------------------------------------------------------------------------
-
-
-def slotted_residual(M, r, p):
-    """y, z, rx, ry, then the coordinates x, theta; `arctan2` takes no complex numbers."""
-    theta = np.arctan2(0.5 * (M[:, 1, 0] - M[:, 0, 1]), 0.5 * (M[:, 0, 0] + M[:, 1, 1]))
-    return np.stack([r[:, 1], r[:, 2], -M[:, 1, 2], M[:, 0, 2], r[:, 0], theta], axis=1)
-
-
-@wp.func
-def slotted_row(row: int, M: wp.mat33d, r: wp.vec3d, p: wp.array(dtype=wp.float64)) -> wp.float64:
-    if row == 0:
-        return r[1]
-    if row == 1:
-        return r[2]
-    if row == 2:
-        return -M[1, 2]
-    if row == 3:
-        return M[0, 2]
-    if row == 4:
-        return r[0]
-    return wp.atan2(M[1, 0] - M[0, 1], M[0, 0] + M[1, 1])
-
-
-def slotted_projection(T, p):
-    G = T.copy()
-    G[:, :3, :3] = align_z(T[:, :3, :3])
-    G[:, 1:3, 3] = 0.0
-    return G
-
-
-def slotted_wrenches(T_GD, p):
-    """y of D turns against C: its wrench is (s, c, 0, 0, 0, 0); moments about x and y of C."""
-    W = np.zeros((len(T_GD), 4, 6), dtype=T_GD.dtype)
-    W[:, 0, 0], W[:, 0, 1] = T_GD[:, 1, 0], T_GD[:, 1, 1]
-    W[:, 1, 2] = W[:, 2, 3] = W[:, 3, 4] = 1.0
-    return W
-
-
-def slotted_transform(values, p):
-    return pose(turned(np.array([0.0, 0.0, values[1]])), np.array([values[0], 0.0, 0.0]))
-
-
-def define_slotted(define, form):
-    """A slotted hinge by name, with both coordinates."""
-    keys = {"rows": ROWS, "transform": slotted_transform}
-    if form == "wrenches":
-        own = {"x": displacement("x"), "theta": turn("theta")}
-        keys |= {"wrenches": slotted_wrenches, "project": slotted_projection, "coordinates": own}
-    else:
-        keys |= {"function": slotted_residual if form == "numpy" else slotted_row, "coordinates": OWN}
-    return define(f"slotted_{form}", **keys)
 
 
 def cart(kind, device, enforcement):
@@ -173,10 +119,6 @@ def test_types_of_all_kinds_work_side_by_side(define):
 # derivatives ------------------------------------------------------------------------------------------------------
 
 
-def joint_of(kind, ends=(WORLD, 0), **parameters):
-    return Joint("joint", kind, 0, *ends, np.eye(4), np.eye(4), parameters=parameters)
-
-
 def test_differences_and_the_adjoint_agree(define):
     M, r = sample_poses()
     p, length = np.zeros((len(M), 0)), np.full(len(M), 0.3)
@@ -185,21 +127,6 @@ def test_differences_and_the_adjoint_agree(define):
     differences, adjoint = (one.slopes(M, r, p, length) for one in (by_numpy, by_warp))
     assert adjoint[0] == pytest.approx(differences[0], abs=1e-14)
     assert adjoint[1] == pytest.approx(differences[1], abs=1e-10)
-
-
-def cubes(M, r, p):
-    return p[:, :1] * M[:, 0] * r[:, :1] ** 3
-
-
-def by_hand(M, r, p):
-    out = np.zeros((len(M), 3, 12))
-    for k in range(3):
-        out[:, k, k] = p[:, 0] * r[:, 0] ** 3
-        out[:, k, 9] = 3.0 * p[:, 0] * M[:, 0, k] * r[:, 0] ** 2
-    return out
-
-
-THREE = dict.fromkeys(("a", "b", "c"), LENGTH)
 
 
 def test_functions_of_complex_numbers_have_exact_derivatives(define):
@@ -462,135 +389,3 @@ def test_a_unilateral_wrench_that_the_projection_closes_pushes_only_when_it_is_o
     assert joint.coordinates[0] == pytest.approx(-0.2, abs=1e-4)
     assert gap.engaged == 1 and -1e-4 < gap.value < 0.0
     assert joint.wrench()[1][2] == pytest.approx(0.3, rel=1e-3)
-
-
-# errors -----------------------------------------------------------------------------------------------------------
-
-
-def assert_refused(define, message, *arguments, name="mine", **keys):
-    with pytest.raises(SceneError, match=message):
-        define(name, *arguments, **({"rows": THREE} | keys))
-
-
-def test_what_is_wrong_with_a_definition_is_said(define):
-    assert_refused(define, "is a joint type already", cubes, name="hinge")
-    assert_refused(define, "is a joint type already", cubes, name="revolute")
-    assert_refused(define, "row 'a': is neither LINEAR nor ROTARY", cubes, rows={"a": RowFlags.BILATERAL})
-    assert_refused(define, "LIMIT and LOCKED say nothing here", cubes, rows={"a": LENGTH | RowFlags.LIMIT})
-    assert_refused(define, "neither rows nor coordinates", cubes, rows={})
-    assert_refused(define, "either a function or wrenches")
-    assert_refused(define, "wrenches need a projection", wrenches=np.eye(6)[:3])
-    assert_refused(define, r"returned an array of shape \(23, 4\), not \(k, 3\)", lambda M, r, p: np.ones((len(M), 4)))
-    assert_refused(define, "not finite at any pose", lambda M, r, p: np.full((len(M), 3), np.nan))
-    assert_refused(define, "takes no Jacobian", slotted_row, jacobian=by_hand)
-    assert_refused(define, "default of size should be a finite number", cubes, parameters={"size": np.inf})
-
-
-def test_unknown_parameters_are_named(define):
-    define("cubes", cubes, rows=THREE, parameters={"size": 1.0})
-    scene = abd.Scene()
-    scene.add_body("box", box=(1, 1, 1), mass=1.0)
-    with pytest.raises(SceneError, match=r"has no parameter width.*it has 'size'"):
-        scene.add_joint("cubes", "joint", abd.WORLD, "box", anchor=(0, 0, 0), parameters={"width": 1.0})
-    with pytest.raises(SceneError, match="has no parameter size"):
-        scene.add_joint("hinge", "joint", abd.WORLD, "box", anchor=(0, 0, 0), axis=(0, 0, 1), parameters={"size": 1.0})
-
-
-def test_numpy_functions_are_refused_on_cuda_by_name_and_warp_functions_are_not(define):
-    kinds = [define_slotted(define, form) for form in ("numpy", "warp", "wrenches")]
-    measures = [one for kind in kinds for one in kind.constraints(joint_of(kind.function.name))]
-    groups = grouped(measures, list(np.repeat(range(3), 4)))
-    refuse_host_functions(groups, "cpu", reached=True)
-    refuse_host_functions(groups[1:2], "cuda:0", reached=False)
-    with pytest.raises(DeviceError, match=r"'slotted_numpy', 'slotted_wrenches'.* cuda:0.*use --device cpu"):
-        refuse_host_functions(groups, "cuda:0", reached=False)
-
-
-def test_the_kernel_of_a_warp_function_and_its_adjoint_compile_for_cuda(tmp_path):
-    module = kernel_of(slotted_row).module
-    wp.compile_aot_module(module, arch=90, module_dir=str(tmp_path), use_ptx=True)
-    (code,) = tmp_path.glob("*.ptx")
-    entries = [line for line in code.read_text().splitlines() if ".entry" in line]
-    assert [any(way in entry for entry in entries) for way in ("forward", "backward")] == [True, True]
-
-
-# the example of the README ----------------------------------------------------------------------------------------
-
-
-
-def test_the_example_of_the_readme_runs():
-    done = subprocess.run([sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "{'height': 1}" in done.stdout
-
-
-# types of scene files ---------------------------------------------------------------------------------------------
-
-CODE = """
-import numpy as np
-import abd
-from abd import RowFlags
-
-
-def bowl(name):
-    def rows(M, r, p):
-        return np.stack([r[:, 2] - (r[:, 0] ** 2 + r[:, 1] ** 2) / (2 * p[:, 0]), r[:, 0]], axis=1)
-
-    abd.joint_type(
-        name, rows, rows={"height": RowFlags.LINEAR}, coordinates={"x": RowFlags.LINEAR}, parameters={"radius": 0.5}
-    )
-
-
-def nothing(name):
-    pass
-
-
-def broken(name):
-    raise ValueError("no good")
-"""
-
-SCENE = """
-[solver]
-dt = 0.01
-[output]
-frames = 2
-[[joint_type]]
-name = "my_bowl"
-file = "kinds.py"
-function = "bowl"
-[[body]]
-name = "bead"
-sphere = { radius = 0.03 }
-mass = 0.1
-position = [0.3, 0, 0.2]
-[[joint]]
-name = "j"
-type = "my_bowl"
-child = "bead"
-parent_anchor = [0, 0, 0]
-child_anchor = [0, 0, 0]
-"""
-
-
-def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(define, tmp_path):
-    (tmp_path / "kinds.py").write_text(CODE)
-    path = tmp_path / "bead.toml"
-    path.write_text(SCENE)
-    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code, which runs only if you allow it.*--allow-code"):
-        abd.load(path)
-    assert "my_bowl" not in TYPES
-    scene = abd.load(path, allow_code=True)
-    assert scene.compile().joints[0].type == "my_bowl"
-    scene.save(tmp_path / "again.toml")
-    assert abd.load(tmp_path / "again.toml", allow_code=True) == scene
-    for function, words in (
-        ("nothing", "nothing defines no joint type of this name"),
-        ("broken", "stops with ValueError: no good"),
-        ("missing", "'kinds.py' has no such function"),
-    ):
-        path.write_text(SCENE.replace('"bowl"', f'"{function}"'))
-        with pytest.raises(SceneError, match=words):
-            abd.load(path, allow_code=True)
-    path.write_text(SCENE.replace('"kinds.py"', '"other.py"'))
-    with pytest.raises(SceneError, match="there is no such file"):
-        abd.load(path, allow_code=True)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from joint_samples import CASES, joint_of
 
+from abd.joints.coordinates.bounds import Bounds, effort_bounds, position_bounds, velocity_bounds
 from abd.joints.coordinates.configurations import configuration_space, forms
 from abd.joints.coordinates.kinematics import JointKinematics, angular_first, flip_direction
 from abd.joints.coordinates.spaces import Analytic, Coordinates
 from abd.joints.pieces.motions import X, Y, Z, rotation, screw, translation
-from abd.joints.rows.bounds import Bounds, effort_bounds, position_bounds, velocity_bounds
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 from abd.rotations import adjoint, exp, inverse, log, log_rate, mrp_matrix, quaternion, quaternion_matrix
 

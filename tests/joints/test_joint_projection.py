@@ -8,7 +8,7 @@ from tool import load_tool
 import abd
 from abd import kinematics
 from abd.api.simulation import Simulation
-from abd.joints.rows.measures import value_at
+from abd.joints.measures.measures import value_at
 from abd.joints.types import TYPES
 from abd.joints.types.ellipsoid import nearest_point
 from abd.rotations import pose, quaternion_matrix, rotation_vector

@@ -10,8 +10,8 @@ import pytest
 
 from abd.errors import SceneError
 from abd.joints.coordinates.transform import project, transform, twist_gradient
+from abd.joints.measures.measures import MeasureKind, value_at
 from abd.joints.pieces.motions import turned
-from abd.joints.rows.measures import MeasureKind, value_at
 from abd.joints.rows.rows import Rows, residual
 from abd.joints.rows.table import linearize, tabulate, values
 from abd.joints.types import ALIASES, TYPES

@@ -9,7 +9,8 @@ from on_device import DEVICE, NAME
 
 import abd
 from abd.errors import DeviceError, SceneError
-from abd.joints.rows.relations import FUNCTIONS, differences
+from abd.joints.measures.slopes import differences
+from abd.joints.rows.relations import FUNCTIONS
 from abd.scene.scaled import scaled
 from abd.scene.schema.named_formula import NamedFormula
 

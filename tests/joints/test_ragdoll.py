@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import abd
+from abd.api.simulation import Simulation
 from abd.certificate.certificate import certify
 from abd.io.run import Status, run
 from abd.io.trajectory import Trajectory
@@ -79,7 +80,7 @@ def ranges(joint) -> dict[str, tuple[float, float]]:
 def flight(tmp_path_factory):
     scene = abd.load(scenes_directory() / "ragdoll.toml")
     folder = tmp_path_factory.mktemp("runs") / "ragdoll"
-    status = run(scene, compile_scene(scene), folder, device="cpu", steps=STEPS).status
+    status = run(scene, compile_scene(scene), folder, device="cpu", steps=STEPS, simulate=Simulation).status
     with Trajectory(folder) as trajectory:
         yield Flight(trajectory, status, scene.spec.joint)
 

@@ -9,9 +9,7 @@ import pytest
 
 import abd
 from abd.errors import SceneError
-from abd.joints.closure import affine_rank as affine
 from abd.joints.closure import redundancy
-from abd.joints.closure.affine_rank import affine_rank
 from abd.joints.closure.independence import independence, independent_in_order
 from abd.joints.closure.link_graph import link_graph
 from abd.joints.closure.redundancy import analyse, check_closure, open_by
@@ -82,15 +80,12 @@ def test_independent_rows_of_a_matrix():
     assert independent_in_order(extra, found.motions).tolist() == [False, True, False]
 
 
-def test_a_four_bar_has_rank_17_of_20_and_21_of_24_in_affine_coordinates():
+def test_a_four_bar_has_rank_17_of_20():
     model = ladder(1).compile()
     (found,) = analyse(model, model.bodies.q)
     assert (found.rows, found.rank, found.mobility) == (20, 17, 1)
     assert len(found.redundant) == 3 and all(row in ("z", "rx", "ry") for _, row in found.redundant)
     assert {name for name, _ in found.redundant} <= {joint.name for joint in model.joints}
-    found = affine_rank(model, model.bodies.q)
-    assert (found.rows, found.rank, len(found.redundant)) == (24, 21, 3)
-    assert sorted(row[-1] for _, row in found.redundant) == ["x", "y", "z"], "the components are alike"
 
 
 def test_a_ladder_of_forty_four_bars_has_one_freedom():
@@ -98,19 +93,14 @@ def test_a_ladder_of_forty_four_bars_has_one_freedom():
     (found,) = analyse(model, model.bodies.q)
     assert (len(found.bodies), found.rows, found.rank, found.mobility) == (81, 605, 485, 1)
     assert len(found.redundant) == 3 * 40
-    found = affine_rank(model, model.bodies.q)
-    assert (found.rows, found.rank) == (6 * 121, 6 * 121 - 3 * 40)
 
 
 def test_a_long_ladder_is_not_guessed_at(monkeypatch):
     monkeypatch.setattr(redundancy, "DENSE_ROWS", 19)
-    monkeypatch.setattr(affine, "DENSE_ROWS", 23)
     model = ladder(1).compile()
     (found,) = analyse(model, model.bodies.q)
     assert found.rank is None and found.mobility is None and found.rows == 20 and found.redundant == []
     assert "not analysed" in found.note
-    found = affine_rank(model, model.bodies.q)
-    assert (found.rows, found.rank, found.redundant) == (24, None, [])
 
 
 def test_open_chains_have_no_redundant_rows_however_long():
@@ -164,8 +154,6 @@ def test_couplings_take_freedoms_and_can_be_redundant():
     assert (found.rows, found.rank, found.mobility) == (18, 17, 1)
     (redundant,) = found.redundant
     assert redundant[0] == redundant[1] and redundant[0].startswith("gear")
-    affinely = affine_rank(model, model.bodies.q)
-    assert (affinely.rows, affinely.rank) == (21, 20) and affinely.redundant[0][0].startswith("gear")
 
 
 # contradictions -------------------------------------------------------------------------------------------------------

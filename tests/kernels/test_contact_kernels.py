@@ -14,6 +14,7 @@ from on_device import DEVICE, assert_close, pose_of
 from abd.backends.device.upload import new_path
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.warp.body_data import smallest_moments
+from abd.backends.warp.iterate import Iterate
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.ccd import WITHIN, time_of_impact
 from abd.contact.pairs import body_pairs
@@ -159,12 +160,13 @@ def test_friction_equals_its_definition(name, slide, one_by_one):
     now = q + slide * np.random.default_rng(2).normal(size=q.shape)
     moved = frozen.positions(q - rest)
     poses = pose_of(q), pose_of(rest)
-    kernels.friction.evaluate(*poses, EPS, "current")
+    at = Iterate(poses[0], rest=poses[1], eps=EPS)
+    kernels.friction.evaluate(at, "current")
     energy = kernels.friction.pool.get("energy_current", 1, wp.float64)
     assert_close(DEVICE.read(energy, len(lagged)), friction.energy(lagged, moved, EPS))
     for share in (0.0, 0.3, 1.0):
         DEVICE.write(kernels.contacts.law.caution, np.full(len(q), share))
-        kernels.friction.linearize(*poses, EPS)
+        kernels.friction.linearize(at)
         gradient, blocks = kernels.assembled(kernels.friction.reduction)
         definition = assembled(len(q), frozen, friction.friction_elements(lagged, moved, EPS, share))
         assert_close(gradient, definition[0])
@@ -197,7 +199,7 @@ def test_friction_between_bodies_makes_no_net_force():
     kernels.energies(q)
     kernels.friction.lag(pose_of(q), pose_of(q).A)
     rest = q + EPS * np.random.default_rng(1).normal(size=q.shape)
-    kernels.friction.linearize(pose_of(q), pose_of(rest), EPS)
+    kernels.friction.linearize(Iterate(pose_of(q), rest=pose_of(rest), eps=EPS))
     gradient, _ = kernels.assembled(kernels.friction.reduction)
     force = np.abs(gradient[0, :3]).max()
     assert force > 0.0 and np.abs(net_force(gradient)).max() <= 1e-9 * force

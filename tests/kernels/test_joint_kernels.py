@@ -12,6 +12,7 @@ from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_l
 
 from abd.backends.reference.numpy_bodies import maps
 from abd.backends.reference.numpy_joints import NumpyJoints
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.rows import rows as joint_rows
 from abd.joints.rows.laws import SLOTS
@@ -50,13 +51,13 @@ class JointKernels:
         set_laws(self.device, np.zeros(0, np.int32), np.zeros((0, SLOTS)), np.zeros(0), self.shift)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
-        self.device.evaluate(pose_of(q), "current")
+        self.device.evaluate(Iterate(pose_of(q)), "current")
         count = len(self.rows)
         return DEVICE.read(self.device.pool.get("linear_current", count, wp.float64), count)
 
     def gradient(self, q: np.ndarray) -> np.ndarray:
         out, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
-        self.device.add_to(pose_of(q), out, diagonal, flags(N)[0])
+        self.device.add_to(Iterate(pose_of(q), done=flags(N)[0]), out, diagonal)
         assert np.all(DEVICE.read(diagonal) == 0.0)
         return DEVICE.read(out)
 

@@ -18,15 +18,16 @@ from abd.backends.warp.body_data import Turning
 from abd.backends.warp.terms import joint_ends
 from abd.contact import path as paths_definition
 from abd.contact import surfaces as surfaces_definition
+from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import measured_rows as measured_definition
 from abd.joints.rows import rows as joint_rows
 from abd.joints.rows import table
 from abd.joints.rows.laws import Law
-from abd.joints.rows.measures import MeasureKind
 from abd.model import Elasticity, Kind
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.forces import generalised_force
+from abd.rotations import skew
 from cuda_kernels.bodies import affine, bodies, paths
 from cuda_kernels.contact import barrier as barrier_kernels
 from cuda_kernels.contact import surfaces
@@ -266,7 +267,7 @@ def test_stiffness_of_arcs_is_the_second_derivative_along_them():
     """For an energy G : A, linear in A, all that bends is the arc; of its second derivative the positive part stays."""
     rng = np.random.default_rng(3)
     A, G, w = maps(random_states(N, 1)), rng.normal(size=(N, 3, 3)), rng.normal(size=(N, 3))
-    W = paths_definition.skew(w)
+    W = skew(w)
     exact = np.einsum("nij,nij->n", G, W @ W @ A)
     everything = np.tile(np.eye(3), (N, 1, 1))
     kept = [arc_stiffness.hessian(A, sign * G, everything) for sign in (1.0, -1.0)]

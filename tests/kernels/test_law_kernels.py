@@ -11,11 +11,12 @@ from joint_tables import N, kept, some_table, system_of
 from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_laws
 
 from abd.backends.reference.numpy_joints import NumpyJoints
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
+from abd.joints.measures.measures import is_custom
 from abd.joints.rows import laws, measured_rows, table
 from abd.joints.rows.laws import SLOTS, Law
 from abd.joints.rows.measured_rows import MeasuredRows, collect, factor, power_series, spline
-from abd.joints.rows.measures import is_custom
 from cuda_kernels.joints import measured_rows as row_kernels
 
 pytestmark = pytest.mark.device
@@ -91,7 +92,7 @@ class Both:
     def linearized(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient (n, 12) and blocks (n, n, 12, 12) by the kernels."""
         gradient, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)
-        self.device.add_to(pose_of(q), gradient, diagonal, flags(N)[0])
+        self.device.add_to(Iterate(pose_of(q), done=flags(N)[0]), gradient, diagonal)
         c, blocks = self.device.coupling, np.zeros((N, N, 12, 12))
         i, j, between = DEVICE.read(c.row), DEVICE.read(c.column), DEVICE.read(c.blocks)
         blocks[np.arange(N), np.arange(N)] = DEVICE.read(diagonal)
@@ -249,7 +250,7 @@ def test_measured_rows_agree_with_finite_differences():
 def test_energies_gradients_and_blocks_equal_their_definition(seed: int):
     both = Both(seed)
     q = both.q + 1e-3 * np.random.default_rng(seed).normal(size=both.q.shape)
-    both.device.evaluate(pose_of(q), "current")
+    both.device.evaluate(Iterate(pose_of(q)), "current")
     energies = DEVICE.read(both.device.pool.get("energy_current", ROWS, wp.float64), ROWS)
     np.testing.assert_allclose(energies, both.defined.energy(q), rtol=1e-11, atol=1e-11)
     gradient, blocks = both.linearized(q)

@@ -10,9 +10,9 @@ from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends.reference.numpy_bodies import maps
 from abd.backends.warp.terms.joints import Joints
+from abd.joints.measures.measures import is_angle, is_custom
 from abd.joints.rows import table as definition
 from abd.joints.rows.measured_rows import collect
-from abd.joints.rows.measures import is_angle, is_custom
 from abd.joints.rows.table import MeasureTable
 from abd.model import WORLD
 from cuda_kernels.joints import measures as kernels

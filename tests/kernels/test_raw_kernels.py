@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 import warp as wp
-from block_systems import System, chain, net, random_pairs, random_tree, star_of_chains
+from block_systems import System, chain, random_pairs
 from cuda_on_cpu import COMPILER, Emulated, kernels, run
 from on_device import NAME
 from tool import load_tool
@@ -21,9 +21,9 @@ from abd import backends
 from abd.backends.device import raw_kernels
 from abd.backends.device.device import EMULATED, Device
 from abd.backends.device.raw_kernels import FOLDER, TWINS, pack, twin_of
+from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
-from abd.errors import StepFailure
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact import blocks, contact, elements, surfaces
 from cuda_kernels.linear import factor, krylov
@@ -84,9 +84,9 @@ def test_products_with_three_couplings(twinned, n):
     numbers = Numbers(twinned, n)
     merged = numbers.integers(np.arange(max(pairs, 1)) % 3 == 0)
     done, x, y, product = numbers.done(n), numbers.rows(n), numbers.rows(n), numbers.scalars(n)
-    diagonal, rows = twinned.upload(system.diagonal, wp.float64), twinned.rows
-    inputs = (rows(diagonal), a, rows(a.blocks), b, rows(b.blocks), c, rows(c.blocks), merged, x, y, product)
-    twinned.launch(krylov.multiply, n, done, *inputs)
+    diagonal, addresses = twinned.upload(system.diagonal, wp.float64), Addresses(twinned, 3)
+    addresses.launch_write([a, b, c], merged=[None, None, merged])
+    twinned.launch(krylov.multiply, n, done, twinned.rows(diagonal), 3, addresses.table, x, y, product)
     H = np.zeros((n, 12, n, 12))
     H[np.arange(n), :, np.arange(n), :] = system.diagonal
     kept = [np.ones(len(hub)), np.ones(len(loose)), np.arange(pairs) % 3 != 0]
@@ -207,16 +207,6 @@ def _sums(numbers: Numbers, count: int) -> blocks.PairSums:
 # whole solves -----------------------------------------------------------------------------------------------------------
 
 
-GRAPHS = {
-    "one body": (1, NOTHING),
-    "chain": (9, chain(9)),
-    "hub": (40, star_of_chains(39, 1)),
-    "tree": (30, random_tree(30, seed=1)),
-    "net": (25, net(5, 5)),
-    "full": (34, random_pairs(34, 561, seed=2)),
-}
-
-
 @pytest.fixture
 def in_levels(monkeypatch):
     """Schedules as on a GPU: no ranges, all rows in levels."""
@@ -227,52 +217,6 @@ def in_levels(monkeypatch):
             len(self.bodies), keys // len(self.bodies), keys % len(self.bodies), in_ranges=False
         ),
     )
-
-
-@pytest.mark.parametrize("graph", GRAPHS)
-def test_factor_and_solves(twinned, in_levels, graph):
-    """Joints, contacts and friction in the same blocks; rows with more updates than a warp looks up at once."""
-    n, pairs = GRAPHS[graph]
-    system = System(twinned, n, pairs, pairs[1::3], pairs[::2, ::-1], seed=n)
-    exact = system.dense()
-    assert np.abs(system.solve(system.solver("direct")) - exact).max() <= 1e-11 * np.abs(exact).max()
-    kernels_of_levels = {"gather_slots", "factor_pivots", "divide_slots", "forward_rows", "backward_rows"}
-    assert kernels_of_levels <= set(twinned.raw.launches)
-
-
-def test_islands_that_are_done_keep_their_rows(twinned, in_levels):
-    """One of two nets is done: its part of the factor and the solution stays, the other's is solved."""
-    n, pairs = 32, np.concatenate([net(4, 4), 16 + net(4, 4)])
-    system = System(twinned, n, pairs)
-    solver = system.solver("direct")
-    before = system.solve(solver)
-    twinned.write(solver.solver.islands.done, (np.arange(n) < 16).astype(np.int32))
-    system.gradient *= 2.0
-    after = system.solve(solver)
-    np.testing.assert_array_equal(after[:16], before[:16])
-    np.testing.assert_allclose(after[16:], 2.0 * before[16:], rtol=0, atol=1e-12 * np.abs(before).max())
-
-
-@pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the room, the emulated twins their items")
-@pytest.mark.parametrize(("wanted", "joined"), [("direct", True), ("pcg", True), ("pcg", False)])
-def test_bodies_that_are_done_update_no_others(twinned, in_levels, wanted, joined):
-    """Within an island no solver asks for it, but the Warp kernels define what comes of it."""
-    system = System(twinned, 25, net(5, 5)) if joined else System(twinned, 25, NOTHING, net(5, 5), stiffness=1.0)
-    solver = system.solver(wanted)
-    before, done = system.solve(solver), np.arange(25) % 4 == 1
-    twinned.write(solver.solver.islands.done, done.astype(np.int32))
-    after = system.solve(solver)
-    np.testing.assert_array_equal(after[done], before[done])
-    assert not np.allclose(after[~done], before[~done])
-
-
-def test_failed_pivots_are_told(twinned, in_levels):
-    system = System(twinned, 12, chain(12))
-    system.diagonal[5] = -np.eye(12)
-    solver = system.solver("direct")
-    with pytest.raises(StepFailure, match="pivot") as failure:
-        system.solve(solver)
-    assert failure.value.bodies == ("body 5",)
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -338,7 +282,7 @@ def _declared(text: str) -> tuple[str, str]:
 
 def _in_c(kind) -> str:
     if isinstance(kind, wp.array):
-        return "int*" if scalar(kind.dtype) is wp.int32 else "double*"
+        return {wp.int32: "int*", wp.uint64: "Address*"}.get(scalar(kind.dtype), "double*")
     return kind.key if _is_struct(kind) else {wp.int32: "int", wp.float64: "double"}[kind]
 
 

@@ -53,6 +53,7 @@ def formed(n: int, ties: np.ndarray, mobile: np.ndarray, *lists: np.ndarray) -> 
     for each in (device, host):
         each.tie(tied(ties))
     host.renumber(mobile, np.concatenate([pairs_of([]), *lists]))
+    device.follow_joined(mobile)
     device.launch_renumber(DEVICE.upload((~mobile).astype(np.int32), wp.int32), *map(listed, lists))
     return device, host
 
@@ -124,6 +125,20 @@ def test_numbering_anew_starts_from_nothing():
     for kept in (chain[:500], chain[700:], chain):
         host.renumber(np.ones(n, bool), kept)
         device.launch_renumber(held, listed(kept))
+        assert_same(device, host)
+
+
+def test_parts_of_joints_follow_who_moves():
+    """A chain whose middle is held, let go, and held elsewhere, with the same joints."""
+    n = 700
+    device, host, none = Islands(DEVICE, n), Numbering(n), pairs_of([])
+    for each in (device, host):
+        each.tie(tied(pairs_of([(k, k - 1) for k in range(1, n)])))
+    for held in (300, None, 20):
+        mobile = np.arange(n) != held
+        host.renumber(mobile, none)
+        device.follow_joined(mobile)
+        device.launch_renumber(DEVICE.upload((~mobile).astype(np.int32), wp.int32), listed(none))
         assert_same(device, host)
 
 

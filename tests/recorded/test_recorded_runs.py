@@ -100,7 +100,7 @@ def test_numbers_that_are_not_fit_for_a_solve(solver, name, value, reason):
         spoil(each, name, value)
     assert failures(direct, recorded, 1) == reason
     for each in (direct, recorded):
-        del each.backend.linearize
+        del each.backend.potential.linearize
         each.backend.device.generation += 1
     for _ in range(3):
         step_both(direct, recorded)
@@ -125,17 +125,17 @@ def test_a_model_that_is_not_convex_leaves_the_multipliers_of_exact_rows_alone()
 
 def spoil(each, name: str, value: float, entry: tuple[int, int, int] | None = None) -> None:
     """Let the linear systems of a simulation hold a value everywhere, or in one entry of a block."""
-    backend = each.backend
-    good = backend.linearize
+    backend, potential = each.backend, each.backend.potential
+    good = potential.linearize
 
     def linearize() -> None:
         good()
-        values = getattr(backend, name)
+        values = getattr(potential, name)
         if entry is not None:
             values = values[entry[0]][entry[1]][entry[2] : entry[2] + 1]
         backend.device.fill(values, value)
 
-    backend.linearize = linearize
+    potential.linearize = linearize
     backend.device.generation += 1
 
 
@@ -144,7 +144,7 @@ def test_conjugate_gradients_that_take_too_long():
     for _ in range(6):
         step_both(direct, recorded)
     for each in (direct, recorded):
-        each.backend.iteration.linear.gradients.max_iterations = 2
+        each.backend.iteration.linear.solver.max_iterations = 2
     recorded.backend.device.generation += 1
     assert failures(direct, recorded, 3) == "linear_solver"
 

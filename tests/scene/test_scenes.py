@@ -11,6 +11,7 @@ from scipy.special import ellipk
 from tool import load_tool
 
 import abd
+from abd.api.simulation import Simulation
 from abd.certificate.certificate import certify
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.io.run import Status, run
@@ -89,7 +90,7 @@ def played(tmp_path_factory, device):
         if name not in runs:
             scene = abd.load(scenes_directory() / f"{name}.toml")
             folder = tmp_path_factory.mktemp("runs") / name
-            outcome = run(scene, compile_scene(scene), folder, device=device, steps=STEPS[name])
+            outcome = run(scene, compile_scene(scene), folder, device=device, steps=STEPS[name], simulate=Simulation)
             runs[name] = Played(Trajectory(folder), outcome.status)
         return runs[name]
 

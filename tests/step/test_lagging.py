@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from abd.step.lagging import PairLoads, changed
+from abd.backends.answers import PairLoads
+from abd.step.lagging import changed
 
 INVERSE_MASS = np.array([0.0, 1.0, 0.01])
 

@@ -102,8 +102,8 @@ def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
     scene.add_body("wild", box=(0.1, 0.1, 0.1), position=(5, 0, 0), angular_velocity=(0, 0, 30), kappa=1e5)
     simulation = abd.Simulation(scene, device)
     backend = simulation.backend
-    name = "try_step" if device == "numpy" else "launch_trial"
-    evaluate = getattr(backend, name)
+    part, name = (backend, "try_step") if device == "numpy" else (backend.potential, "evaluate_trial")
+    evaluate = getattr(part, name)
 
     def uphill(alpha, *out):
         found = evaluate(alpha, *out)
@@ -112,7 +112,7 @@ def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
             values[wild] = 1.0
         return found
 
-    monkeypatch.setattr(backend, name, uphill)
+    monkeypatch.setattr(part, name, uphill)
     with pytest.raises(StepFailure, match="in the island of 'wild'") as caught:
         simulation.step()
     assert caught.value.reason == "line_search"

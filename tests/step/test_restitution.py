@@ -11,7 +11,7 @@ from on_device import NAME
 import abd
 from abd.backends.warp.sweeps import swept
 from abd.energies import kinetic_energy, momenta
-from abd.step.impacts.sweeps import swept as defined
+from abd.potentials.sweeps import swept as defined
 
 pytestmark = pytest.mark.device
 

@@ -8,10 +8,10 @@ from executors import simulation as launched_or_recorded
 from on_device import NAME
 
 import abd
+from abd.backends.answers import NotProven
 from abd.errors import StepFailure
 from abd.step import step as stepping
 from abd.step.merge import OF_BODIES
-from abd.step.ways import NotProven
 
 pytestmark = pytest.mark.device
 

@@ -21,7 +21,7 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
-from abd.contact.path import skew  # noqa: E402
+from abd.rotations import skew  # noqa: E402
 from cuda_kernels.parallel import sums  # noqa: E402
 
 FIELDS = ("dp", "w", "S", "rate", "bend", "reach", "strain")
@@ -85,7 +85,7 @@ class Follower:
         device.write(limit, np.ones(islands.count))
         contacts.candidates.forget()
         contacts.candidates.build(backend.path, islands.island, limit)
-        contacts.evaluate(backend.pose, "current")
+        contacts.evaluate(backend.at, "current")
         times = []
         for _ in range(REPEATS):
             begin = perf_counter()

@@ -1,7 +1,7 @@
 """Hand-written CUDA kernels against Warp's: `python tools/bench/raw_kernels.py [--bodies N...] [--json FILE]`.
 
 Every kernel with a twin runs on what conjugate gradients, the block factor and contact sums of N bodies give it: a cube
-of bodies in contact with their neighbours, and a chain of N joints, whose factor has the launches of all its levels. On
+of bodies in contact with their neighbours, and the blocks of N bodies alone. On
 a GPU the launches of a kernel are recorded as a graph, once for either kind, and the two graphs take turns. Prints the
 median times, their ratio, and bytes over time against the measured copy of the device; bytes are those that have to
 travel if every number does so once. Without a GPU there are Warp's times only, and the reason.
@@ -31,12 +31,14 @@ from abd.backends.device.cuda_support import cuda_problem  # noqa: E402
 from abd.backends.device.device import Device  # noqa: E402
 from abd.backends.device.raw_kernels import RawKernels, twin_of  # noqa: E402
 from abd.backends.linear.cholesky import Cholesky  # noqa: E402
+from abd.backends.linear.couplings import Addresses  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402
 from abd.backends.warp.terms.joint_ends import lists_of  # noqa: E402
 from abd.commands.bench import table  # noqa: E402
 from cuda_kernels.bodies.vector12 import vec12  # noqa: E402
 from cuda_kernels.contact import blocks, elements  # noqa: E402
 from cuda_kernels.linear import krylov  # noqa: E402
+from cuda_kernels.linear.couplings import Coupling  # noqa: E402
 
 REPEATS = 9
 BLOCK, ROW = 1152, 96
@@ -98,9 +100,9 @@ class Numbers:
         one.vectors, one.numbers = self.device.zeros(1, vec12), self.device.zeros(1, wp.vec2d)
         return one, listed
 
-    def coupling(self, n: int, pairs: np.ndarray) -> krylov.Coupling:
+    def coupling(self, n: int, pairs: np.ndarray) -> Coupling:
         """Blocks of n bodies' pairs (k, 2)."""
-        c, codes = krylov.Coupling(), np.arange(len(pairs))
+        c, codes = Coupling(), np.arange(len(pairs))
         owners = np.concatenate([pairs[:, 0], pairs[:, 1]])
         starts, entries = lists_of(owners, np.concatenate([2 * codes, 2 * codes + 1]), n)
         c.count, c.starts, c.entries = self.integers([len(pairs)]), self.integers(starts), self.integers(entries)
@@ -122,16 +124,14 @@ def iterations(device: Device, n: int) -> dict[str, int]:
     n, pairs = cube(n)
     numbers, k = Numbers(device), len(pairs)
     contacts, nothing = numbers.coupling(n, pairs), numbers.coupling(n, pairs[:0])
-    done, island, merged = numbers.integers(np.zeros(n)), numbers.integers(np.zeros(n)), numbers.integers([0])
+    done, island = numbers.integers(np.zeros(n)), numbers.integers(np.zeros(n))
     rows = device.rows
     diagonal, inverse = numbers.blocks(n, own=20.0), numbers.blocks(n)
     x, r, z, p, q = (numbers.rows(n) for _ in range(5))
     product, one = device.zeros(n, wp.float64), device.upload([1e-3], wp.float64)
-    several = rows(contacts.blocks)
-    none = rows(nothing.blocks)
-    device.launch(
-        krylov.multiply, n, done, rows(diagonal), nothing, none, contacts, several, nothing, none, merged, p, q, product
-    )
+    addresses = Addresses(device, 3)
+    addresses.launch_write([nothing, contacts, nothing])
+    device.launch(krylov.multiply, n, done, rows(diagonal), 3, addresses.table, p, q, product)
     device.launch(krylov.descend, n, done, island, one, one, p, q, x, r)
     device.launch(krylov.descend_and_divide, n, done, island, one, one, p, q, x, r, rows(inverse), z, product)
     device.launch(krylov.turn, n, done, island, one, one, z, p)
@@ -145,7 +145,7 @@ def iterations(device: Device, n: int) -> dict[str, int]:
     device.launch(blocks.join_runs, 12 * k, numbers.integers([k, 2 * k]), rest, sums)
     gradient = device.zeros((n, 12), wp.float64)
     device.launch(blocks.gather_bodies, 12 * n, done, contacts.starts, contacts.entries, sums, gradient, rows(diagonal))
-    device.raw.kept = [diagonal, inverse, kept, contacts, nothing, terms, runs]
+    device.raw.kept = [diagonal, inverse, kept, contacts, nothing, addresses, terms, runs]
     return {
         "multiply": (n + k) * BLOCK + 2 * n * ROW,
         "descend": 6 * n * ROW,
@@ -158,29 +158,19 @@ def iterations(device: Device, n: int) -> dict[str, int]:
 
 
 def factor(device: Device, n: int) -> dict[str, int]:
-    """The factor of a chain and a solve with it, level by level; least bytes of every kernel."""
-    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    """The factor of bodies alone, and its inverse; least bytes of every kernel."""
+    pairs = np.zeros((0, 2), dtype=int)
     numbers = Numbers(device)
-    joints, nothing = numbers.coupling(n, pairs), numbers.coupling(n, pairs[:0])
+    nothing = numbers.coupling(n, pairs)
     diagonal, done = numbers.blocks(n, own=20.0), numbers.integers(np.zeros(n))
-    cholesky = Cholesky(device, np.arange(n), n)
+    cholesky = Cholesky(device, np.arange(n), n, 3)
     cholesky.adopt(Elimination(n, *pairs.T, in_ranges=False))
-    cholesky.find(0, joints, len(pairs))
-    cholesky.take(diagonal, [(joints, len(pairs)), (nothing, 0), (nothing, 0)], done)
-    gradient, x = (device.zeros((n, 12), wp.float64) for _ in range(2))
-    cholesky.compute_and_solve(-1.0, gradient, x, device.zeros(n, wp.float64))
+    cholesky.take(diagonal, [(nothing, 0)] * 3, done)
+    cholesky.compute()
     room, inverse = (device.zeros((n, 12, 12), wp.float64) for _ in range(2))
     cholesky.invert(room, inverse)
-    device.raw.kept = [diagonal, joints, nothing, cholesky, gradient, x, room, inverse]
-    slots = cholesky.elimination.slots
-    return {
-        "gather_slots": (2 * slots + n + len(pairs)) * BLOCK,
-        "factor_pivots": 2 * n * BLOCK,
-        "divide_slots": (2 * slots - n) * BLOCK,
-        "invert_pivots": 3 * n * BLOCK,
-        "forward_rows": slots * BLOCK + 2 * n * ROW,
-        "backward_rows": slots * BLOCK + 3 * n * ROW,
-    }
+    device.raw.kept = [diagonal, nothing, cholesky, room, inverse]
+    return {"invert_pivots": 3 * n * BLOCK}
 
 
 def player(device: Device, run: Callable[[], None]) -> Callable[[], float]:

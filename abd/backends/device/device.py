@@ -12,9 +12,9 @@ import os
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from threading import Timer
 from types import ModuleType
@@ -27,6 +27,7 @@ from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.packed_launch import packed
 from abd.backends.device.raw_kernels import raw_kernels
+from abd.backends.device.staging import Staging
 from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
@@ -92,8 +93,10 @@ class Device:
         records: whether what `Graphs` runs is recorded and replayed, by one thread; always where `wide`. Otherwise it is launched
             kernel by kernel, whose items threads share.
         recording: whether launches are being recorded; nothing can be read then.
+        rehearsing: whether launches are gone through without being made.
         commands: where they go instead of being run, None for Warp's own records.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
+        asked: conditions that the host has looked at, outside of records.
         raw: hand-written kernels that take the place of Warp's, None where there are none; why_not_raw: the reason.
 
     Raises:
@@ -116,7 +119,8 @@ class Device:
         self.wide = emulated or not self.is_cpu
         self.records = records or self.wide
         self.threads = 1 if self.records else threads_available()
-        self.generation, self.recording = 0, False
+        self.generation, self.asked = 0, 0
+        self.recording = self.rehearsing = False
         self.commands: CommandBuffer | None = None
         self.observer: Observer | None = None
         self._order = np.random.default_rng(int(seed)) if emulated and seed else None
@@ -125,6 +129,7 @@ class Device:
         self._variants: dict[tuple, deque[tuple]] = {}
         self._views: dict[int, wp.array] = {}
         self._host_views: dict[int, np.ndarray] = {}
+        self._staging = Staging(self.warp)
         self._landings: dict[tuple, wp.array] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
@@ -158,6 +163,10 @@ class Device:
         `grain` is the smallest slice worth a thread.
         """
         if count <= 0:
+            return
+        if self.rehearsing:
+            # loaded now, it need not be while launches are recorded
+            kernel.module.load(self.warp)
             return
         if self.observer is None:
             self._launch(kernel, begin, count, inputs, grain)
@@ -246,6 +255,26 @@ class Device:
         if self.recording:
             raise RuntimeError(f"nothing can be {what} while launches are recorded")
 
+    def _refuse_host(self, what: str) -> None:
+        """Neither a record nor its rehearsal has anything to do with the host."""
+        self._refuse(what)
+        if self.rehearsing:
+            raise RuntimeError(f"nothing can be {what} in what is to be recorded")
+
+    @property
+    def deferring(self) -> bool:
+        """Whether launches are recorded, or rehearsed for that, so that nothing they find can be read."""
+        return self.recording or self.rehearsing
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """A body is gone through, with all its loops and branches, for what it allocates; nothing is launched."""
+        self.rehearsing = True
+        try:
+            yield
+        finally:
+            self.rehearsing = False
+
     def empty(self, shape, dtype) -> wp.array:
         """Uninitialised array."""
         self._allocate()
@@ -280,7 +309,7 @@ class Device:
 
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""
-        self._refuse("read")
+        self._refuse_host("read")
         if self.observer is None and not self.wide:
             view = self._host_views.get(id(array))
             if view is not None:
@@ -323,18 +352,22 @@ class Device:
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
-        self._refuse("written")
+        self._refuse_host("written")
         with self._seen("write", array, len(values)):
-            if self.is_cpu:
+            if not self.wide:
                 self._seen_by_host(array)[: len(values)] = values
             elif len(values):
-                source = wp.array(np.ascontiguousarray(values), dtype=array.dtype, device="cpu", copy=False)
-                if source.shape[1:] != array.shape[1:]:
-                    raise ValueError(f"rows of {source.shape[1:]} are no rows of {array.shape[1:]}")
-                wp.copy(array, source, count=source.size)
+                kind = wp.dtype_to_numpy(getattr(array.dtype, "_wp_scalar_type_", array.dtype))
+                numbers = np.ascontiguousarray(values, dtype=kind)
+                width = wp.types.type_size_in_bytes(array.dtype) // np.dtype(kind).itemsize
+                if numbers.size != len(values) * width * (array.size // len(array)):
+                    raise ValueError(f"rows of {numbers.shape[1:]} are no rows of {array.dtype} {array.shape[1:]}")
+                self._staging.write(array, numbers)
 
     def fill(self, array: wp.array, value: float = 0) -> None:
         """Set all entries of an array; a launch like any other, which may be recorded."""
+        if self.rehearsing:
+            return
         if self.commands is not None:
             self.commands.fill(array, value)
         elif value == 0:
@@ -344,14 +377,44 @@ class Device:
 
     def copy(self, out: wp.array, values: wp.array, count: int | None = None) -> None:
         """Copy the first `count` entries of an array, all of them without, to another one; likewise."""
+        if self.rehearsing:
+            return
         count = len(values) if count is None else count
         if self.commands is not None:
             self.commands.copy(out, values, count)
         elif count:
             wp.copy(out, values, count=count * (values.size // len(values)))
 
+    def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
+        """Run a body as long as condition[0] is not 0; the body changes it. In a record the device decides that."""
+        if self.rehearsing:
+            body()
+            return
+        if self.commands is not None:
+            self.commands.repeat(condition, body)
+            return
+
+        def turn() -> None:
+            self.asked += not self.recording
+            body()
+
+        self.asked += not self.recording
+        wp.capture_while(condition, turn)
+
+    def when(self, condition: wp.array, body: Callable[[], None]) -> None:
+        """Run a body if condition[0] is not 0; likewise."""
+        if self.rehearsing:
+            body()
+            return
+        if self.commands is not None:
+            self.commands.when(condition, body)
+            return
+        self.asked += not self.recording
+        wp.capture_if(condition, body)
+
     def sort_pairs(self, keys: wp.array, values: wp.array, count: int) -> None:
         """Sort `values` by integer `keys`, stably; both arrays hold at least 2 count entries."""
+        self._refuse_host("sorted")
         with self._seen("sort", keys, count):
             if self.is_cpu:
                 k, v = keys.numpy(), values.numpy()

@@ -1,10 +1,10 @@
 """Recorded work: launches that a device repeats without the host, with loops and branches that it decides itself.
 
-A body of launches runs directly at first, which allocates what it needs, is recorded when it has come up again, and is
-replayed from then on. Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's
-`generation` and the caller's key stay the same. The processor runs records through a list of commands
-(`abd.backends.device.command_buffer`), on one thread, a hundred times faster than launch by launch; a
-device that does not record (`Device.records`) runs the same bodies directly.
+A body of launches is rehearsed, which allocates what it needs and launches nothing, recorded, and replayed from then on.
+Recorded are addresses, dimensions, numbers and structs by value: a record serves while the device's `generation` and the
+caller's key stay the same. The processor runs records through a list of commands (`abd.backends.device.command_buffer`), on one
+thread, a hundred times faster than launch by launch; since recording takes as long as some runs, the first of them are direct
+there. A device that does not record (`Device.records`) runs the same bodies directly.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from abd.backends.device.device import Device
 MOST = 32
 """Records that are kept."""
 PATIENCE = 20
-"""Runs before a body is recorded on the processor, where that takes as long as some twenty of them; on CUDA it is one."""
+"""Runs before a body is recorded on the processor, where that takes as long as some twenty of them."""
 
 
 class Graphs:
     """Records of one device.
 
     Attributes:
-        recorded, replayed: how often, for reports.
+        recorded, replayed: how often, for reports; dropped: records that were thrown away.
         whole: whether loops and branches are recorded; without, the host decides them each time. CUDA may be unable to
             (`abd.backends.device.cuda_support.graph_problem`).
         asks_host: whether functions of users have to be asked between the launches, so that nothing can be recorded.
@@ -37,11 +37,10 @@ class Graphs:
 
     def __init__(self, device: Device):
         self.device = device
-        self.recorded = self.replayed = 0
+        self.recorded = self.replayed = self.dropped = 0
         self.asks_host = False
         self.whole = device.records and (device.is_cpu or not graph_problem())
         self._generation = -1
-        self._patience = 1 if device.wide else PATIENCE
         self._kept: dict[Hashable, Callable[[], None] | int] = {}
         self._by_commands = device.is_cpu and not device.wide
 
@@ -52,20 +51,30 @@ class Graphs:
         if not self.whole or self.asks_host or (observer is not None and observer.inside_graphs):
             body()
             return
-        if device.generation != self._generation or len(self._kept) > MOST:
-            self._kept.clear()
-            self._generation = device.generation
+        self._follow_generation()
         kept = self._kept.get(key, 0)
-        if isinstance(kept, int) and kept < self._patience:
-            body()
-            # what it allocated on the way begins a new generation
-            if device.generation == self._generation:
-                self._kept[key] = kept + 1
-            return
-        graph = self._kept[key] = self._record(body) if isinstance(kept, int) else kept
+        if isinstance(kept, int):
+            if device.wide:
+                with device.rehearsal():
+                    body()
+                self._follow_generation()
+            elif kept < PATIENCE:
+                body()
+                # what it allocated on the way begins a new generation
+                if device.generation == self._generation:
+                    self._kept[key] = kept + 1
+                return
+            kept = self._kept[key] = self._record(body)
         self.replayed += 1
         with nullcontext() if observer is None else observer.replay():
-            graph()
+            kept()
+
+    def _follow_generation(self) -> None:
+        """Throw away records of an earlier generation."""
+        if self.device.generation != self._generation or len(self._kept) > MOST:
+            self.dropped += sum(not isinstance(kept, int) for kept in self._kept.values())
+            self._kept.clear()
+            self._generation = self.device.generation
 
     def _record(self, body: Callable[[], None]) -> Callable[[], None]:
         """Runs what the body launches."""
@@ -108,10 +117,8 @@ class Graphs:
 
     def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
         """Run a body as long as condition[0] is not 0; the body changes it."""
-        commands = self.device.commands
-        (wp.capture_while if commands is None else commands.repeat)(condition, body)
+        self.device.repeat(condition, body)
 
     def when(self, condition: wp.array, body: Callable[[], None]) -> None:
         """Run a body if condition[0] is not 0."""
-        commands = self.device.commands
-        (wp.capture_if if commands is None else commands.when)(condition, body)
+        self.device.when(condition, body)

@@ -17,19 +17,21 @@ PER_ITEM: dict[str, float] = {
     "descend": 48.0,
     "turn": 24.0,
     "add": 12.0,
-    "factor_pivots": SOLVE / 3.0,
-    "divide_slots": SOLVE,
-    "divide_columns": SOLVE / 12.0,
 }
 """Operations of one item."""
 
-WALKING = frozenset({"multiply", "factor_ranges", "forward_ranges", "backward_ranges"})
+WALKING = frozenset(
+    {
+        "multiply", "factor_ranges", "forward_ranges", "backward_ranges",
+        "gather_level", "factor_level", "divide_level", "sum_forward", "solve_forward", "sum_backward", "solve_backward",
+    }
+)  # fmt: skip
 """Kernels whose items walk through many rows each, together through most: all rows of their arrays count as moved."""
 
 FACTORING = frozenset(
     {
         "factor_ranges", "gather_pieces", "factor_corners", "divide_pieces",
-        "gather_rows", "gather_slots", "factor_pivots", "divide_columns", "divide_slots", "work_on_top",
+        "gather_level", "factor_level", "divide_level",
     }
 )  # fmt: skip
 """Kernels that together factor a matrix."""

@@ -9,6 +9,8 @@ import warp as wp
 from abd.backends.device.device import Device, Pool
 from cuda_kernels.parallel import scans
 
+WARP = 32
+"""Threads that share a chunk on CUDA."""
 SHORTEST = 32
 """Counts per chunk at least."""
 
@@ -17,7 +19,7 @@ class Scan:
     """Scans on one device; they share the room for the sums of chunks."""
 
     def __init__(self, device: Device):
-        self.device, self.pool = device, Pool(device)
+        self.device, self.pool, self.lanes = device, Pool(device), device.lanes(WARP)
 
     def reserve(self, room: int) -> None:
         """Make room for scans of up to `room` counts, before they are recorded."""
@@ -40,9 +42,10 @@ class Scan:
         length = chunk_length(room)
         chunks = -(-room // length)
         sums, launch = self._sums(room), self.device.launch
-        launch(scans.sum_chunks, chunks, counts, sizes, which, length, sums, grain=256)
-        launch(scans.scan_chunks, 1, sizes, which, length, sums, offsets)
-        launch(scans.offset_chunks, chunks, counts, sizes, which, length, sums, offsets, grain=256)
+        lanes = self.lanes
+        launch(scans.sum_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, grain=256)
+        launch(scans.scan_chunks, lanes, lanes, sizes, which, length, sums, offsets)
+        launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, offsets, grain=256)
 
 
 def chunk_length(room: int) -> int:

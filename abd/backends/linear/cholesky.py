@@ -6,41 +6,42 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device, Pool
+from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.factor_schedules import LevelsOfRows, RangesOfPanels
 from cuda_kernels.linear import factor as kernels
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.linear.factor_panels import Panels
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
-from cuda_kernels.linear.krylov import Coupling
-
-SLOTS = ("slot_a", "slot_b", "slot_c")
 
 
 class Cholesky:
     """Factor of the blocks of an `Elimination`, filled anew for every matrix.
 
-    Another elimination may take the place of the one before: arrays and recorded launches are used again.
+    Another elimination may take the place of the one before: arrays are used again, and by levels of rows what is recorded
+    serves any pattern that there is room for.
 
     Args:
         bodies: (N,) body of every block row; n: bodies in all, those without a row are left alone.
+        couplings: how many there are.
     """
 
-    def __init__(self, device: Device, bodies: np.ndarray, n: int):
+    def __init__(self, device: Device, bodies: np.ndarray, n: int, couplings: int):
         self.device, self.bodies, self.n = device, bodies, n
         self.pattern, self.panels, self.sources, self.factor = Pattern(), Panels(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self._pool, self._room = Pool(device), 0
-        self._empty = device.rows(device.zeros((0, 12, 12), wp.float64))
+        self._addresses = Addresses(device, couplings)
+        self._in_ranges: RangesOfPanels | None = None
+        self._in_levels: LevelsOfRows | None = None
 
     def adopt(self, elimination: Elimination) -> None:
-        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards.
-
-        What was recorded before is not to be replayed: launches and members of structs are recorded by value.
-        """
+        """Take over an elimination; `find` has to look up the pairs of every coupling afterwards."""
         self.elimination = elimination
         get, write = self._pool.get, self.device.write
-        pattern, panels = elimination.fill()
+        pattern, rest = elimination.fill()
+        panels = rest if elimination.in_ranges else {}
         self.body = pattern["body"] = self.bodies[elimination.order].astype(np.int32)
         for struct, prefix, arrays in ((self.pattern, "", pattern), (self.panels, "panels.", panels)):
             for name, values in arrays.items():
@@ -57,41 +58,45 @@ class Cholesky:
         self.factor.rows = self.device.rows(self.factor.entries)
         self.factor.failed = get("failed", elimination.size, wp.int32)
         self.device.fill(self.factor.failed)
-        for name in SLOTS:
-            found = get(name, elimination.slots, wp.int32)
-            self.device.fill(found, -1)
-            setattr(self.sources, name, found)
-        self._filled = [False] * len(SLOTS)
+        # as long as there is room for, so that records serve another pattern
+        number, stride = self._addresses.number, self._room
+        s, found = self.sources, get("slot", number * stride, wp.int32)
+        self.device.fill(found, -1)
+        s.slot, s.number, s.stride, s.addresses = found, number, stride, self._addresses.table
+        self._found = [found[k * stride : (k + 1) * stride] for k in range(number)]
+        self._filled = [False] * number
         if elimination.in_ranges:
-            self._schedule = RangesOfPanels(self.device, elimination, pattern, panels)
+            self._in_ranges = RangesOfPanels(self.device, elimination, pattern, panels)
+            self.ranges, self.levels = self._in_ranges.ranges, len(self._in_ranges.levels)
+            # what was recorded before holds other launches
+            self.device.generation += 1
         else:
-            self._schedule = LevelsOfRows(self.device, elimination, pattern)
-        self.ranges, self.levels = self._schedule.ranges, self._schedule.levels
-        self.device.generation += 1
+            if self._in_levels is None:
+                self._in_levels = LevelsOfRows(self.device)
+            self._in_levels.follow(elimination, pattern, rest)
+            self.ranges, self.levels = 0, self._in_levels.count
 
     def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
-        """Say where the blocks are: the bodies' (n, 12, 12), and those of three couplings with their pair counts.
+        """Say where the blocks are: the bodies' (n, 12, 12), and those of all couplings with their pair counts.
 
         Where launches are recorded, they keep these arrays: others have to be recorded anew.
         """
-        rows = self.device.rows
-        s, self.factor.done = self.sources, done
+        self.factor.done, self.sources.diagonal = done, self.device.rows(diagonal)
         self.device.fill(self.factor.any_failed)
-        s.diagonal = rows(diagonal)
-        s.a, s.b, s.c = (rows(c.blocks) if pairs else self._empty for c, pairs in couplings)
+        self._addresses.launch_write([c for c, _ in couplings])
 
     def find(self, which: int, coupling: Coupling, pairs: int) -> bool:
         """Look up the slots of a coupling's pairs; False if the pattern does not hold them all."""
         if pairs > 0:
             self.launch_find(which, coupling, pairs)
         elif self._filled[which]:
-            self.device.fill(getattr(self.sources, SLOTS[which]), -1)
+            self.device.fill(self._found[which], -1)
         self._filled[which] = pairs > 0
         return pairs == 0 or int(self.device.read(self.missed)[0]) == 0
 
     def launch_find(self, which: int, coupling: Coupling, pairs: int) -> None:
         """The same by launches only, for a room of as many pairs; `missed` tells of a pair without a slot."""
-        found = getattr(self.sources, SLOTS[which])
+        found = self._found[which]
         self.device.fill(found, -1)
         self.device.fill(self.missed)
         self.device.launch(
@@ -101,19 +106,28 @@ class Cholesky:
 
     def compute(self) -> None:
         """Factor the matrix."""
-        self._schedule.factor(self.pattern, self.panels, self.sources, self.factor)
+        if self._in_levels is not None:
+            self._in_levels.factor(self.pattern, self.sources, self.factor)
+        else:
+            self._in_ranges.factor(self.pattern, self.panels, self.sources, self.factor)
 
     def compute_and_solve(self, scale: float, rhs, x, dots) -> None:
         """Factor the matrix and solve for (n, 12) x = scale H^-1 rhs; dots (n,) the bodies' rhs . x."""
         rows = self.device.rows
-        self._schedule.factor_and_solve(
-            self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots
-        )
+        if self._in_levels is not None:
+            self._in_levels.factor_and_solve(self.pattern, self.sources, self.factor, scale, rhs, x, dots)
+        else:
+            self._in_ranges.factor_and_solve(
+                self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots
+            )
 
     def solve(self, scale: float, rhs, x, dots) -> None:
         """The same with the last factor."""
         rows = self.device.rows
-        self._schedule.solve(self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots)
+        if self._in_levels is not None:
+            self._in_levels.solve(self.pattern, self.factor, scale, rhs, x, dots)
+        else:
+            self._in_ranges.solve(self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots)
 
     @property
     def is_diagonal(self) -> bool:

@@ -1,34 +1,114 @@
-"""Vectors of preconditioned conjugate gradients on 12x12 blocks (`abd.backends.recorded.linear_solves` runs them)."""
+"""Preconditioned conjugate gradients on 12x12 blocks, which stop by themselves, island by island.
+
+The preconditioner is the factor of the blocks that never come and go, those of bodies and joints, or of the bodies' alone.
+"""
 
 from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.device.device import Device
-from abd.backends.linear.cholesky import Cholesky
-from abd.backends.warp.islands import Islands
+from abd.backends.device.device import ALONE
+from abd.backends.device.graphs import Graphs
+from abd.backends.linear.linear import LinearSolver
+from cuda_kernels.linear import krylov, residuals
+from cuda_kernels.linear.couplings import Coupling
+from cuda_kernels.parallel import sums
+from cuda_kernels.step import control
 
 DOUBT_EVERY = 64
 """Iterations between two looks at the curvature along the directions: without any they would go on for nothing."""
+MOST_ITERATIONS = 10_000
+"""Of a solve, which a device does without the host: nobody could interrupt it meanwhile."""
 
 
 class ConjugateGradients:
-    """Vectors of the iteration for n bodies; the preconditioner comes with each call."""
+    """As `abd.backends.linear.solver.Solver` says."""
 
-    def __init__(self, device: Device, n: int, islands: Islands):
-        self.device, self.n, self.islands = device, n, islands
-        self.r, self.z, self.p, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
-        self.product = device.zeros(n, wp.float64)
+    exact = False
+
+    def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
+        self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, numbers
+        d, n, room = self.device, linear.n, max(linear.n, 1)
+        self.start, self.left, self.goal, self.curvature, self.fresh = (d.zeros(room, wp.float64) for _ in range(5))
+        self.r, self.z, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(4))
+        self.product = d.zeros(n, wp.float64)
         self.inverse: wp.array | None = None
-        self.max_iterations = 100 + 12 * n
+        self.running = numbers.flags[control.RUNNING : control.RUNNING + 1]
+        self.max_iterations = min(100 + 12 * n, MOST_ITERATIONS)
 
-    def prepare(self, factor: Cholesky) -> None:
-        """Invert the blocks of a preconditioner that has no others: `inverse` (n, 12, 12)."""
-        self.reserve(factor)
-        if factor.is_diagonal:
-            factor.invert(self._room, self.inverse)
+    @property
+    def sees_joints(self) -> bool:
+        """Whether the preconditioner does."""
+        return self.linear.joined
 
-    def reserve(self, factor: Cholesky) -> None:
-        """Allocate what such a preconditioner takes."""
-        if factor.is_diagonal and self.inverse is None:
-            self.inverse, self._room = (self.device.zeros((self.n, 12, 12), wp.float64) for _ in range(2))
+    def reserve(self) -> None:
+        """Inverse blocks, of a preconditioner that has no others."""
+        if self.linear.static.is_diagonal and self.inverse is None:
+            shape = self.linear.n, 12, 12
+            self.inverse, self._room = (self.device.zeros(shape, wp.float64) for _ in range(2))
+
+    def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
+        """The preconditioner's factor, and where the blocks are to multiply with."""
+        static = self.linear.static
+        static.take(diagonal, couplings, self.linear.islands.done)
+        static.compute()
+        self._matrix = self.linear.gathered(diagonal, couplings)
+
+    def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
+        """Down to the forcing tolerance."""
+        self._begin(gradient, x, control.FORCING)
+
+    def launch_tighten(self, x: wp.array) -> None:
+        """Go on where the last solve stopped."""
+        launch, n = self.device.launch, self.linear.n
+        launch(control.set_flag, 1, self.control, control.PASSED, 0)
+        launch(residuals.resume_residuals, n, self.control, self.start, self.left, self.goal, control.TIGHTEST, grain=ALONE)
+        self._iterate(x)
+
+    def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
+        """Down to a tolerance of its own."""
+        self._begin(gradient, x, control.CORRECTION)
+
+    def _begin(self, gradient: wp.array, x: wp.array, tolerance: int) -> None:
+        linear, device, c = self.linear, self.device, self.control
+        launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
+        static = linear.static
+        launch(krylov.begin, n, islands.done, rows(gradient), rows(x), rows(self.r), grain=1024)
+        self.reserve()
+        if static.is_diagonal:
+            static.invert(self._room, self.inverse)
+        static.solve(1.0, self.r, self.z, self.product)
+        launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
+        islands.reduce(self.product, sums.SUM, self.start)
+        device.copy(self.left, self.start)
+        launch(control.set_flag, 1, c, control.PASSED, 0)
+        launch(residuals.begin_residuals, n, c, self.start, self.goal, tolerance, grain=ALONE)
+        # what closes exact joints is no part of the system that the choice of the solver is about
+        self._iterate(x, counts=tolerance == control.FORCING)
+
+    def _iterate(self, x: wp.array, counts: bool = True) -> None:
+        linear, device, c = self.linear, self.device, self.control
+        launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
+        island, done = islands.island, islands.done
+        r, z, p, q, product = rows(self.r), rows(self.z), rows(self.p), rows(self.q), self.product
+
+        def iterate() -> None:
+            launch(residuals.count_product, 1, c, int(counts))
+            launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)
+            islands.reduce(product, sums.SUM, self.curvature)
+            if linear.static.is_diagonal:
+                launch(
+                    krylov.descend_and_divide, n, done, island, self.left, self.curvature, p, q, rows(x), r,
+                    rows(self.inverse), z, product, grain=256,
+                )  # fmt: skip
+            else:
+                launch(krylov.descend, n, done, island, self.left, self.curvature, p, q, rows(x), r, grain=1024)
+                linear.static.solve(1.0, self.r, self.z, product)
+            islands.reduce(product, sums.SUM, self.fresh)
+            launch(krylov.turn, n, done, island, self.fresh, self.left, z, p, grain=2048)
+            launch(
+                residuals.judge_residuals,
+                n, c, self.left, self.fresh, self.curvature, self.goal, DOUBT_EVERY, self.max_iterations, grain=ALONE,
+            )  # fmt: skip
+
+        self.graphs.repeat(self.running, iterate)

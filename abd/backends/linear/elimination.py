@@ -146,8 +146,8 @@ class Elimination:
         return top
 
     def fill(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Arrays of `cuda_kernels.linear.factor_rows.Pattern` and, unless all rows stand in levels, `factor_panels.Panels`;
-        int32, positions in the order of elimination."""
+        """Arrays of `cuda_kernels.linear.factor_rows.Pattern` and of `factor_panels.Panels`, or, where all rows stand in levels,
+        the products of `factor_levels.Levels`; int32, positions in the order of elimination."""
         size, count = self.size, self.slots
         starts, neighbours = permuted(self._graph, self.order)
         mark, rights = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
@@ -163,7 +163,16 @@ class Elimination:
         ups = starts_of(np.bincount(column, minlength=size) - 1)
         up_row, up_slot = np.empty(count - size, dtype=np.int32), np.empty(count - size, dtype=np.int32)
         run(kernels.list_row_updates, row, column, ups[:-1].copy(), up_row, up_slot)
-        return pattern | {"ups": ups, "up_row": up_row, "up_slot": up_slot, "ranges": self._panel_ranges}, {}
+        lists = {"ups": ups, "up_row": up_row, "up_slot": up_slot, "ranges": self._panel_ranges}
+        return pattern | lists, self._list_products(first, column, ups, up_row, up_slot)
+
+    def _list_products(self, *lists: np.ndarray) -> dict[str, np.ndarray]:
+        mark, counts = np.empty(self.size, dtype=np.int32), np.empty(self.slots, dtype=np.int32)
+        run(kernels.count_products, *lists, mark, counts)
+        starts = starts_of(counts)
+        left, right = (np.empty(starts[-1], dtype=np.int32) for _ in range(2))
+        run(kernels.list_products, *lists, mark, starts[:-1].copy(), left, right)
+        return {"starts": starts, "left": left, "right": right}
 
     def _fill_panels(self, first: np.ndarray, column: np.ndarray, rights: np.ndarray) -> dict[str, np.ndarray]:
         panels = self.panels

@@ -1,31 +1,43 @@
 """The launches of a block Cholesky factor: ranges of panels with levels above them, or levels of rows.
 
 Ranges are for a processor: few items that each do much, and blocks used again while they are in cache. Levels of rows
-are for a GPU: an item per block. Both stand for one `Elimination`, which says which of them it is made for.
+are for a GPU: many threads per block, and launches that know nothing of the pattern. Both stand for one `Elimination`, which
+says which of them it is made for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device
+from abd.backends.device.device import Device, Pool
 from abd.backends.linear.elimination import Elimination, starts_of
 from cuda_kernels.bodies.vector12 import vec12
-from cuda_kernels.linear import factor as row_kernels
+from cuda_kernels.linear import factor_levels as level_kernels
 from cuda_kernels.linear import factor_ranges as kernels
+from cuda_kernels.linear.factor_levels import Levels
 from cuda_kernels.linear.factor_panels import Panels
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
-from cuda_kernels.linear.factor_top import work_on_top
 
 WORTH_A_THREAD = 400.0
 """Products of two blocks in the smallest slice of a launch that is worth a thread."""
 
-TOP_SLOTS, TOP_PRODUCTS = 128, 1000.0
-"""Blocks of a level, and bound of the products that it takes, up to which one block of threads is not slower than five
-launches: these take some 10 us, a block 1 us per hundred products. Estimated, not measured."""
-TOP_THREADS = 256
-"""Of a block, as Warp launches them."""
+THREADS = 1 << 17
+"""Of a launch over a level on CUDA, about as many as run at once."""
+THREADS_EMULATED = 64
+"""The same where one thread runs them all."""
+WARP = 32
+SHARE = 4
+"""Products that a thread does before others take a share."""
+MOST_THREADS = 1 << 30
+"""Items of a level times their lanes: what is left to 32 bits."""
+AT_ONCE = 4
+"""Levels between two looks of the device at whether there are more."""
+TRIANGLES = 11 / 144 + 1 / 12 + 2 * 11 / 144
+"""Per level, of products of blocks or of vectors with blocks: eleven rows of a diagonal block, half a column of the other blocks,
+and two triangles by twelve threads."""
 
 Arrays = dict[str, np.ndarray]
 
@@ -88,72 +100,117 @@ class RangesOfPanels:
 
 
 class LevelsOfRows:
-    """Levels of rows that do not depend on each other, an item per row of U or of a block; the last ones, with little
-    work each, in one launch.
+    """Levels of rows that do not depend on each other, one after another, by launches that are the same for any pattern.
 
     Attributes:
-        ranges: none of them; levels: (slot, slots, grain, row, rows) of each; top: number of levels in one launch.
+        levels: data of the kernels; arrays that the next elimination finds room in.
+        count: levels of the present elimination.
     """
 
-    def __init__(self, device: Device, elimination: Elimination, pattern: Arrays):
-        self.device, self.ranges, self.levels = device, 0, []
-        starts, ups, bounds = pattern["starts"], pattern["ups"], elimination.levels
-        small = []
-        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            slots = int(starts[end] - starts[begin])
-            work = float(ups[end] - ups[begin]) * slots / (end - begin)
-            grain = max(1, int(WORTH_A_THREAD * slots / (work + slots)))
-            self.levels.append((int(starts[begin]), slots, grain, begin, end - begin))
-            small.append(slots <= TOP_SLOTS and work <= TOP_PRODUCTS)
-        if device.raw is not None:
-            # hand-written kernels do single levels
-            small = [False] * len(small)
-        self.top = len(small) if all(small) else small[::-1].index(False)
-        self._wide = self.levels[: len(self.levels) - self.top]
-        self._bounds = device.upload(bounds[len(self._wide) :], wp.int32)
-        self._lanes = device.lanes(TOP_THREADS)
-        self._none, self._no_dots = device.empty(0, vec12), device.empty(0, wp.float64)
+    def __init__(self, device: Device):
+        self.device, self.levels, self.count = device, Levels(), 0
+        self._pool = Pool(device)
+        for name in ("count", "at", "going"):
+            setattr(self.levels, name, device.zeros(1, wp.int32))
+        self._threads = device.lanes(THREADS) if not device.is_cpu else THREADS_EMULATED
 
-    def factor(self, p: Pattern, g: Panels, a: Sources, f: Factor) -> None:
+    def follow(self, elimination: Elimination, pattern: Arrays, products: Arrays) -> None:
+        """Stand for an elimination, whose arrays `Elimination.fill` has returned."""
+        levels, write = self.levels, self.device.write
+        arrays = {"rows": elimination.levels, **products, **lanes_of(elimination.levels, pattern, products)}
+        for name, values in arrays.items():
+            array = self._pool.get(name, len(values), wp.int32)
+            write(array, values)
+            setattr(levels, name, array)
+        self.count = len(elimination.levels) - 1
+        write(levels.count, np.array([self.count], dtype=np.int32))
+
+    def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
         """Factor the matrix."""
-        self._factor_wide(p, a, f)
-        self._work_on_top(1, 0, p, a, f, 0.0, self._none, self._none, self._no_dots)
+        launch, l, threads = self.device.launch, self.levels, self._threads
 
-    def factor_and_solve(self, p: Pattern, g: Panels, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
-        """The same, and solve for x = scale H^-1 rhs and the bodies' rhs . x."""
-        self._factor_wide(p, a, f)
-        self._solve(1, p, a, f, scale, rhs, x, dots)
+        def level(ahead: int) -> None:
+            launch(level_kernels.gather_level, threads, threads, ahead, l, p, a, f)
+            launch(level_kernels.factor_level, threads, threads, ahead, l, p, f)
+            launch(level_kernels.divide_level, threads, threads, ahead, l, p, f)
 
-    def solve(self, p: Pattern, g: Panels, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
+        self._through(level)
+
+    def factor_and_solve(self, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
+        """The same, and solve for x = scale H^-1 rhs (n, 12) and the bodies' rhs . x."""
+        self.factor(p, a, f)
+        self.solve(p, f, scale, rhs, x, dots)
+
+    def solve(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
         """Solve with the last factor."""
-        self._solve(0, p, a, f, scale, rhs, x, dots)
+        launch, l, threads = self.device.launch, self.levels, self._threads
 
-    def _factor_wide(self, p: Pattern, a: Sources, f: Factor) -> None:
-        """Levels below the top: rows and columns of blocks side by side, or blocks for hand-written kernels."""
-        launch = self.device.launch
-        for slot, slots, grain, row, rows in self._wide:
-            if self.device.raw is None:
-                launch(row_kernels.gather_rows, 12 * slots, p, a, f, begin=12 * slot, grain=12 * grain)
-                launch(row_kernels.factor_pivots, rows, p, f, begin=row, grain=512)
-                launch(row_kernels.divide_columns, 12 * slots, p, f, begin=12 * slot, grain=12288)
-            else:
-                launch(row_kernels.gather_slots, slots, p, a, f, begin=slot, grain=grain)
-                launch(row_kernels.factor_pivots, rows, p, f, begin=row, grain=512)
-                launch(row_kernels.divide_slots, slots, p, f, begin=slot, grain=1024)
+        def forward(ahead: int) -> None:
+            launch(level_kernels.sum_forward, threads, threads, ahead, l, p, f, scale, rhs, x)
+            launch(level_kernels.solve_forward, threads, threads, ahead, l, p, f, x)
 
-    def _solve(self, factoring: int, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
-        """Forward through the wide levels, all that is left of the top, backward through the wide levels."""
-        launch = self.device.launch
-        for _, _, _, row, rows in self._wide:
-            launch(row_kernels.forward_rows, rows, p, f, scale, rhs, x, begin=row, grain=256)
-        self._work_on_top(factoring, 1, p, a, f, scale, rhs, x, dots)
-        for _, _, _, row, rows in reversed(self._wide):
-            launch(row_kernels.backward_rows, rows, p, f, rhs, x, dots, begin=row, grain=256)
+        def backward(ahead: int) -> None:
+            launch(level_kernels.sum_backward, threads, threads, ahead, l, p, f, x)
+            launch(level_kernels.solve_backward, threads, threads, ahead, l, p, f, rhs, x, dots)
 
-    def _work_on_top(self, factoring: int, solving: int, p: Pattern, a: Sources, f: Factor, *solution) -> None:
-        if self.top:
-            # as many items as one block has threads
-            self.device.launch(
-                work_on_top, self._lanes, self._lanes, self._bounds, factoring, solving, p, a, f, *solution,
-                grain=TOP_THREADS,
-            )  # fmt: skip
+        self._through(forward)
+        self._through(backward)
+
+    def _through(self, level: Callable[[int], None]) -> None:
+        """All levels, one after another; in a record the device counts them."""
+        device, l = self.device, self.levels
+
+        def some(levels: int) -> None:
+            for ahead in range(levels):
+                level(ahead)
+            device.launch(level_kernels.pass_levels, 1, l, levels)
+
+        device.launch(level_kernels.begin_levels, 1, l)
+        if device.recording:
+            device.repeat(l.going, lambda: some(AT_ONCE))
+        else:
+            for k in range(0, self.count, AT_ONCE):
+                some(min(AT_ONCE, self.count - k))
+
+
+def lanes_of(bounds: np.ndarray, pattern: Arrays, products: Arrays) -> Arrays:
+    """Lanes (m,) of `factor_levels.Levels` for levels that begin with rows `bounds` (m + 1,)."""
+    starts, begins = pattern["starts"], bounds[:-1]
+    rows = np.diff(bounds).astype(np.int64)
+    slots = np.diff(starts[bounds]).astype(np.int64)
+
+    def lanes(longest: np.ndarray, items: np.ndarray) -> np.ndarray:
+        wanted = 1 << np.ceil(np.log2(np.maximum(longest / SHARE, 1))).astype(np.int64)
+        room = 1 << np.floor(np.log2(np.maximum(MOST_THREADS // (12 * items), 1))).astype(np.int64)
+        return np.minimum(np.minimum(wanted, WARP), room).astype(np.int32)
+
+    if not len(begins):
+        return {name: np.zeros(0, dtype=np.int32) for name in ("products", "ups", "rights")}
+    return {
+        "products": lanes(np.maximum.reduceat(np.diff(products["starts"]), starts[begins]), slots),
+        "ups": lanes(np.maximum.reduceat(np.diff(pattern["ups"]), begins), rows),
+        "rights": lanes(np.maximum.reduceat(np.diff(starts) - 1, begins), rows),
+    }
+
+
+def longest_chain(elimination: Elimination) -> float:
+    """Products of blocks that single threads of a GPU do one after another in a factorisation and a solve, over all levels of
+    rows; of a product that several share, each does its part.
+
+    Per level: a row of twelve of the products of a slot, by its lanes; a twelfth of two products of vectors with blocks, by
+    their lanes; what the triangles of the diagonal blocks take, twelve threads each.
+    """
+    pattern, products = elimination.fill()
+    lanes = lanes_of(elimination.levels, pattern, products)
+    begins, starts = elimination.levels[:-1], pattern["starts"]
+    longest = {
+        "products": np.maximum.reduceat(np.diff(products["starts"]), starts[begins]),
+        "ups": np.maximum.reduceat(np.diff(pattern["ups"]), begins),
+        "rights": np.maximum.reduceat(np.diff(starts) - 1, begins),
+    }
+    rows, slots = np.diff(elimination.levels), np.diff(starts[elimination.levels])
+    items = {"products": slots, "ups": rows, "rights": rows}
+    # threads that are fewer than items times lanes take more than one
+    turns = {name: -(-12 * items[name].astype(np.int64) * lanes[name] // THREADS) for name in longest}
+    sums = sum(float((turns[name] * -(-longest[name] // lanes[name])).sum()) for name in longest) / 12.0
+    return sums + len(begins) * TRIANGLES

@@ -15,12 +15,13 @@ import warp as wp
 
 from abd.backends.device.device import Device, Pool
 from abd.backends.linear.cholesky import Cholesky
+from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
 from abd.backends.warp.islands import Islands
 from abd.errors import StepFailure
 from cuda_kernels.linear import krylov
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 
 CORRECTION = 1e-6
 """Tolerance of pcg in the solves that close exact joints, at most."""
@@ -33,28 +34,39 @@ KEPT = 1.5
 
 
 class LinearSolver:
-    """What H d = -g is solved with, for the bodies that have a slot; `abd.backends.recorded.linear_solves` solves.
+    """What H d = -g is solved with, for the bodies that have a slot; `abd.backends.linear.solvers` solve.
 
     Args:
-        wanted: "auto", "direct" or "pcg".
+        wanted: "auto", or the name of a solver (`abd.backends.linear.solvers`).
         moving: (n,) bool, bodies that take part; the others' directions stay zero. names: of all bodies, for failures.
         tolerance: of pcg, ``sqrt(r . M^-1 r)`` relative to its start.
+        couplings: how many there are: of joints, whose pairs stay, and of what comes and goes.
 
     Attributes:
         direction: (n, 12) what a solve fills.
+        bodies: (N,) those that take part; couplings: how many there are.
+        choice: which solver, and why; joined: whether the factor of what stays holds the joints' blocks.
     """
 
     def __init__(
-        self, device: Device, wanted: str, moving: np.ndarray, names: list[str], islands: Islands, tolerance: float
+        self,
+        device: Device,
+        wanted: str,
+        moving: np.ndarray,
+        names: list[str],
+        islands: Islands,
+        tolerance: float,
+        couplings: int,
     ):
         self.names = names
         self.device, self.wanted, self.tolerance, self.islands = device, wanted, tolerance, islands
-        self.n, self.bodies = len(moving), np.flatnonzero(moving)
+        self.n, self.bodies, self.couplings = len(moving), np.flatnonzero(moving), couplings
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction = device.zeros((self.n, 12), wp.float64)
         self.dots = device.zeros(self.n, wp.float64)
-        self.static, self._whole = (Cholesky(device, self.bodies, self.n) for _ in range(2))
-        self.choice, self.factor = Choice(True, "not looked at yet"), self.static
+        self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings) for _ in range(2))
+        self._addresses = Addresses(device, couplings)
+        self.choice, self.factor = Choice("direct", "not looked at yet"), self.static
         self._pool = Pool(device)
         self._joints: wp.array | None = None
         self.step: wp.array | None = None
@@ -94,7 +106,7 @@ class LinearSolver:
         if not direct:
             self._whole_keys = None
             if self._refused:
-                self._whole_choice = Choice(False, "as before the checkpoint")
+                self._whole_choice = Choice("pcg" if self.wanted == "auto" else self.wanted, "as before the checkpoint")
         elif self._whole_keys is None or not np.array_equal(keys, self._whole_keys):
             self._set_pattern(keys)
 
@@ -104,9 +116,9 @@ class LinearSolver:
         return self.choice.direct and self.factor is self._whole
 
     @property
-    def has_factors(self) -> bool:
-        """Whether there is a factor that sees what joints couple, to close exact ones with."""
-        return self._joints is not None and (self.choice.direct or self._joined)
+    def known(self) -> bool:
+        """Whether the pairs of the joints were looked at."""
+        return self._joints is not None
 
     def reserve_step(self) -> None:
         """Make room (n, 12) for a correction."""
@@ -119,32 +131,31 @@ class LinearSolver:
             return {}
         factor = self.factor if self.choice.direct else self.static
         e = factor.elimination
-        name = "block Cholesky"
-        if not self.choice.direct:
-            name = "pcg, " + ("block-Jacobi" if e.slots == e.size else "block Cholesky of bodies and joints")
+        preconditioner = "block-Jacobi" if e.slots == e.size else "block Cholesky of bodies and joints"
+        names = {"direct": "block Cholesky", "pcg": f"pcg, {preconditioner}"}
+        name = names.get(self.choice.solver, self.choice.solver)
         return {
             "name": name, "why": self.choice.why, "bodies": e.size, "joined_pairs": len(self._joint_keys),
             "factor_blocks": e.slots, "factor_bytes": e.slots * BLOCK_BYTES, "products": e.products,
-            "ranges": factor.ranges, "levels": len(factor.levels),
+            "ranges": factor.ranges, "levels": factor.levels,
         }  # fmt: skip
 
     def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
-        """What conjugate gradients multiply with. Friction acts mostly between bodies in contact: one block for both
-        halves the memory that an iteration reads."""
+        """What conjugate gradients multiply with. Friction, and whatever else comes and goes, acts mostly between bodies in
+        contact: one block for all halves the memory that an iteration reads."""
         launch, get, rows = self.device.launch, self._pool.get, self.device.rows
-        (joints, _), (contacts, contact_pairs), (friction, friction_pairs) = couplings
-        blocks, merged = rows(contacts.blocks), get("merged", friction_pairs, wp.int32)
-        if contact_pairs and friction_pairs:
-            self.device.fill(merged)
-            own, blocks = blocks, rows(get("blocks", contact_pairs, wp.float64, (12, 12)))
-            launch(
-                krylov.merge, contact_pairs, contacts, own, friction, rows(friction.blocks), merged, blocks, grain=256
-            )
-        elif friction_pairs:
-            self.device.fill(merged)
-        return (
-            rows(diagonal), joints, rows(joints.blocks), contacts, blocks, friction, rows(friction.blocks), merged,
-        )  # fmt: skip
+        blocks, merged = [c.blocks for c, _ in couplings], [None] * len(couplings)
+        (base, pairs), others = couplings[1], [k for k, (_, room) in enumerate(couplings) if k > 1 and room]
+        if pairs and others:
+            blocks[1] = get("blocks", pairs, wp.float64, (12, 12))
+            launch(krylov.begin_merge, pairs, base, rows(base.blocks), rows(blocks[1]), grain=1024)
+            for k in others:
+                c, room = couplings[k]
+                merged[k] = get(f"merged {k}", room, wp.int32)
+                self.device.fill(merged[k])
+                launch(krylov.merge, pairs, base, c, rows(c.blocks), merged[k], rows(blocks[1]), grain=256)
+        self._addresses.launch_write([c for c, _ in couplings], blocks, merged)
+        return rows(diagonal), len(couplings), self._addresses.table
 
     def check(self) -> None:
         """Look at the pivots of the last factorisation.
@@ -206,10 +217,12 @@ class LinearSolver:
         self._start_anew()
         elimination = self._elimination(self._joint_keys)
         self._static_choice = choose(self.wanted, elimination, len(self._joint_keys), None)
-        self._joined = self._static_choice.direct or choose("auto", elimination, len(self._joint_keys), None).direct
-        if not self._joined:
+        self.joined = self._static_choice.direct or choose("auto", elimination, len(self._joint_keys), None).direct
+        if not self.joined:
             elimination = self._elimination(self._joint_keys[:0])
         self.static.adopt(elimination)
+        # what was recorded before may solve with a factor of another kind
+        self.device.generation += 1
         self.static.find(0, joints, pairs)
 
     def _start_anew(self) -> None:

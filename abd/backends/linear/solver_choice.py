@@ -22,10 +22,15 @@ BLOCK_BYTES = 12 * 12 * 8
 
 @dataclass(frozen=True)
 class Choice:
-    """direct: factor everything; why: the reason in words."""
+    """solver: its name; why: the reason in words."""
 
-    direct: bool
+    solver: str
     why: str
+
+    @property
+    def direct(self) -> bool:
+        """Whether everything is factored."""
+        return self.solver == "direct"
 
 
 def iteration_cost(bodies: int, pairs: int, slots: int) -> float:
@@ -39,23 +44,23 @@ def choose(
     """Direct or iterative, for a system of as many coupled pairs.
 
     Args:
-        wanted: "auto", "direct" or "pcg".
+        wanted: "auto" or the name of a solver.
         whole: of all blocks; static: of those that do not come and go, None where `whole` has no others.
         iterations: that pcg is expected to take.
     """
-    if wanted == "pcg":
-        return Choice(False, "asked for")
+    if wanted not in ("auto", "direct"):
+        return Choice(wanted, "asked for")
     size = whole.slots * BLOCK_BYTES
     if size > MOST_BYTES:
-        return Choice(False, f"the factor would take {size / 2**30:.1f} GiB (limit {MOST_BYTES >> 30})")
+        return Choice("pcg", f"the factor would take {size / 2**30:.1f} GiB (limit {MOST_BYTES >> 30})")
     if wanted == "direct":
-        return Choice(True, "asked for")
+        return Choice("direct", "asked for")
     iterations = JOINTED_ITERATIONS if static is None else iterations
     slots, products = (whole.size, 0) if static is None else (static.slots, static.products)
     limit = products + iterations * iteration_cost(whole.size, pairs, slots)
     relation = "at most" if whole.products <= limit else "more than"
     return Choice(
-        whole.products <= limit,
+        "direct" if whole.products <= limit else "pcg",
         f"a factorisation takes {whole.products:,} products of blocks, {relation} {iterations} iterations of pcg "
         f"({limit:,.0f})",
     )

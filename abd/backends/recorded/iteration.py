@@ -12,17 +12,17 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import LOOSEST, Status
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.linear import CORRECTION
-from abd.backends.recorded.linear_solves import LinearSolves
+from abd.backends.linear.solvers import Solves
+from abd.backends.progress import no_decrease
 from abd.backends.recorded.reach import Reach
 from abd.backends.recorded.search import HALVINGS, Search
-from abd.backends.status import LOOSEST, Status
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from abd.step.progress import no_decrease
-from cuda_kernels.bodies import bodies, integrators, paths
+from cuda_kernels.bodies import integrators, paths
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, newton
 
@@ -70,7 +70,7 @@ class Iteration:
         d, room = self.device, max(backend.n, 1)
         self.graphs = Graphs(d)
         c = self.control = new_control(d, room, backend.islands.counts)
-        self.linear = LinearSolves(backend.linear, self.graphs, c)
+        self.linear = Solves(backend.linear, self.graphs, c)
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
         self.status = d.zeros(control.NUMBERS + control.FLAGS + 1, wp.float64)
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
@@ -101,7 +101,7 @@ class Iteration:
             write(self.all, asleep.astype(np.int32))
             # once with all bodies: those that sleep keep blocks that can be factorised
             self.device.fill(b.contacts.law.caution)
-            b.linearize()
+            b.potential.linearize()
             stale = False
         flags[control.STALE] = stale
         write(c.flags, flags)
@@ -110,7 +110,7 @@ class Iteration:
         return True
 
     def run(self, progress) -> Status:
-        """One iteration, counted in `progress` (`abd.step.progress`) as far as it comes.
+        """One iteration, counted in `progress` (`abd.backends.progress`) as far as it comes.
 
         Raises:
             StepFailure: it could not be done.
@@ -120,7 +120,7 @@ class Iteration:
 
     def _run(self, progress) -> Status:
         b = self.backend
-        b.know_contacts()
+        b.potential.know_contacts()
         status = self._replay("iteration", self._iterate)
         while status.failure == control.NO_ROOM and not status.covered:
             self._make_room()
@@ -215,21 +215,23 @@ class Iteration:
     def _key(self) -> tuple:
         """Plain numbers that are recorded by value, and what decides on the launches."""
         b = self.backend
-        choice = b.linear.choice.direct, b.linear.uses_loose_pairs
-        return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, b.has_constraints, *choice
+        choice = b.linear.choice.solver, b.linear.uses_loose_pairs
+        return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, b.potential.has_constraints, *choice
 
     def _follow_pairs(self) -> None:
         """Bring the linear solver's choice up to date with the pairs that may touch."""
-        b = self.backend
-        candidates, friction = b.contacts.candidates, b.friction
-        b.contacts.follow_list()
-        b.has_loose_pairs = candidates.pair_count + friction.pair_count > 0
-        b.linear.follow_near(
-            b.joints.coupling,
-            b.joints.pairs,
-            candidates.pair_count + friction.pair_count,
-            lambda: [part.pair_list() for part in (candidates, friction)[: 1 if friction.follows_list else 2]],
-        )
+        contacts, friction = self.backend.contacts, self.backend.friction
+        contacts.follow_list()
+        candidates = contacts.candidates
+        lists = (candidates, friction)[: 1 if friction.follows_list else 2]
+        self.follow_pairs(candidates.pair_count + friction.pair_count, lambda: [part.pair_list() for part in lists])
+
+    def follow_pairs(self, listed: int, lists: Callable[[], list[np.ndarray]]) -> None:
+        """The same with so many pairs (k, 2) that come and go, which `lists` gives."""
+        b, ties = self.backend, self.backend.potential.ties
+        pairs = listed + len(ties)
+        b.has_loose_pairs = pairs > 0
+        b.linear.follow_near(b.joints.coupling, b.joints.pairs, pairs, lambda: [*lists(), ties])
         self.linear.reserve(b.system.has_exact)
 
     def _carry(self) -> None:
@@ -285,20 +287,21 @@ class Iteration:
     def _assemble(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
         self._spread_caution()
-        b.linearize()
+        b.potential.linearize()
         launch(control.set_flag, 1, c, control.STALE, 0)
         self.search.check_room()
 
     def find_direction(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        couplings = b.couplings()
-        if b.has_constraints:
-            b.project(couplings)
-        self.linear.launch_solve(b.gradient, b.diagonal, couplings)
+        potential = b.potential
+        couplings = potential.couplings
+        potential.project(couplings)
+        self.linear.launch_solve(potential.gradient, potential.diagonal, couplings)
         self._take_direction()
         launch(control.set_flag, 1, c, control.TIGHTEN, 0)
-        launch(newton.judge_direction, n, c, int(b.linear.choice.direct), grain=ALONE)
-        if not b.linear.choice.direct:
+        exact = self.linear.solver.exact
+        launch(newton.judge_direction, n, c, int(exact), grain=ALONE)
+        if not exact:
             self.graphs.when(self._flag["TIGHTEN"], self._tighten)
         # what could not be solved teaches nothing
         self.graphs.when(self._flag["SOUND"], self._learn)
@@ -324,7 +327,7 @@ class Iteration:
     def _stretch(self) -> None:
         b, c = self.backend, self.control
         self.device.launch(paths.stretch, b.n, b.islands.island, c.stretch, b.linear.direction)
-        b.launch_direction(self.scratch, c.limit)
+        self.path.aim(self.scratch, c.limit)
 
     def _tighten(self) -> None:
         self.linear.launch_tighten()
@@ -332,11 +335,9 @@ class Iteration:
         self.device.launch(newton.judge_direction, self.backend.n, self.control, 1, grain=ALONE)
 
     def _take_direction(self) -> None:
-        b = self.backend
-        if b.has_constraints:
-            # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
-            self.device.launch(bodies.project_vectors, b.n, b.body, b.step, b.linear.direction)
-        b.launch_direction(self.control.moved, self.control.limit)
+        # rounding of an ill-conditioned system must not leak into fixed degrees of freedom
+        self.backend.potential.hold_back(self.backend.linear.direction)
+        self.path.aim(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
         """As `NumpyBackend.close_joints`, for the islands that the direction seems to end."""
@@ -344,14 +345,17 @@ class Iteration:
         launch(control.begin_loop, 1, c)
         launch(newton.choose_closing, n, c)
         launch(newton.leave_aside, n, c, b.islands.island, b.aside)
-        direction, missing = b.linear.direction, b.before_contacts
+        direction, missing, potential = b.linear.direction, b.vectors, b.potential
 
         def close() -> None:
-            b.launch_missing(missing)
+            # forces that the exact rows lack at the end of the direction; their multipliers take them over
+            self.device.fill(missing)
+            b.joints.add_missing(b.straight, b.aside, missing)
+            b.joints.take_over(b.straight, False, b.aside)
+            potential.hold_back(missing)
             self.linear.launch_correct(missing)
-            if b.has_constraints:
-                launch(bodies.project_vectors, n, b.body, b.step, direction)
-            launch(integrators.add_rows, n, missing, b.gradient)
+            potential.hold_back(direction)
+            launch(integrators.add_rows, n, missing, potential.gradient)
             look()
             launch(control.go_round, 1, c, CLOSINGS + 1, 0)
 
@@ -367,10 +371,10 @@ class Iteration:
             look()
             launch(control.go_round, 1, c, CLOSINGS + 1, 0)
             self.graphs.repeat(self._flag["AGAIN"], close)
-            b.joints.evaluate(b.pose, "current")
-            b.launch_direction(c.moved, c.limit)
+            b.joints.evaluate(b.at, "current")
+            self.path.aim(c.moved, c.limit)
 
-        if b.linear.has_factors:
+        if b.linear.known and self.linear.solver.sees_joints:
             self.graphs.when(self._flag["AGAIN"], close_all)
 
     def _search(self) -> None:

@@ -22,6 +22,17 @@ class Reach:
         self._scratch = self.device.zeros(max(backend.n, 1), wp.float64)
         self._covered = numbers.flags[control.COVERED : control.COVERED + 1]
 
+    def aim(self, moved: wp.array, limit: wp.array) -> None:
+        """The path leads along the direction; per island the largest displacement of a surface in the full step [m], and the
+        largest alpha that strains no body too much."""
+        b, islands, (a, other) = self.backend, self.backend.islands, (self.backend.values[name] for name in ("a", "b"))
+        self.device.launch(
+            paths.direction_paths,
+            b.n, b.body, b.lower, b.upper, *b.surface_box, b.pose, islands.done, b.linear.direction, b.path, a, other,
+        )  # fmt: skip
+        islands.reduce(a, sums.MAX, moved)
+        islands.reduce(other, sums.MIN, limit)
+
     def measure(self) -> None:
         """Speeds of the islands along the path."""
         b, c = self.backend, self.control

@@ -79,7 +79,7 @@ class Search:
     def measure_slope(self, out: wp.array) -> None:
         b = self.backend
         row = b.values["row"]
-        self.device.launch(sums.dot_rows, b.n, b.gradient, b.linear.direction, row)
+        self.device.launch(sums.dot_rows, b.n, b.potential.gradient, b.linear.direction, row)
         b.islands.reduce(row, sums.SUM, out)
 
     def _try_all(self) -> None:
@@ -92,7 +92,7 @@ class Search:
         """A trial: taken, halved, or taken to look at its slope."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
-        b.launch_trial(c.alpha, c.change, c.size)
+        b.potential.evaluate_trial(c.alpha, c.change, c.size)
         launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
         launch(line_search.count_trial, 1, c)
@@ -110,7 +110,7 @@ class Search:
         if exact:
             b.launch_joint_errors(self.scratch)
         b.exchange()
-        b.linearize()
+        b.potential.linearize()
         self.check_room()
         self.measure_slope(c.steepness)
         launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))

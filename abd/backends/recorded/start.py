@@ -62,7 +62,7 @@ class Start:
         self._renew()
         b.sleep(ripe)
         # what is recorded evaluates them
-        b.contacts_known = True
+        b.potential.contacts_known = True
         status = self._look(("start", *key), lambda: self._go(touching))
         while status.failure == control.NO_ROOM and not status.covered:
             b.friction.make_room(status.frozen)
@@ -71,7 +71,7 @@ class Start:
         b.friction.take(status.frozen)
         if not (status.failure or status.covered):
             self._renew()
-            b.contacts_known = True
+            b.potential.contacts_known = True
             status = self._look(("start on a new list", *key), self._go_on)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
@@ -122,7 +122,7 @@ class Start:
         self.device.fill(self.control.limit, 1.0)
         self.path.stop_at_contacts()
         self._keep_limits()
-        self.backend.launch_energies()
+        self.backend.potential.evaluate()
         self.graphs.when(self._sound, lambda: self._try_paths(False))
 
     def _go(self, touching: bool) -> None:
@@ -130,10 +130,11 @@ class Start:
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         self.device.fill(c.limit, 1.0)
-        b.contacts.evaluate(b.pose, "current")
+        b.contacts.evaluate(b.at, "current")
         self.path.stop_at_contacts()
         self._keep_limits()
-        b.launch_lag()
+        b.friction.launch_lag(b.pose, b.step.At)
+        b.potential.evaluate()
         friction, reduction = b.friction, b.friction.reduction
         launch(kernels.check_frozen, 1, c, friction.wanted, friction.room)
         launch(control.check_room, 1, c, reduction.needed, reduction.pair_room, reduction.run_room)
@@ -143,7 +144,7 @@ class Start:
         """Along a second path that the list has been renewed for."""
         b = self.backend
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
-        b.contacts.evaluate(b.pose, "current")
+        b.contacts.evaluate(b.at, "current")
         self.path.stop_at_contacts()
         self._try_second()
         self._take()
@@ -182,7 +183,7 @@ class Start:
     def _evaluate_trial(self) -> None:
         b, c = self.backend, self.control
         self.device.launch(affine.advance, b.n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
-        b.launch_trial(c.alpha, c.change, c.size)
+        b.potential.evaluate_trial(c.alpha, c.change, c.size)
 
     def _take(self) -> None:
         """The trial becomes the iterate, where it falls."""

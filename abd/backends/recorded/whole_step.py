@@ -112,7 +112,7 @@ class WholeStep:
             self._say(rule, mode, *asked)
         b.row_memory.aim(b.step.ch2, time)
         self._list_nobody()
-        if not b.linear.choice.direct:
+        if not b.iteration.linear.solver.exact:
             return self._leave()
         c = b.contacts.candidates
         c.nobody = True
@@ -153,9 +153,9 @@ class WholeStep:
             write(self.numbers, numbers(tolerance, rule.h, tightest))
         if fresh or mode is not self._mode:
             write(b.mode, mode.astype(np.int32))
-        b.eps = float(eps)
+        b.at.eps = float(eps)
         b.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, judged)
-        self._key = "whole step", b.step.ch2, b.eps, rule.chord, speed, rule.h, judged, b.has_constraints
+        self._key = "whole step", b.step.ch2, b.eps, rule.chord, speed, rule.h, judged, b.potential.has_constraints
         self._body = partial(self._launch, rule.h, speed, judged, b.model.settings.max_newton)
         self._followed = False
 
@@ -166,15 +166,14 @@ class WholeStep:
         if c.pair_count or c.count or b.friction.count or b.friction.pair_count:
             c.clear()
             b.friction.let_go()
-        b.contacts_known, b.touched = True, self._untouched
+        b.potential.contacts_known, b.touched = True, self._untouched
         if self._followed and b.islands.formed == self._formed:
             return
-        self._followed, b.has_loose_pairs = True, False
+        self._followed = True
         if b.islands.formed != self._formed:
             b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
             self._formed = b.islands.formed
-        b.linear.follow_near(b.joints.coupling, b.joints.pairs, 0, list)
-        b.iteration.linear.reserve(b.system.has_exact)
+        b.iteration.follow_pairs(0, list)
 
     # recorded -------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ A direction that seems to meet Newton's tolerance decides nothing before its sol
 
 from __future__ import annotations
 
-from abd.backends.status import LOOSEST
+from abd.backends.answers import LOOSEST
 
 _SCALE = 0.9
 _KEPT_ABOVE = 0.1

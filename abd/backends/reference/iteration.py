@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.answers import Status
+from abd.backends.progress import Progress
 from abd.backends.reference.caution import Caution
 from abd.backends.reference.forcing import Forcing
 from abd.backends.reference.line_search import search
-from abd.backends.status import Status
 from abd.errors import StepFailure
-from abd.step.progress import Progress
 
 
 class Iteration:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.step.progress import no_decrease
+from abd.backends.progress import no_decrease
 
 ROUNDING = 1e-15
 DOUBTFUL = 1e-9

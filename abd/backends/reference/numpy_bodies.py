@@ -4,13 +4,18 @@ the pull of prescribed poses; and the projectors that keep fixed degrees of free
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.answers import NOBODY
 from abd.backends.warp.body_data import BodyData, Turning
 from abd.model import Kind
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.forces import generalised_force
+
+if TYPE_CHECKING:
+    from abd.backends.reference.potential import Iterate
 
 
 @dataclass
@@ -57,11 +62,16 @@ class BodyEnergies:
 
     Args:
         data: constants of the bodies.
+
+    Attributes:
+        owners: (n,) the bodies.
     """
+
+    ties = NOBODY
 
     def __init__(self, data: BodyData):
         self.data = data
-        self.dynamic = data.kind == Kind.DYNAMIC
+        self.dynamic, self.owners = data.kind == Kind.DYNAMIC, np.arange(len(data.kind))
         self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
 
     def energy(self, step: StepData, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -74,6 +84,15 @@ class BodyEnergies:
         energies[goal] = prescribed.energy(data.weight[goal], data.spread[goal], step.pull, *self._pull(step, goal, q))
         energies[free | goal] += step.ch2 * self._elastic(arap.energy, orthogonality.energy, free | goal, q)
         return energies
+
+    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
+        """(n,) energies in the state q (n, 12); external forces work from the iterate."""
+        return self.energy(at.step, q, at.q)
+
+    def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
+        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
+        gradient += self.gradient(at.step, at.q)
+        blocks[self.owners, self.owners] += self.hessian(at.step, at.q)
 
     def elastic_size(self, step: StepData, q: np.ndarray) -> np.ndarray:
         """(n,) sizes of the numbers whose differences the near-rigidity energy V squares, ``2 c h^2 sqrt(k V)``: rounding of

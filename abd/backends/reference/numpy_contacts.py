@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.answers import NOBODY, NotProven, PairLoads
 from abd.backends.warp.body_data import smallest_moments
 from abd.contact import ccd
 from abd.contact.candidates import Candidates as Listed
@@ -22,8 +24,9 @@ from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors, kept
-from abd.step.lagging import PairLoads
-from abd.step.ways import NotProven
+
+if TYPE_CHECKING:
+    from abd.backends.reference.potential import Iterate
 
 
 class NumpyContacts:
@@ -38,6 +41,8 @@ class NumpyContacts:
         caution: (n,) shares of the bodies' bounds of the curvature (`abd.backends.reference.caution`).
         party: (n,) who meets whom: 0 meets all, another number only other ones, one below 0 nobody.
     """
+
+    ties = NOBODY
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
@@ -101,6 +106,14 @@ class NumpyContacts:
             return contact.energy(self.candidates.positions(q), self.candidates, self.parameters)
         return self.minima.energy(q, self.part_parameters, len(self.candidates))
 
+    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
+        """(m,) energies of the candidates in the state q."""
+        return self.energy(q)
+
+    def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
+        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
+        add_elements(self.parts, self.elements(at.q), gradient, blocks)
+
     def weights(self, q: np.ndarray) -> contact.Weights | None:
         """Weights of the parts in the state q; None where every one counts by itself."""
         return None if self.minima is None else self.minima.weights(q, self.part_parameters)
@@ -162,6 +175,8 @@ class NumpyFriction:
         lagged: what was frozen of them.
         anchors: what the contacts of the last step remember, where they `stick`.
     """
+
+    ties = NOBODY
 
     def __init__(self, model: Model, touching: NumpyContacts):
         self.touching = touching
@@ -263,6 +278,14 @@ class NumpyFriction:
         """(l,) energies for displacements `moved` (n, 12) against the reference xh; eps [m]."""
         return friction.energy(self.lagged, self.candidates.positions(moved), eps)
 
+    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
+        """(l,) energies in the state q."""
+        return self.energy(q - at.rest, at.eps)
+
+    def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
+        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
+        add_elements(self.candidates, self.elements(at.q - at.rest, at.eps), gradient, blocks)
+
     def elements(self, moved: np.ndarray, eps: float) -> Elements:
         """Elements of the frozen contacts."""
         share = self.touching.shares(self.candidates)
@@ -292,3 +315,15 @@ def body_pair(candidates: contact.Contacts, elements: Elements) -> tuple[np.ndar
     chosen = candidates[elements.source]
     swap = chosen.flipped
     return np.where(swap, chosen.second, chosen.first), np.where(swap, chosen.first, chosen.second)
+
+
+def add_elements(candidates: contact.Contacts, elements: Elements, gradient: np.ndarray, blocks: np.ndarray) -> None:
+    """Add elements to gradient (n, 12) and blocks (n, n, 12, 12)."""
+    i, j = body_pair(candidates, elements)
+    for bodies, own in zip((i, j), elements.gradients(), strict=True):
+        np.add.at(gradient, bodies, own)
+    H_ii, H_ij, H_jj = elements.blocks()
+    np.add.at(blocks, (i, i), H_ii)
+    np.add.at(blocks, (i, j), H_ij)
+    np.add.at(blocks, (j, i), H_ij.transpose(0, 2, 1))
+    np.add.at(blocks, (j, j), H_jj)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from abd.backends.answers import NOBODY
+from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows import laws, measured_rows, rows, table
 from abd.joints.rows.forces import LIMITS
 from abd.joints.rows.laws import SLOTS, Law
-from abd.joints.rows.measures import MeasureKind
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
+
+if TYPE_CHECKING:
+    from abd.backends.reference.potential import Iterate
 
 
 class NumpyJoints:
@@ -21,6 +27,8 @@ class NumpyJoints:
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
         caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
     """
+
+    ties = NOBODY
 
     def __init__(self, system: JointSystem, bodies: int):
         self.system, self.n = system, bodies
@@ -46,6 +54,16 @@ class NumpyJoints:
         self._give(x)
         energies, _, _ = laws.evaluate(self.law, self.p, x)
         return np.concatenate([rows.energy(self.system.linear, q, self.shift), energies])
+
+    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
+        """(l + R,) energies of the rows in the state q."""
+        return self.energy(q)
+
+    def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
+        """Add to gradient (n, 12) and blocks (n, n, 12, 12)."""
+        own = self.linearize(at.q)
+        gradient += own[0]
+        blocks += own[1]
 
     def limits_at_work(self, q: np.ndarray) -> np.ndarray:
         """(R,) bool, rows whose limits push in the state q."""

@@ -73,7 +73,7 @@ class ReadOuts:
             friction_work=self._friction_work / ch2 + lost,
             joint_residual=tuple(read.worst_residual.tolist()),
             orthogonality_error=orthogonality_error(q),
-            residual_force=float(np.abs(self.gradient[:, :3]).max(initial=0.0) / ch2),
+            residual_force=float(np.abs(self.potential.gradient[:, :3]).max(initial=0.0) / ch2),
             contacts=self.contact_count(),
             smallest_gap=self.smallest_gap(),
             fastest=float(np.linalg.norm(qd[:, 3:], axis=1).max(initial=0.0)),

@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
+from abd.backends.answers import NotProven, PairLoads
 from abd.backends.reference.iteration import Iteration
-from abd.backends.reference.numpy_bodies import BodyEnergies, StepData, maps, positions, projectors, state, turning
-from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction, body_pair
+from abd.backends.reference.numpy_bodies import StepData, maps, positions, projectors, state, turning
+from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction
 from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.reference.numpy_motion import Motion, difference
 from abd.backends.reference.numpy_read_outs import ReadOuts
 from abd.backends.reference.numpy_row_memory import NumpyRowMemory
+from abd.backends.reference.potential import Iterate, Potential
 from abd.backends.reference.start import Start
 from abd.backends.warp.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.contact.forces import Pressing, pressing
@@ -31,10 +33,8 @@ from abd.joints.rows.build import build_system
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
-from abd.step.impacts.sweeps import swept
+from abd.potentials.sweeps import swept
 from abd.step.integrators import Scheme
-from abd.step.lagging import PairLoads
-from abd.step.ways import NotProven
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -53,7 +53,6 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     Attributes:
         q: (n, 12) current iterate; trial: the state tried last.
         now, before: states of the last two steps; velocity, earlier: their rates; rest: friction's reference xh.
-        terms: energies of the iterate term by term, of the bodies `owners`; external work counts from the iterate.
     """
 
     def __init__(self, model: Model):
@@ -61,11 +60,11 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         self.n = n = len(model.bodies)
         self.islands = Islands(n)
         self.constants = BodyData.of(model)
-        self.energies, self.motion = BodyEnergies(self.constants), Motion(self.constants)
+        self.motion = Motion(self.constants)
         self.turning = turning(self.constants)
-        self.contacts = NumpyContacts(model)
-        self.friction = NumpyFriction(model, self.contacts)
-        self.set_joints(build_system(model))
+        system = build_system(model)
+        self.potential = Potential(model, self.constants, system)
+        self._take_joints(system)
         self.reader = JointReader(model)
         self.corners, self.surface_corners = _corners(*body_boxes(model)), _corners(*surface_boxes(model))
         self.everybody = np.arange(n)
@@ -82,8 +81,32 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints = system, NumpyJoints(system, self.n)
-        self.islands.tie(system)
+        self.potential.set_joints(system)
+        self._take_joints(system)
+
+    def _take_joints(self, system: JointSystem) -> None:
+        self.system = system
+        self.islands.tie(system, self.potential.ties)
+
+    @property
+    def joints(self) -> NumpyJoints:
+        """The joint rows at work."""
+        return self.potential.joints
+
+    @property
+    def contacts(self) -> NumpyContacts:
+        """What may touch."""
+        return self.potential.contacts
+
+    @property
+    def friction(self) -> NumpyFriction:
+        """What rubs."""
+        return self.potential.friction
+
+    @property
+    def at(self) -> Iterate:
+        """What terms read of the iterate."""
+        return Iterate(self.q, self.rest, self.step, self.eps)
 
     def joint_errors(self) -> np.ndarray:
         """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
@@ -404,11 +427,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
         self.trial = self._along_path(alpha)
-        self.trial_terms = self._terms(self.trial)
-        change, size = self.trial_terms - self.terms, np.abs(self.trial_terms) + np.abs(self.terms)
-        size[: self.n] += sum(self.energies.elastic_size(self.step, q) for q in (self.q, self.trial))
-        finite = np.where(np.isfinite(size), size, 0.0)
-        return self.islands.sums(change, self.owners), self.islands.sums(finite, self.owners)
+        change, size = self.potential.changes(self.at, self.trial)
+        return self.islands.sums(change, self.potential.owners), self.islands.sums(size, self.potential.owners)
 
     def accept(self) -> None:
         """The trial becomes the current iterate."""
@@ -417,19 +437,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
 
     def evaluate(self) -> None:
         """Energies at the current iterate."""
-        self.owners = np.concatenate([self.everybody, self.joints.owners, self.contacts.owners, self.friction.owners])
-        self.terms = self._terms(self.q)
-
-    def _terms(self, q: np.ndarray) -> np.ndarray:
-        """All energies in the state q side by side: bodies, joint rows, contacts, friction."""
-        return np.concatenate(
-            [
-                self.energies.energy(self.step, q, self.q),
-                self.joints.energy(q),
-                self.contacts.energy(q),
-                self.friction.energy(q - self.rest, self.eps),
-            ]
-        )
+        self.potential.evaluate(self.at)
 
     # linear system -----------------------------------------------------------------------------------------------
 
@@ -447,41 +455,8 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         return self.inverse_mass * self.rule.impulse
 
     def linearize(self) -> None:
-        """Gradient (n, 12) and blocks (n, n, 12, 12) at the current iterate, fixed degrees of freedom projected out."""
-        self._assemble_other()
-        before = self.gradient.copy()
-        self._assemble_contacts()
-        touching = (maps(self.gradient) != maps(before)).any(axis=(1, 2))
-        bending = self.energies.arc_stiffness(self.step, self.q, self.gradient, touching)
-        self.blocks[self.everybody, self.everybody] += bending
-        P = self.projectors
-        self.gradient = np.einsum("nij,nj->ni", P, self.gradient)
-        self.blocks = np.einsum("mir,mnrs,nsj->mnij", P, self.blocks, P, optimize=True)
-        self.blocks[self.everybody, self.everybody] += np.eye(12) - P
-
-    def _assemble_other(self) -> None:
-        """All but the contacts."""
-        q, everybody = self.q, self.everybody
-        self.gradient, self.blocks = self.joints.linearize(q)
-        self.gradient += self.energies.gradient(self.step, q)
-        self.blocks[everybody, everybody] += self.energies.hessian(self.step, q)
-        self._add(self.friction.candidates, self.friction.elements(q - self.rest, self.eps))
-
-    def _assemble_contacts(self) -> None:
-        elements = self.contacts.elements(self.q)
-        self._add(self.contacts.parts, elements)
-
-    def _add(self, candidates, elements) -> None:
-        """Add elements to gradient and blocks."""
-        i, j = body_pair(candidates, elements)
-        g_i, g_j = elements.gradients()
-        np.add.at(self.gradient, i, g_i)
-        np.add.at(self.gradient, j, g_j)
-        H_ii, H_ij, H_jj = elements.blocks()
-        np.add.at(self.blocks, (i, i), H_ii)
-        np.add.at(self.blocks, (i, j), H_ij)
-        np.add.at(self.blocks, (j, i), H_ij.transpose(0, 2, 1))
-        np.add.at(self.blocks, (j, j), H_jj)
+        """Gradient and blocks of the potential at the iterate, fixed degrees of freedom projected out."""
+        self.potential.linearize(self.at, self.projectors)
 
     def linear_solver(self) -> dict:
         """Which solver there is."""
@@ -495,10 +470,10 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         Raises:
             StepFailure: the matrix is not positive definite or not finite.
         """
-        H = self.blocks.transpose(0, 2, 1, 3).reshape(12 * self.n, 12 * self.n)
+        H = self.potential.blocks.transpose(0, 2, 1, 3).reshape(12 * self.n, 12 * self.n)
         try:
             self.factor = scipy.linalg.cho_factor(H, lower=True)
-            self.direction = self._solved(self.gradient)
+            self.direction = self._solved(self.potential.gradient)
         except (scipy.linalg.LinAlgError, ValueError) as error:
             raise StepFailure("not_positive_definite", f"the linear system could not be factorised: {error}") from error
         return self._farthest(), 0
@@ -551,13 +526,13 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             missing[aside] = 0.0
             joints.take_over(linear, measured, whole=False, aside=aside)
             self.direction += self._solved(missing)
-            self.gradient += missing
+            self.potential.gradient += missing
         self.evaluate()
         return self._farthest()
 
     def descent(self) -> np.ndarray:
         """g . d per island."""
-        return self.islands.sums(np.sum(self.gradient * self.direction, axis=1), self.everybody)
+        return self.islands.sums(np.sum(self.potential.gradient * self.direction, axis=1), self.everybody)
 
 
 def _corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

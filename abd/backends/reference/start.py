@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.step.start import STAY, WITHOUT_FORCES
+from abd.backends.answers import STAY, WITHOUT_FORCES
 
 
 class Start:

@@ -14,6 +14,7 @@ import warp as wp
 from abd.backends.device.device import ALONE, Device
 from abd.backends.device.scan import Scan
 from abd.backends.warp.numbering import Division, Numbering
+from abd.joints.closure.link_graph import connected_labels
 from cuda_kernels.parallel import islands as kernels
 from cuda_kernels.parallel import sums
 
@@ -54,7 +55,8 @@ class Islands(Numbering):
         self.counts, self._lowest = device.zeros(2, wp.int32), device.zeros(1, wp.int32)
         self._every = device.upload([bodies], wp.int32)
         self._scan = Scan(device)
-        self._ties, self._tie_counts = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
+        self._joined = device.upload(np.arange(room), wp.int32)
+        self._mobile: np.ndarray | None = None
         kinds = (wp.float64, wp.int32)
         self._partial, self._carried = ({kind: device.zeros(room, kind) for kind in kinds} for _ in range(2))
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, room)
@@ -70,9 +72,17 @@ class Islands(Numbering):
         tied = np.zeros(self.n, dtype=np.int32)
         tied[ties[:, 0]] = 1
         self.device.write(self._tied, tied)
-        if len(ties):
-            self._ties = self.device.upload(ties, wp.vec2i)
-        self._tie_counts = self.device.upload([len(ties)], wp.int32)
+        self._mobile = None
+
+    def follow_joined(self, mobile: np.ndarray) -> None:
+        """Find the parts that joints hold together, of bodies (n,) of which these are mobile: before `launch_renumber`, where
+        either has changed. Found anew on a device at every renewal, a long chain would cost a walk along all of it."""
+        if self._mobile is not None and np.array_equal(mobile, self._mobile):
+            return
+        self._mobile = mobile.copy()
+        labels = connected_labels(self.n, self.ties[mobile[self.ties[:, 1]]])
+        _, first, part = np.unique(labels, return_index=True, return_inverse=True)
+        self.device.write(self._joined, first[part].astype(np.int32))
 
     def _assign(self, division: Division) -> None:
         super()._assign(division)
@@ -106,10 +116,11 @@ class Islands(Numbering):
         self.device.copy(self.before, self.island)
 
     def launch_renumber(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
-        """Form the islands anew, as `renumber` does, by launches only; what is done stays with the bodies.
+        """Form the islands anew, as `renumber` does, by launches only, from the parts of the last `follow_joined`; what is done
+        stays with the bodies.
 
         Args:
-            held: (n,) int32, 1 for bodies that may not move.
+            held: (n,) int32, 1 for bodies that may not move, the others of `follow_joined`.
             lists: body pairs (room,) vec2i that may touch, a mobile one first; an int32 array whose first entry is how
                 many they are; room.
         """
@@ -117,8 +128,8 @@ class Islands(Numbering):
         if not n:
             return
         root, present, lowest, number = self._root, self._present, self._lowest, self._number
-        launch(kernels.begin, n, root, present, self.paired_islands, lowest, n)
-        for pairs, counts, room in ((self._ties, self._tie_counts, len(self.ties)), *lists):
+        launch(kernels.begin, n, self._joined, root, present, self.paired_islands, lowest, n)
+        for pairs, counts, room in lists:
             launch(kernels.unite, room, pairs, counts, held, root, grain=ALONE)
         launch(kernels.find_parts, n, held, self._tied, root, present, lowest, grain=ALONE)
         self._scan.run(present, number, self._every, 0, n)

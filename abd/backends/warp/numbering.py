@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.backends.answers import NOBODY
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.rows.system import JointSystem
 
@@ -62,8 +63,9 @@ class Numbering:
         """(count,) bool, whether a body of an island may touch anything."""
         return self.division.paired
 
-    def tie(self, system: JointSystem) -> None:
-        """Bodies that joints tie together: of every row the one that counts its energy, its child, and all others."""
+    def tie(self, system: JointSystem, further: np.ndarray = NOBODY) -> None:
+        """Bodies that joints tie together: of every row the one that counts its energy, its child, and all others; and
+        further pairs (k, 2)."""
         linear, rows, table = system.linear, system.rows, system.table
         child, parent = table.child[rows.term_measure], table.parent[rows.term_measure]
         owner = child[rows.starts[:-1]][rows.term_row] if len(rows) else child
@@ -71,6 +73,7 @@ class Numbering:
             np.stack([linear.child, linear.parent], axis=1),
             np.stack([owner, child], axis=1),
             np.stack([owner, parent], axis=1),
+            further,
         ]
         ties = np.concatenate(pairs).astype(np.int64)
         ties = ties[(ties[:, 1] >= 0) & (ties[:, 0] != ties[:, 1])]

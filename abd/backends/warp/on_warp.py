@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
+from abd.backends.answers import PairLoads
 from abd.backends.device.device import Device
 from abd.backends.device.upload import new_lead, new_path, new_pose, upload_bodies
 from abd.backends.linear.linear import LinearSolver
@@ -17,8 +18,9 @@ from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.body_data import BodyData, body_boxes, inverse_masses, surface_boxes
 from abd.backends.warp.islands import Islands
-from abd.backends.warp.newton_system import NewtonSystem
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.path_steps import PathSteps
+from abd.backends.warp.potential import Potential
 from abd.backends.warp.read_outs import ReadOuts
 from abd.backends.warp.sweeps import swept
 from abd.backends.warp.terms.contacts import Contacts
@@ -40,7 +42,7 @@ from cuda_kernels.bodies import bodies, figures, integrators, paths
 from cuda_kernels.parallel import sums
 
 
-class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
+class WarpBackend(PathSteps, Ways, ReadOuts):
     """Kernels of one scene on one device; see `abd.backends` for what each call means."""
 
     def __init__(self, model: Model, device: str = "cpu", records: bool = False):
@@ -50,27 +52,24 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.islands = Islands(d, n)
         self.constants = BodyData.of(model)
         self.body = upload_bodies(self.constants, d)
-        self.contacts = Contacts(model, d, self.islands.done)
-        self.friction = Friction(model, d, self.contacts)
+        self.pose, self.trial, self.straight, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(6))
+        self.step = bodies.StepData()
+        self.at = Iterate(self.pose, self.trial, self.rest, self.body, self.step, self.islands.done)
         self.iteration = None
         system = build_system(model)
+        self.potential = Potential(model, d, self.islands, self.at, system)
         self._load(system)
-        self.set_joints(system)
+        self._take_joints(system)
         lower, upper = body_boxes(model)
         self.lower, self.upper = d.upload(lower, wp.vec3d), d.upload(upper, wp.vec3d)
         self.surface_box = tuple(d.upload(side, wp.vec3d) for side in surface_boxes(model))
-        self.pose, self.trial, self.straight, self.now, self.before, self.rest = (new_pose(d, n) for _ in range(6))
         self.path = new_path(d, n)
-        self.velocity, self.earlier, self.q = (d.zeros((n, 12), wp.float64) for _ in range(3))
-        self.gradient, self.before_contacts = (d.zeros((n, 12), wp.float64) for _ in range(2))
-        self.diagonal = d.zeros((n, 12, 12), wp.float64)
-        self.scratch = None
+        self.velocity, self.earlier, self.q, self.vectors = (d.zeros((n, 12), wp.float64) for _ in range(4))
         self.weights, self.motion = d.zeros((2, 9), wp.float64), d.zeros((3, len(COLUMNS)), wp.float64)
         self.mode, self.lead = d.zeros(n, wp.int32), new_lead(d, n)
         self.forces = d.zeros((n, 12), wp.float64)
         self.rule: Scheme | None = None
         self._open_read_outs()
-        self.step = bodies.StepData()
         target, goal = new_pose(d, n), new_pose(d, n)
         self.target, self.goal = target, goal
         self.step.pt, self.step.At, self.step.pk, self.step.Ak = target.p, target.A, goal.p, goal.A
@@ -86,12 +85,9 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.step.held = d.upload(self.immobile, wp.int32)
         self.step.gravity = wp.vec3d(*model.settings.gravity)
         self.moving = d.zeros(n, wp.int32)
-        self.values = {
-            name: d.zeros(n, wp.float64) for name in ("current", "trial", "difference", "size", "a", "b", "row")
-        }
-        self.everybody, self.count = d.upload(np.arange(n), wp.int32), d.upload([n], wp.int32)
+        self.values = {name: d.zeros(n, wp.float64) for name in ("a", "b", "row")}
         fixed = (model.bodies.free_rotation != 3) | ~model.bodies.free_translation.all(axis=1)
-        self.has_fixed = self.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
+        self.has_fixed = self.potential.has_constraints = bool((fixed | (model.bodies.kind != Kind.DYNAMIC)).any())
         self.linear = LinearSolver(
             d,
             model.settings.linear_solver,
@@ -99,10 +95,9 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             model.bodies.names,
             self.islands,
             model.settings.linear_tolerance,
+            len(self.potential.couplings),
         )
-        self.eps = 0.0
         self.inverse_mass = inverse_masses(model)
-        self.contacts_known = False
         self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self)
         self._follow_functions()
@@ -122,10 +117,14 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
-        self.system, self.joints, self.said = system, Joints(system, self.n, self.device), None
+        self.potential.set_joints(system)
+        self._take_joints(system)
+
+    def _take_joints(self, system: JointSystem) -> None:
+        self.system, self.said = system, None
         active = JointList.of(self.model.joints).column("active").astype(bool)
         self.row_memory = RowMemory(self.joints, active, self.device)
-        self.islands.tie(system)
+        self.islands.tie(system, self.potential.ties)
         self._follow_functions()
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
@@ -187,6 +186,89 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.joints.errors(self.pose, a)
         self.islands.reduce(a, sums.MAX, out)
 
+    # the incremental potential -----------------------------------------------------------------------------------
+
+    @property
+    def joints(self) -> Joints:
+        """The joint rows at work."""
+        return self.potential.joints
+
+    @property
+    def contacts(self) -> Contacts:
+        """What may touch."""
+        return self.potential.contacts
+
+    @property
+    def friction(self) -> Friction:
+        """What rubs."""
+        return self.potential.friction
+
+    @property
+    def eps(self) -> float:
+        """Friction's, in displacements of the present step [m]."""
+        return self.at.eps
+
+    def evaluate(self) -> None:
+        """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
+        self.islands.unsettle()
+        self.potential.evaluate()
+
+    def exchange(self) -> None:
+        """The trial becomes the current iterate and the current one the trial: a record holds the arrays, which exchange what
+        they hold."""
+        self.device.launch(integrators.exchange_poses, self.n, self.pose, self.trial)
+        self.potential.exchange()
+
+    def forget_contacts(self) -> None:
+        """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
+        self.potential.contacts_known, self.touched = False, None
+        self.islands.unsettle()
+
+    def carry_contacts(self, before: tuple[wp.array, ...]) -> None:
+        """As `Potential.carry_contacts`; who touches has to be looked at again."""
+        self.touched = None
+        self.potential.carry_contacts(before)
+
+    def touching_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that may touch or rub, the owner first."""
+        return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
+
+    def launch_renumber(self) -> None:
+        """Form the islands anew, for the present lists, by launches only."""
+        c, f = self.contacts.candidates, self.friction
+        self.islands.follow_joined(self.mobile)
+        rubbing = f.pairs, f.lagged.counts, f.pair_count
+        self.islands.follow_joined(self.mobile)
+        self.islands.launch_renumber(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
+
+    def lag_friction(self) -> None:
+        """Freeze friction's contacts at the current iterate."""
+        self.potential.know_contacts()
+        self.friction.lag(self.pose, self.step.At)
+        self.friction.evaluate(self.at, "current")
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+        self.potential.know_contacts()
+        return self.friction.loads(self.pose)
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+        return self.inverse_mass * self.rule.impulse
+
+    def linear_solver(self) -> dict:
+        """Which solver the last solve took, and why."""
+        return self.linear.describe()
+
+    def solver_memory(self) -> dict[str, np.ndarray]:
+        """What the linear solver remembers from step to step, part of the state."""
+        return self.linear.memory()
+
+    def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
+        """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
+        self.linear.recall(saved)
+        self.said = None
+
     def update_multipliers(self) -> None:
         """Let the multipliers of the exact rows take over what their stiffness carries at the end of the direction.
 
@@ -196,7 +278,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.device.launch(integrators.go_straight, self.n, self.trial, direction, self.straight)
         self.joints.relinearize(self.trial, direction, self.islands.done)
         self.joints.take_over(self.straight, True, self.islands.done)
-        self.joints.evaluate(self.pose, "current")
+        self.joints.evaluate(self.at, "current")
 
     # state -------------------------------------------------------------------------------------------------------
 
@@ -225,7 +307,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.contacts.set_scale(scale)
         self.contacts.candidates.renew(self.path, 0.0, islands.island, alpha)
         self.forget_contacts()
-        self.know_contacts()
+        self.potential.know_contacts()
 
     def near_contacts(self, q: np.ndarray) -> DefinedContacts:
         """What counts in the present state q (n, 12) of the pairs within their reach, as the definitions take it."""
@@ -264,7 +346,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 12) of the step before it."""
-        aside = self.before_contacts  # others may look at `q`
+        aside = self.vectors  # others may look at `q`
         return self.device.read(self._packed(self.before, aside)), self.device.read(self.earlier)
 
     def _packed(self, pose, out: wp.array) -> wp.array:
@@ -283,7 +365,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
             self.device.write(self.prescribed_q, goals)
             launch(integrators.unpack_some, self.prescribed_count, self.prescribed, self.prescribed_q, self.goal)
             self.hold(self.immobile)
-        self.step.ch2, self.eps, self.said = rule.c * rule.h**2, float(eps), None
+        self.step.ch2, self.at.eps, self.said = rule.c * rule.h**2, float(eps), None
         self.device.fill(self.step.pull, rule.pull)
         self.iteration.graphs.run(("begin", rule.chord, rule.chord and self.step.ch2), self.launch_begin)
         self.contacts.set_scale(self.step.ch2)
@@ -336,8 +418,8 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
-        self.know_contacts()
-        self._unsettle()
+        self.potential.know_contacts()
+        self.islands.unsettle()
         pairs, *gradients = self.contacts.pair_gradients(self.pose)
         return pairs, *(-self.rule.impulse * gradient for gradient in gradients)
 
@@ -377,7 +459,7 @@ class WarpBackend(NewtonSystem, PathSteps, Ways, ReadOuts):
         self.islands.launch_settle(converged)
         # kernels pass over what is settled: it has to be the same in the iterate and in the trial
         self.device.launch(integrators.snap, self.n, self.pose, self.islands.done, self.trial)
-        self.device.copy(self.values["trial"], self.values["current"])
+        self.potential.keep_settled()
 
     def snap_to_goals(self, chosen: np.ndarray) -> None:
         """Set the chosen prescribed bodies exactly to their goals."""

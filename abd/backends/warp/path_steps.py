@@ -7,7 +7,7 @@ import warp as wp
 
 from abd.errors import StepFailure
 from abd.joints.rows.system import LIMIT_CUTS
-from cuda_kernels.bodies import affine, bodies, integrators, paths
+from cuda_kernels.bodies import affine, paths
 from cuda_kernels.parallel import sums
 
 
@@ -51,21 +51,11 @@ class PathSteps:
             return self._within_limits(limit)
         return self._within_limits(self._stopped(limit, alpha, proven))
 
-    def touching_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies that may touch or rub, the owner first."""
-        return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
-
-    def launch_renumber(self) -> None:
-        """Form the islands anew, for the present lists, by launches only."""
-        c, f = self.contacts.candidates, self.friction
-        rubbing = f.pairs, f.lagged.counts, f.pair_count
-        self.islands.launch_renumber(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
-
     def _stopped(self, limit: np.ndarray, alpha: wp.array, proven: bool = False) -> np.ndarray:
         """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow;
         `proven` as `Contacts.times_of_impact` has it."""
         a = self.values["a"]
-        self.know_contacts()
+        self.potential.know_contacts()
         self.contacts.times_of_impact(self.path, self.islands.island, alpha, a, proven)
         return np.minimum(limit, self.islands.reduced(a, sums.MIN))
 
@@ -99,80 +89,12 @@ class PathSteps:
         self.device.write(scalars, alpha)
         self._motion = float((alpha * self._speed).max())
         self._advance(scalars)
-        self.know_contacts()
-        self.launch_trial(scalars, islands.scalars("change"), islands.scalars("size"))
+        self.potential.know_contacts()
+        self.potential.evaluate_trial(scalars, islands.scalars("change"), islands.scalars("size"))
         return islands.read("change"), islands.read("size")
-
-    def launch_trial(self, alpha: wp.array, change: wp.array, size: wp.array) -> None:
-        """Energies at the trial, which is path(alpha): per island their change and the sum of their sizes."""
-        self.contacts.evaluate(self.trial, "trial", (self.islands.island, alpha))
-        self._evaluate(self.trial, "trial")
-        self._differences()
-        self.islands.reduce(self.values["difference"], sums.SUM, change)
-        self.islands.reduce(self.values["size"], sums.SUM, size)
 
     def accept(self) -> None:
         """The trial becomes the current iterate."""
         self.exchange()
         islands = self.islands
         self.contacts.candidates.moved(self.path, self._motion, islands.island, islands.scalars("alpha"))
-
-    def exchange(self) -> None:
-        """The trial becomes the current iterate and the current one the trial: a record holds the arrays, which exchange what
-        they hold."""
-        launch, values = self.device.launch, self.values
-        launch(integrators.exchange_poses, self.n, self.pose, self.trial)
-        launch(integrators.exchange_values, self.n, values["current"], values["trial"])
-        for part in (self.contacts, self.friction, self.joints):
-            part.exchange()
-        # external work counts from the current iterate, which is a new one
-        self._body_energies(self.pose, "current")
-
-    def evaluate(self) -> None:
-        """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
-        self._unsettle()
-        self._evaluate(self.pose, "current")
-
-    def forget_contacts(self) -> None:
-        """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
-        self.contacts_known, self.touched = False, None
-        self._unsettle()
-
-    def launch_energies(self) -> None:
-        """Energies of all but contacts at the current iterate, by launches only."""
-        self._evaluate(self.pose, "current")
-
-    def _unsettle(self) -> None:
-        self.islands.unsettle()
-
-    def know_contacts(self) -> None:
-        """Contact energies of the current iterate on the current list, if they are not there already."""
-        if not self.contacts_known:
-            self.contacts.evaluate(self.pose, "current")
-            self.contacts_known = True
-
-    def carry_contacts(self, before: tuple[wp.array, ...]) -> None:
-        """The list was renewed at the current iterate: its contacts are those of `before` where pairs are kept, which slot
-        "current" held, and new ones; resting islands are looked at again."""
-        self.forget_contacts()
-        self.contacts.carry(self.pose, before)
-        self.contacts_known = True
-
-    def _evaluate(self, pose, slot: str) -> None:
-        self._body_energies(pose, slot)
-        self.joints.evaluate(pose, slot)
-        self.friction.evaluate(pose, self.rest, self.eps, slot)
-
-    def _body_energies(self, pose, slot: str) -> None:
-        done, out = self.islands.done, self.values[slot]
-        self.device.launch(bodies.body_energies, self.n, self.body, self.step, self.pose, pose, done, out)
-
-    def _differences(self) -> None:
-        """Every body's change of energy from the current iterate to the trial, and the size of its terms."""
-        v = self.values
-        difference, size = v["difference"], v["size"]
-        states = self.pose, self.trial, v["current"], v["trial"]
-        self.device.launch(bodies.body_differences, self.n, self.body, self.step, *states, difference, size)
-        self.joints.add_differences(difference, size)
-        self.contacts.add_differences(difference, size)
-        self.friction.add_differences(difference, size)

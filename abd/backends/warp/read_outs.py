@@ -37,13 +37,13 @@ class ReadOuts:
 
         Without `exact`, the gap of a contact that does not act may be a lower bound.
         """
-        self.know_contacts()
+        self.potential.know_contacts()
         gap, bound = self.contacts.smallest_gap()
         return self._exact_gap() if exact and bound else gap
 
     def _exact_gap(self) -> float:
         """The smallest gap [m] where that of a contact that does not act is smallest: such gaps may be bounds."""
-        self.contacts.evaluate(self.pose, "current")
+        self.contacts.evaluate(self.at, "current")
         return self.contacts.smallest_gap()[0]
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -51,21 +51,21 @@ class ReadOuts:
 
         Without `exact`, gaps beyond 1 may be lower bounds.
         """
-        self.know_contacts()
+        self.potential.know_contacts()
         if exact:
-            self.contacts.evaluate(self.pose, "current")
+            self.contacts.evaluate(self.at, "current")
         return self.contacts.pair_gaps()
 
     def island_gaps(self) -> np.ndarray:
         """(islands,) smallest gaps at the current iterate, in activations, infinite without any; beyond 1 lower bounds."""
-        self.know_contacts()
+        self.potential.know_contacts()
         if self.contacts.candidates.count == 0:
             return np.full(self.islands.count, np.inf)
         return self.islands.reduced(self.contacts.body_gaps(), sums.MIN)
 
     def contact_count(self) -> int:
         """Active contacts at the current iterate."""
-        self.know_contacts()
+        self.potential.know_contacts()
         return int(np.count_nonzero(self.contacts.active())) if self.contacts.candidates.count else 0
 
     def contact_storage(self) -> dict[str, int]:
@@ -74,14 +74,14 @@ class ReadOuts:
 
     def pressing(self) -> Pressing:
         """Points at which bodies press on one another at the current iterate."""
-        self.know_contacts()
+        self.potential.know_contacts()
         return self.contacts.pressing(self.pose)
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
         """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
         load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
         *where, load = self.friction.frozen()
-        rest = self.device.read(self._packed(self.rest, self.before_contacts))  # others may look at `q`
+        rest = self.device.read(self._packed(self.rest, self.vectors))  # others may look at `q`
         return *where, load / self.step.ch2, rest
 
     @cached_property
@@ -95,7 +95,7 @@ class ReadOuts:
             return self.touched
         if self.contacts.candidates.count == 0:
             return np.zeros(self.n, dtype=np.int32)
-        self.know_contacts()
+        self.potential.know_contacts()
         self._mark_touching()
         return self.device.read(self.totals.flags)
 
@@ -115,7 +115,7 @@ class ReadOuts:
 
     def figures(self) -> Figures:
         """Of the state that the last step led to; joints and friction left theirs in `finish`."""
-        self.know_contacts()
+        self.potential.know_contacts()
         c, between = self.contacts.candidates, self.contacts.surfaces.between
         self.launch_figures()
         self._mark_touching()
@@ -128,7 +128,7 @@ class ReadOuts:
         """Those of the bodies."""
         self.totals.launch(
             "bodies", figures.body_figures, self.n,
-            self.body, self.step.gravity, self.pose, self.before, self.velocity, self.gradient,
+            self.body, self.step.gravity, self.pose, self.before, self.velocity, self.potential.gradient,
         )  # fmt: skip
 
     def read_figures(self) -> Figures:

@@ -1,4 +1,4 @@
-"""`abd.step.impacts.sweeps.swept` by a kernel: one thread of the processor, whatever device the bodies are on."""
+"""`abd.potentials.sweeps.swept` by a kernel: one thread of the processor, whatever device the bodies are on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 import scipy.sparse as sparse
 import warp as wp
 
-from abd.step.impacts.sweeps import SETTLED, SWEEPS, YIELDS
+from abd.potentials.sweeps import SETTLED, SWEEPS, YIELDS
 from cuda_kernels.step import impacts
 
 
 def swept(
     A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: float
 ) -> np.ndarray:
-    """As `abd.step.impacts.sweeps.swept`."""
+    """As `abd.potentials.sweeps.swept`."""
     diagonal = A.diagonal()
     x, power = np.zeros(len(power)), np.array(power)
     numbers = [wp.array(one, dtype=wp.int32, device="cpu") for one in (A.indptr, A.indices)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import STRAINED, NotProven
 from abd.backends.device.upload import exclude
 from abd.backends.warp.terms.candidates import LAST
 from abd.contact.path import skew
-from abd.step.ways import STRAINED, NotProven
 from cuda_kernels.bodies import integrators, ways
 from cuda_kernels.parallel import sums
 
@@ -32,7 +32,7 @@ class Ways:
         alpha = islands.scalars("limit")
         self.device.write(alpha, np.ones(islands.count))
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
-        self.know_contacts()
+        self.potential.know_contacts()
         if not candidates.covers(path, motion, islands.island, alpha):
             candidates.travel += motion
             candidates.build(path, islands.island, alpha, 0.0, LAST)
@@ -71,7 +71,7 @@ class Ways:
         if np.array_equal(absent, self.absent):
             return
         self.absent = absent.copy()
-        self.has_constraints = self.has_fixed or bool(absent.any())
+        self.potential.has_constraints = self.has_fixed or bool(absent.any())
         self._set_party(-absent.astype(np.int32))
         self.hold(self.immobile)
 

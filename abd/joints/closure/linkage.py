@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from abd.joints.closure.link_graph import LinkGraph, connected_labels, link_graph
-from abd.joints.coordinates.placement import motion_to, move_bodies, present_transform
 from abd.joints.coordinates.transform import transform
+from abd.joints.rows.placement import motion_to, move_bodies, present_transform
 from abd.joints.rows.rigid_rows import GROUND, Clusters, Part, RigidRows, clusters_of, rigid_states, single_clusters
 from abd.model import Model
 

@@ -2,8 +2,7 @@
 
 Rigidly, the rows of every loop block (`abd.joints.closure.link_graph`) are analysed by themselves: what a joint on no loop
 holds depends on nothing else, so self-stresses, and with them redundancy, live inside blocks; couplings join the blocks
-of their joints. A four-bar of hinges has rank 17 of its 20 rows. For the rows in the solver's affine coordinates see
-`abd.joints.closure.affine_rank`.
+of their joints. A four-bar of hinges has rank 17 of its 20 rows.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ import numpy as np
 
 from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
 from abd.joints.pieces.masks import held_axes
+from abd.joints.types import TYPES
 from abd.model import Joint
 from abd.rotations import (
     exp,
@@ -165,8 +166,6 @@ FORMS |= dict.fromkeys(BALLS, ("quaternion", "mrp")) | {"free": ("coordinates", 
 
 def forms(joint: Joint) -> tuple[str, ...]:
     """Forms of a joint's configuration, the default first; none where a type has no configuration space."""
-    from abd.joints.types import TYPES
-
     module = TYPES[joint.type]
     if joint.type in BALLS and "constrained" in joint.parameters and len(held_axes(joint)) < 3:
         return ()  # a ball whose point may move is none
@@ -182,8 +181,6 @@ def configuration_space(joint: Joint, form: str | None = None) -> Space:
     Raises:
         ValueError: the joint's type has no configuration space, or none of this form.
     """
-    from abd.joints.types import TYPES
-
     known = forms(joint)
     if not known or (form is not None and form not in known):
         have = f"it has {', '.join(known)}" if known else f"a joint of type {joint.type} has none"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.custom.custom_rows import grouped
-from abd.joints.rows.measures import Measure
+from abd.joints.measures.custom_rows import grouped
+from abd.joints.measures.measures import Measure
 from abd.joints.rows.stacks import PerJoint, Stack, stacks
 from abd.joints.rows.table import MeasureTable
 from abd.joints.types import TYPES

@@ -20,8 +20,7 @@ from abd.joints.coordinates.configurations import Rigid, configuration_space, fo
 from abd.joints.coordinates.kinematics import JointKinematics
 from abd.joints.coordinates.spaces import Reversed, Space
 from abd.model import WORLD, Joint, Kind, Model, affine_matrices, affine_state
-from abd.potentials.arap import polar
-from abd.rotations import adjoint, axial, cross, inverse, pose, skew
+from abd.rotations import adjoint, axial, cross, inverse, polar, pose, skew
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointMemory, JointSystem, Role
 from abd.joints.rows.table import PORTION, MeasureTable, linearize, values
 from abd.model import WORLD, Model
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 HOLDING = (Role.CONSTRAINT, Role.GAP)
 """Roles of a type's own rows."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from abd.joints.measures.measures import Measure, value_at
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure, value_at
 from abd.rotations import adjoint, cross, exp, inverse
 
 WHOLE_TURN = 2.0 * np.pi

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.custom.custom_rows import grouped, supplied
+from abd.joints.measures.custom_rows import grouped, supplied
+from abd.joints.measures.measures import Measure, evaluate, features, value_at
 from abd.joints.pieces.motions import product, turned
-from abd.joints.rows.measures import Measure, evaluate, features, value_at
+from abd.joints.types import TYPES
 from abd.model import Joint
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 ITERATIONS = 30
 CLOSED = 1e-14
@@ -17,8 +18,6 @@ CLOSED = 1e-14
 
 def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
     """T_CD (4, 4) at coordinate values (k,) [m or rad]; None for types that their coordinates do not describe."""
-    from abd.joints.types import TYPES
-
     module = TYPES[joint.type]
     motions = module.motions(joint)
     if motions is not None:
@@ -34,8 +33,6 @@ def project(joint: Joint, T: np.ndarray) -> np.ndarray:
     that close the linearised constraints (turning about the origin of C), so that what is free stays: a spherical joint
     keeps its rotation, a rod its direction. Gaps are not closed.
     """
-    from abd.joints.types import TYPES
-
     module = TYPES[joint.type]
     T = T.copy()
     T[:3, :3] = polar(T[None, :3, :3])[0]

@@ -9,14 +9,15 @@ from enum import IntFlag
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.joints.custom.custom_rows import FIRST, LENGTH, ROW, RowFunction
 from abd.joints.custom.numpy_rows import sample_poses
-from abd.joints.custom.wrench_rows import Projection, poses
+from abd.joints.custom.wrench_rows import Projection
+from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW, RowFunction
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind
+from abd.joints.measures.parameters import wrong
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import NUMBERS, Measure, MeasureKind
-from abd.joints.rows.parameters import wrong
-from abd.joints.rows.rows import Row
 from abd.model import WORLD, Joint
+from abd.rotations import pose
 
 MOST_PARAMETERS = NUMBERS - FIRST
 DUAL = 1e-6
@@ -202,7 +203,7 @@ def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> N
         if row not in names:
             continue
         (measure,) = [one for one in kind.coordinates(joint) if one.name == coordinate]
-        for T in poses(M, r):
+        for T in pose(M, r):
             G = kind.project(joint, T)
             to_C = np.kron(np.eye(2), G[:3, :3])
             rate = (twist_gradient([measure], G) @ to_C)[0]

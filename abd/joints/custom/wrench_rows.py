@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from abd.joints.custom.numpy_rows import Residual
-from abd.joints.rows.measures import complex_angle
+from abd.joints.measures.measures import complex_angle
+from abd.rotations import pose
 
 Projection = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """T_GD (k, 4, 4) from T_CD (k, 4, 4) and parameters p (k, np)."""
@@ -31,7 +32,7 @@ def wrench_residual(wrenches: np.ndarray | Projection, project: Projection) -> R
     """The rows of wrenches (rows, 6), or of a function of T_GD (k, 4, 4) and p that gives (k, rows, 6)."""
 
     def residual(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-        T = poses(closest_rotations(M), r)
+        T = pose(closest_rotations(M), r)
         G = project(T, p)
         W = wrenches(G, p) if callable(wrenches) else np.asarray(wrenches, dtype=float)
         return np.einsum("...ri,...i->...r", W, logarithms(inverses(G) @ T))
@@ -71,17 +72,10 @@ def align_z(R: np.ndarray) -> np.ndarray:
     return R + W @ R + (W @ W @ R) / (1.0 + z)[:, None, None]
 
 
-def poses(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """(k, 4, 4) of rotations (k, 3, 3) and positions (k, 3)."""
-    T = np.zeros((len(R), 4, 4), dtype=np.result_type(R, p))
-    T[:, :3, :3], T[:, :3, 3], T[:, 3, 3] = R, p, 1.0
-    return T
-
-
 def inverses(T: np.ndarray) -> np.ndarray:
     """(k, 4, 4) inverses of rigid poses."""
     R = T[:, :3, :3].transpose(0, 2, 1)
-    return poses(R, -np.einsum("kij,kj->ki", R, T[:, :3, 3]))
+    return pose(R, -np.einsum("kij,kj->ki", R, T[:, :3, 3]))
 
 
 def closest_rotations(M: np.ndarray) -> np.ndarray:

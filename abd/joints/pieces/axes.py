@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.rows.measures import Measure, MeasureKind, along, entry, functional, measure
+from abd.joints.measures.measures import Measure, MeasureKind, along, entry, functional, measure
 
 NAMES = "xyz"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row, direction_row, point_row
 from abd.joints.pieces.axes import NAMES
-from abd.joints.rows.rows import Row, direction_row, point_row
 from abd.model import Joint
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from abd.joints.rows.measures import Measure
+from abd.joints.measures.measures import Measure
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.joints.coordinates.placement import body_pose, rigid_pose
 from abd.joints.rows.build import default_distance, yielding
+from abd.joints.rows.placement import body_pose, rigid_pose
 from abd.model import WORLD, CoordinateSettings, Joint, Kind, Model
 from abd.rotations import inverse
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import joined_components
+from abd.joints.measures.measures import Measure
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
-from abd.joints.rows.measures import Measure
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.rows import EXACT_RATIO, compile_rows
 from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, residual_scales

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from abd.errors import SceneError
-from abd.joints.coordinates.placement import present_transform
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
-from abd.joints.rows.measures import Measure
+from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_rows import Components, Part, RigidRows
-from abd.joints.rows.rows import Row
 from abd.joints.rows.table import tabulate
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, Kind, Model

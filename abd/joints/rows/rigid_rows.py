@@ -18,7 +18,7 @@ from abd.joints.rows.measured_rows import MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.table import MeasureTable, linearize, values
 from abd.model import WORLD
-from abd.potentials.arap import polar
+from abd.rotations import polar, rotations, skew
 
 GROUND = -1
 """Cluster of everything that does not move."""
@@ -184,7 +184,7 @@ class Clusters:
         cluster = self.of[body]
         arm = (q[body, :3] - self.centres(q)[cluster]) / length
         block = np.tile(np.eye(6), (len(body), 1, 1))
-        block[:, :3, 3:] = -_cross(arm)
+        block[:, :3, 3:] = -skew(arm)
         block = block @ self.freedoms[cluster]
         row = 6 * body[:, None, None] + np.arange(6)[:, None] + np.zeros(6, dtype=int)
         column = 6 * cluster[:, None, None] + np.arange(6) + np.zeros((6, 1), dtype=int)
@@ -218,22 +218,6 @@ def clusters_of(rows: RigidRows, label: np.ndarray) -> Clusters:
     partly = np.flatnonzero((full >= 0) & ~rows.free)
     freedoms[full[partly]], pivot[full[partly]] = rows.basis[partly], partly
     return Clusters(full, len(used), freedoms, pivot)
-
-
-def rotations(w: np.ndarray) -> np.ndarray:
-    """(k, 3, 3) rotations by the vectors w (k, 3) [rad]."""
-    angle = np.linalg.norm(w, axis=1)
-    K = _cross(w)
-    first = np.sinc(angle / np.pi)[:, None, None]
-    second = (0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2)[:, None, None]
-    return np.eye(3) + first * K + second * (K @ K)
-
-
-def _cross(v: np.ndarray) -> np.ndarray:
-    """(k, 3, 3) matrices of the cross products with v (k, 3)."""
-    K = np.zeros((len(v), 3, 3))
-    K[:, 0, 1], K[:, 0, 2], K[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]
-    return K - K.transpose(0, 2, 1)
 
 
 def rigid_states(q: np.ndarray) -> np.ndarray:

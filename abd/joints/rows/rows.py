@@ -15,41 +15,15 @@ from itertools import pairwise
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joints.measures.linear import Row
 from abd.joints.rows.sizes import LINEAR_SHARE
 from abd.joints.rows.stacks import PerJoint, Stack, stacks
+from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
 
 EXACT_RATIO = 1e3
 """Stiffness of exact rows over the largest mass among the bodies joined to them: how much of a multiplier's error is
 left after one iteration is the inverse of it; more would lengthen the arc's way along the valley."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """4-vectors (4,) of one residual, or (k, 4) of k joints of one kind; ``is_point`` tells metres from unit directions,
-    `mask` which world components count."""
-
-    parent: np.ndarray
-    child: np.ndarray
-    is_point: bool
-    mask: tuple[float, float, float] = (1.0, 1.0, 1.0)
-
-
-def point_row(parent_point: np.ndarray, child_point: np.ndarray) -> Row:
-    """The two points coincide."""
-    return Row(_with(1.0, parent_point), _with(1.0, child_point), True)
-
-
-def direction_row(parent_direction: np.ndarray, child_direction: np.ndarray) -> Row:
-    """The two directions coincide."""
-    return Row(_with(0.0, parent_direction), _with(0.0, child_direction), False)
-
-
-def _with(first: float, vector: np.ndarray) -> np.ndarray:
-    """(..., 4) vectors (..., 3) behind a number."""
-    out = np.full((*vector.shape[:-1], 4), first)
-    out[..., 1:] = vector
-    return out
 
 
 @dataclass(frozen=True)
@@ -86,8 +60,6 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
         mass: (j,) mass [kg] that stands for m_i + m_j in exact joints; default: their own.
         tolerance: (j,) residual to which their rows are held [m]; default: that of bodies of half a metre.
     """
-    from abd.joints.types import TYPES
-
     found = [
         (stack, row)
         for stack in stacks(JointList.of(joints))

@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
+from abd.joints.measures.measures import Measure
 from abd.joints.rows.laws import SLOTS, Law
 from abd.joints.rows.measured_rows import MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
-from abd.joints.rows.measures import Measure
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.rows import Rows
 from abd.joints.rows.table import MeasureTable, carry, linearize, values

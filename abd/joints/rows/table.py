@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.joints.custom.custom_rows import CustomRows, grouped
-from abd.joints.custom.custom_rows import supplied as supplied_by
-from abd.joints.rows.measures import Measure, evaluate, features, is_angle
+from abd.joints.measures.custom_rows import CustomRows, grouped
+from abd.joints.measures.custom_rows import supplied as supplied_by
+from abd.joints.measures.measures import Measure, evaluate, features, is_angle
 from abd.model import WORLD, Joint
-from abd.potentials.arap import polar
+from abd.rotations import polar
 
 PORTION = 4096
 """Measures that are evaluated at a time: what is made on the way stays in the cache."""

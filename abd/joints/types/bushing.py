@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
+from abd.joints.measures.parameters import wrong
 from abd.joints.pieces.axes import displacement, xyz_angles
 from abd.joints.pieces.combined import Combined
 from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.parameters import wrong
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

@@ -9,11 +9,11 @@ optional: ``linear_damping`` [N s/m], ``rotary_damping`` [N m s], ``direction_da
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.pieces.axes import displacement
 from abd.joints.pieces.combined import Combined
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure, MeasureKind, entry, measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

@@ -7,10 +7,10 @@ coordinates  none
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, measure
+from abd.joints.measures.parameters import length_of
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure, MeasureKind, measure
-from abd.joints.rows.parameters import length_of
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
+from abd.joints.measures.parameters import wrong
 from abd.joints.pieces.motions import Motion, X, Z, product, rotation
-from abd.joints.rows.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
-from abd.joints.rows.parameters import wrong
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 from abd.rotations import least_turn
 

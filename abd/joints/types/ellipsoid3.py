@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, measure, surface_normal
 from abd.joints.pieces.motions import Motion, Z, product, rotation
-from abd.joints.rows.measures import Measure, MeasureKind, measure, surface_normal
-from abd.joints.rows.rows import Row
 from abd.joints.types.ellipsoid import nearest_point, normal_dot, on_surface, place, surface, surface_numbers
 from abd.model import Joint
 from abd.rotations import least_turn

@@ -9,11 +9,11 @@ length of 1 m, as the uid defines them.
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement, small_rotation
 from abd.joints.pieces.blocks import directions, point
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 25

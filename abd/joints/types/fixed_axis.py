@@ -7,10 +7,10 @@ coordinates  x, y, z, roll, pitch                                  T_CD = (Rz(ro
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, entry
 from abd.joints.pieces.axes import angle, displacement, dot
 from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
-from abd.joints.rows.measures import Measure, entry
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

@@ -5,10 +5,10 @@ coordinates  x, y, z, roll, pitch, yaw                   T_CD = (Rz(roll) Ry(pit
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement, zyx_angles
 from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

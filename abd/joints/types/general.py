@@ -18,12 +18,12 @@ held. Translations held in world axes are linear rows with a mask; those not hel
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, entry
+from abd.joints.measures.parameters import wrong
 from abd.joints.pieces import masks
 from abd.joints.pieces.axes import angle, dot, turn, xyz_angles
 from abd.joints.pieces.motions import Motion, X, Y, Z, rotation, translation
-from abd.joints.rows.measures import Measure, entry
-from abd.joints.rows.parameters import wrong
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

@@ -11,12 +11,12 @@ The pitch stays within a quarter turn; at its ends roll and yaw are not defined 
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
+from abd.joints.measures.parameters import wrong
 from abd.joints.pieces.axes import displacement, xyz_angles, zyx_angles
 from abd.joints.pieces.blocks import point
 from abd.joints.pieces.motions import Motion, X, Y, Z, rotation
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.parameters import wrong
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

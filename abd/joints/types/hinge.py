@@ -10,10 +10,10 @@ A force f through the anchor opens it by ``c h^2 f / (2 K)``, a couple tau acros
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row, point_row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement, tilt, turn
 from abd.joints.pieces.motions import Motion, Z, rotation
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row, point_row
 from abd.model import Joint
 
 UID = 18

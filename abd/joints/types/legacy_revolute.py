@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import turn
 from abd.joints.pieces.motions import Motion, Z, rotation
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.joints.types import hinge
 from abd.model import Joint
 

@@ -5,11 +5,11 @@ The rows of a spherical joint, without its parameters and its uid.
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement
 from abd.joints.pieces.blocks import point
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

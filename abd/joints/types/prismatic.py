@@ -12,11 +12,11 @@ the weight K, those of directions with an implied length of 1 m, as the uid defi
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
 from abd.joints.pieces.axes import displacement
 from abd.joints.pieces.blocks import directions
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure, MeasureKind, functional, measure
-from abd.joints.rows.rows import Row
 from abd.joints.types import slider
 from abd.model import Joint
 

@@ -7,12 +7,12 @@ coordinates  theta                                              T_CD = (Rz(theta
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement, tilt, turn
 from abd.joints.pieces.blocks import directions
 from abd.joints.pieces.combined import Combined
 from abd.joints.pieces.motions import Motion, Z, screw
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

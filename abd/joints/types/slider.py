@@ -9,11 +9,11 @@ The published prismatic joint, uid 20, is the type `prismatic`.
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement, small_rotation
 from abd.joints.pieces.blocks import directions
 from abd.joints.pieces.motions import Motion, Z, translation
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

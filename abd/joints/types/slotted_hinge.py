@@ -7,11 +7,11 @@ coordinates  x, theta                                                           
 
 from __future__ import annotations
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure
 from abd.joints.pieces.axes import displacement, tilt, turn
 from abd.joints.pieces.blocks import directions
 from abd.joints.pieces.motions import Motion, X, Z, rotation, translation
-from abd.joints.rows.measures import Measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.pieces import masks
 from abd.joints.pieces.axes import NAMES
 from abd.joints.pieces.blocks import point
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure, MeasureKind, entry, measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 26

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.pieces.axes import angle, displacement
 from abd.joints.pieces.blocks import point
 from abd.joints.pieces.motions import Motion, X, Y, Z, product, rotation
-from abd.joints.rows.measures import Measure, MeasureKind, entry, measure
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

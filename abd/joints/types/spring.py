@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, measure
+from abd.joints.measures.slopes import gradient
 from abd.joints.pieces.combined import Combined
 from abd.joints.pieces.motions import Motion
-from abd.joints.rows.measures import Measure, MeasureKind, measure
-from abd.joints.rows.relations import gradient
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 
 UID = 0

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
+from abd.joints.measures.parameters import wrong
 from abd.joints.pieces.axes import angle, displacement
 from abd.joints.pieces.blocks import point
 from abd.joints.pieces.motions import Motion, X, Z, rotation
-from abd.joints.rows.measures import Measure, MeasureKind, functional, measure
-from abd.joints.rows.parameters import wrong
-from abd.joints.rows.rows import Row
 from abd.model import Joint
 from abd.rotations import least_turn
 

@@ -7,8 +7,9 @@ from itertools import chain
 
 from abd.scene.checks.body_checks import check_body
 from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling, check_cycles
-from abd.scene.checks.joint_checks import BodyNames, check_joined_bodies, check_joint
+from abd.scene.checks.joint_checks import check_joined_bodies, check_joint
 from abd.scene.checks.parameter_checks import check_parameters, check_type
+from abd.scene.compile.body_names import BodyNames
 from abd.scene.compile.contact_filters import check_filter
 from abd.scene.compile.expand import copy_names
 from abd.scene.compile.joint_parameters import joint_coordinates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from abd.joints.rows.measures import Measure
+from abd.joints.measures.measures import Measure
 from abd.joints.rows.relations import FUNCTIONS
 from abd.scene.compile.joint_coordinates import coordinate_tables, given_shorthands
 from abd.scene.compile.joint_parameters import joint_coordinates

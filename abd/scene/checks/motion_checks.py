@@ -10,7 +10,7 @@ from abd.errors import SceneError
 from abd.scene.checks.file_checks import check_file
 from abd.scene.checks.orientation_checks import check_orientation
 from abd.scene.compile.motion import FORMULA_KEYS, formula_problem
-from abd.scene.files.pose_file import POSE_FILES, read_poses
+from abd.scene.geometry.pose_file import POSE_FILES, read_poses
 from abd.scene.schema.findings import Finding
 from abd.scene.schema.formula import FormulaError, parse_formula
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec

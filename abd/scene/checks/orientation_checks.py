@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from abd.scene.schema.fields import Orientation
+from abd.scene.schema.fields import ROTATION_KEYS, Orientation
 from abd.scene.schema.findings import Finding, shown
 from abd.scene.schema.suggestions import enumerated
 
-ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
 ROTATION_TOLERANCE = 1e-4
 """Largest departure of R R^T from 1 of a matrix that counts as a rotation: the digits of a text file."""
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd import rotations
 from abd.errors import Problem, SceneError
 from abd.model import Elasticity, Kind, affine_state
 from abd.scene.compile.motion import Motion, prescribed_motion
-from abd.scene.geometry.frames import inverse_pose
 from abd.scene.geometry.matter import Matter, MatterSource
-from abd.scene.geometry.pose import body_pose, rigid_matrix
+from abd.scene.geometry.pose import body_pose
 from abd.scene.geometry.surfaces import Piece
 from abd.scene.schema.schema import BodySpec
 
@@ -117,10 +117,10 @@ def _set_free(
         message = f"it is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
         remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
         raise SceneError([Problem(message, value=record.moment.tolist(), remedy=remedy)])
-    record.body_frame = inverse_pose(rigid_matrix(axes, matter.center))
+    record.body_frame = rotations.inverse(rotations.pose(axes, matter.center))
     rotation = pose[:3, :3] @ axes
     record.center = pose[:3, :3] @ matter.center
-    record.q = affine_state(rigid_matrix(rotation, record.center + pose[:3, 3]))
+    record.q = affine_state(rotations.pose(rotation, record.center + pose[:3, 3]))
 
     for key, fixed in (("velocity", fixed_translation), ("force", fixed_translation), ("torque", fixed_rotation)):
         _note_lost(record, key, np.array(getattr(spec, key)), fixed)

@@ -23,10 +23,10 @@ from abd.scene.compile.joint_copies import compile_joint_copies
 from abd.scene.compile.joints import compile_joint
 from abd.scene.compile.records import RecordCopies, Records
 from abd.scene.compile.scales import default_kappa, default_tolerance
-from abd.scene.files.reader import with_absolute_paths
 from abd.scene.geometry.matter import MatterSource
 from abd.scene.geometry.surfaces import Piece, SurfaceSource
 from abd.scene.schema.findings import as_problem
+from abd.scene.schema.paths import with_absolute_paths
 from abd.scene.schema.schema import BodySpec, SceneSpec, SolverSpec
 from abd.scene.schema.suggestions import did_you_mean
 

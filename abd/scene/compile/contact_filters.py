@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.errors import Problem
 from abd.names import Names
-from abd.scene.checks.joint_checks import BodyNames
+from abd.scene.compile.body_names import BodyNames
 from abd.scene.schema.findings import Finding
 from abd.scene.schema.schema import ContactFilterSpec, SceneSpec
 from abd.scene.schema.suggestions import did_you_mean

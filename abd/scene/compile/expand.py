@@ -1,4 +1,4 @@
-"""The bodies of a scene one by one: disabled ones left out, repeated ones copied."""
+"""The bodies of a scene one by one: repeated ones copied."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from abd.names import CopyNames
-from abd.scene.schema.schema import BodySpec, RepeatSpec, SceneSpec
-
-
-def expand_bodies(spec: SceneSpec) -> list[BodySpec]:
-    """Every enabled body of a scene, copies in the order of their grid index, z fastest.
-
-    A copy is named ``name_i_j_k`` and stands ``(i, j, k) * step`` [m] beyond the body's position; its other fields are
-    those of the original. No returned body has `repeat`. The specs of `spec` are not modified.
-    """
-    return [copy for body in spec.body if body.enabled for copy in copies(body)]
+from abd.scene.schema.schema import BodySpec, RepeatSpec
 
 
 def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
@@ -25,7 +16,11 @@ def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
 
 
 def copies(body: BodySpec) -> list[BodySpec]:
-    """The bodies that one body stands for, if it is enabled."""
+    """The bodies that one body stands for, in the order of their grid index, z fastest.
+
+    A copy is named ``name_i_j_k`` and stands ``(i, j, k) * step`` [m] beyond the body's position; its other fields are those of
+    the original, which is not modified. No returned body has `repeat`.
+    """
     if body.repeat is None:
         return [body]
     names = copy_names(body.name, body.repeat)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from abd.joints.rows.measures import Measure
+from abd.joints.measures.measures import Measure
 from abd.scene.schema.joint_schema import JointSpec
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.scene.geometry.frames import inverse_pose, rotation_between, triad
-from abd.scene.geometry.pose import rigid_matrix, rotation_matrix
+from abd import rotations
+from abd.scene.geometry.frames import triad
+from abd.scene.geometry.pose import rotation_matrix
 from abd.scene.schema.fields import Vector
 from abd.scene.schema.joint_schema import FrameSpec, JointSpec
 
@@ -32,10 +33,10 @@ def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -
         point = _point(meshes[1], spec.child_anchor)
     if spec.child_axis is not None:
         axis = unit(meshes[1][:3, :3] @ spec.child_axis)
-        rotation = rotation_between(rotation[:, 2], axis) @ rotation
+        rotation = rotations.least_turn(rotation[:, 2], axis) @ rotation
     if spec.child_x_axis is not None:
         rotation = _rotation(rotation[:, 2], meshes[1][:3, :3] @ spec.child_x_axis)
-    return D, rigid_matrix(rotation, point)
+    return D, rotations.pose(rotation, point)
 
 
 def start_is_measured(spec: JointSpec) -> bool:
@@ -51,7 +52,7 @@ def unit(vector: np.ndarray) -> np.ndarray:
 
 def relative(D: np.ndarray, C: np.ndarray) -> np.ndarray:
     """(4, 4) T_CD of two frames in the world."""
-    return inverse_pose(D) @ C
+    return rotations.inverse(D) @ C
 
 
 def _parent_frame(spec: JointSpec, mesh: np.ndarray) -> np.ndarray:
@@ -65,14 +66,14 @@ def _parent_frame(spec: JointSpec, mesh: np.ndarray) -> np.ndarray:
         axis = mesh[:3, :3] @ spec.parent_axis
     axis = unit(axis)
     if spec.parent_x_axis is not None:
-        return rigid_matrix(_rotation(axis, mesh[:3, :3] @ spec.parent_x_axis), point)
+        return rotations.pose(_rotation(axis, mesh[:3, :3] @ spec.parent_x_axis), point)
     if spec.x_axis is not None:
-        return rigid_matrix(_rotation(axis, np.array(spec.x_axis)), point)
-    return rigid_matrix(triad(axis), point)
+        return rotations.pose(_rotation(axis, np.array(spec.x_axis)), point)
+    return rotations.pose(triad(axis), point)
 
 
 def _frame(frame: FrameSpec) -> np.ndarray:
-    return rigid_matrix(rotation_matrix(frame), np.array(frame.position))
+    return rotations.pose(rotation_matrix(frame), np.array(frame.position))
 
 
 def _point(mesh: np.ndarray, point: Vector) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints.coordinates.transform import transform
-from abd.joints.rows.measures import Measure
+from abd.joints.measures.measures import Measure
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
 from abd.scene.compile.joint_coordinates import law_of

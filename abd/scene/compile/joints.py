@@ -9,21 +9,20 @@ from itertools import combinations
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joints.measures.linear import Row
+from abd.joints.measures.measures import Measure, value_at
 from abd.joints.rows.build import yielding
-from abd.joints.rows.measures import Measure, value_at
-from abd.joints.rows.rows import Row
 from abd.joints.rows.sizes import half_length
 from abd.joints.types import TYPES
 from abd.model import WORLD, CoordinateSettings, Joint, Kind
 from abd.names import Names
+from abd.rotations import inverse, pose
 from abd.scene.compile.bodies import BodyRecord, surface_size
 from abd.scene.compile.joint_compliance import row_compliance
 from abd.scene.compile.joint_coordinates import coordinate_settings, coordinate_tables, initial_values, key_of
 from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
 from abd.scene.compile.joint_parameters import parameters, start_transform
 from abd.scene.compile.records import Records
-from abd.scene.geometry.frames import inverse_pose
-from abd.scene.geometry.pose import rigid_matrix
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
 from abd.scene.schema.joint_types import type_of
 from abd.scene.schema.suggestions import did_you_mean
@@ -65,8 +64,8 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     _refuse_bad_start(joint, D, C, there)
     joint = replace(
         joint,
-        parent_frame=inverse_pose(poses[0]) @ D,
-        child_frame=inverse_pose(poses[1]) @ C,
+        parent_frame=inverse(poses[0]) @ D,
+        child_frame=inverse(poses[1]) @ C,
         length=_length(spec, movable, D[:3, 3]),
         coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
     )
@@ -192,7 +191,7 @@ def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]
 
 def _pose(record: BodyRecord) -> np.ndarray:
     """(4, 4) initial pose of the internal frame."""
-    return rigid_matrix(record.q[3:].reshape(3, 3), record.q[:3])
+    return pose(record.q[3:].reshape(3, 3), record.q[:3])
 
 
 def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> float:

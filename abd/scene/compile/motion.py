@@ -18,8 +18,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
-from abd.scene.files.pose_file import read_poses
-from abd.scene.geometry.pose import rigid_matrix, rotation_matrix
+from abd.rotations import pose
+from abd.scene.geometry.pose import rotation_matrix
+from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.formula import FormulaError, parse_formula
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
 
@@ -83,11 +84,11 @@ def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
 def _by_velocity(velocity: np.ndarray, spin: np.ndarray, start: np.ndarray) -> Motion:
     """``p = p0 + v t``, ``R = exp(t [w]) R0``."""
 
-    def pose(t: float) -> np.ndarray:
+    def moved(t: float) -> np.ndarray:
         rotation = Rotation.from_rotvec(t * spin).as_matrix() @ start[:3, :3]
-        return rigid_matrix(rotation, start[:3, 3] + t * velocity)
+        return pose(rotation, start[:3, 3] + t * velocity)
 
-    return pose
+    return moved
 
 
 def _poses_of_keyframes(keyframes: list[Keyframe], start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -119,17 +120,17 @@ def _by_poses(
         end_velocity = (positions[-1] - positions[-2]) / duration[-1]
         end_spin = turns[-1] / duration[-1]
 
-    def pose(t: float) -> np.ndarray:
+    def moved(t: float) -> np.ndarray:
         if t >= times[-1]:
             beyond = t - times[-1] if spec.after == "continue" else 0.0
             rotation = Rotation.from_rotvec(beyond * end_spin).as_matrix() @ rotations[-1]
-            return rigid_matrix(rotation, positions[-1] + beyond * end_velocity)
+            return pose(rotation, positions[-1] + beyond * end_velocity)
         k = max(int(np.searchsorted(times, t, side="right")) - 1, 0)
         s = max((t - times[k]) / duration[k], 0.0)
         rotation = Rotation.from_rotvec(s * turns[k]).as_matrix() @ rotations[k]
-        return rigid_matrix(rotation, (1.0 - s) * positions[k] + s * positions[k + 1])
+        return pose(rotation, (1.0 - s) * positions[k] + s * positions[k + 1])
 
-    return pose
+    return moved
 
 
 def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
@@ -141,7 +142,7 @@ def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
         except FormulaError as error:
             raise SceneError([formula_problem(error, key, getattr(spec, key))]) from error
 
-    def pose(t: float) -> np.ndarray:
+    def moved(t: float) -> np.ndarray:
         values = np.empty(6)
         for k, formula in enumerate(formulas):
             try:
@@ -149,9 +150,9 @@ def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
             except FormulaError as error:
                 raise SceneError([formula_problem(error, FORMULA_KEYS[k], getattr(spec, FORMULA_KEYS[k]))]) from error
         rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
-        return rigid_matrix(rotation, start[:3, 3] + values[:3])
+        return pose(rotation, start[:3, 3] + values[:3])
 
-    return pose
+    return moved
 
 
 def formula_problem(error: FormulaError, key: str, text: str) -> Problem:

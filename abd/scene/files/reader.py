@@ -19,9 +19,10 @@ from pydantic import ValidationError
 from abd.errors import Problem, SceneError
 from abd.scene.checks.checks import check_scene
 from abd.scene.files.joint_code import define_types
-from abd.scene.files.key_lines import JsonLines, Lines, TomlLines, line_of
 from abd.scene.schema.findings import Finding, as_problem, schema_findings
-from abd.scene.schema.schema import BodySpec, SceneSpec
+from abd.scene.schema.key_lines import JsonLines, Lines, TomlLines, line_of
+from abd.scene.schema.paths import make_body_paths_absolute
+from abd.scene.schema.schema import SceneSpec
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = ("name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms")
@@ -156,24 +157,6 @@ def make_paths_absolute(spec: SceneSpec, directory: Path) -> None:
         make_body_paths_absolute(body, directory)
     for kind in spec.joint_type:
         kind.file = os.path.abspath(directory / kind.file)
-
-
-def with_absolute_paths(spec: SceneSpec, directory: Path) -> SceneSpec:
-    """The scene with the same paths resolved; what needs no change is shared with `spec`, which stays as it is."""
-    bodies = list(spec.body)
-    for k, body in enumerate(bodies):
-        if body.mesh is not None or (body.motion is not None and body.motion.file is not None):
-            bodies[k] = body.model_copy(deep=True)
-            make_body_paths_absolute(bodies[k], directory)
-    return spec.model_copy(update={"body": bodies})
-
-
-def make_body_paths_absolute(body: BodySpec, directory: Path) -> None:
-    """The same for one body."""
-    if body.mesh is not None:
-        body.mesh = os.path.abspath(directory / body.mesh)
-    if body.motion is not None and body.motion.file is not None:
-        body.motion.file = os.path.abspath(directory / body.motion.file)
 
 
 def _without(

@@ -1,10 +1,12 @@
-"""Body frames: principal axes chosen without arbitrariness, and the smallest rotation between two directions."""
+"""Body frames: principal axes chosen without arbitrariness."""
 
 from __future__ import annotations
 
 from itertools import permutations, product
 
 import numpy as np
+
+from abd.rotations import least_turn
 
 _TIE = 1e-10
 """Relative difference below which two principal moments count as equal."""
@@ -52,32 +54,9 @@ def _right_handed_orders(vectors: np.ndarray) -> list[np.ndarray]:
 def _least_rotation_with_axis(axis: np.ndarray) -> np.ndarray:
     """The smallest rotation that brings one of the mesh axes onto +-`axis` (a unit vector)."""
     k = int(np.argmax(np.round(np.abs(axis), 9)))
-    return rotation_between(np.eye(3)[k], axis if axis[k] > 0.0 else -axis)
-
-
-def rotation_between(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """(3, 3) smallest rotation of the unit vector `start` onto the unit vector `end`.
-
-    For opposite vectors the half turn about the mesh axis least aligned with `start` (made perpendicular) is taken.
-    """
-    cosine = float(start @ end)
-    if cosine < -1.0 + 1e-12:
-        normal = np.cross(start, np.eye(3)[int(np.argmin(np.abs(start)))])
-        normal /= np.linalg.norm(normal)
-        return 2.0 * np.outer(normal, normal) - np.eye(3)
-    turn = np.cross(start, end)
-    cross = np.array([[0.0, -turn[2], turn[1]], [turn[2], 0.0, -turn[0]], [-turn[1], turn[0], 0.0]])
-    return np.eye(3) + cross + cross @ cross / (1.0 + cosine)
+    return least_turn(np.eye(3)[k], axis if axis[k] > 0.0 else -axis)
 
 
 def triad(axis: np.ndarray) -> np.ndarray:
     """(3, 3) orthonormal frame (n, b, t) as columns with t along the unit vector `axis`: z turned onto it, least."""
-    return rotation_between(np.array([0.0, 0.0, 1.0]), axis)
-
-
-def inverse_pose(pose: np.ndarray) -> np.ndarray:
-    """(4, 4) inverse of a rigid matrix."""
-    inverse = np.eye(4)
-    inverse[:3, :3] = pose[:3, :3].T
-    inverse[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
-    return inverse
+    return least_turn(np.array([0.0, 0.0, 1.0]), axis)

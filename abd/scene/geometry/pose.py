@@ -10,6 +10,7 @@ import math
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from abd import rotations
 from abd.scene.schema.fields import Orientation
 from abd.scene.schema.schema import BodySpec
 
@@ -34,14 +35,6 @@ def rotation_matrix(orientation: Orientation) -> np.ndarray:
     return np.eye(3)
 
 
-def rigid_matrix(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """(4, 4) pose with the given (3, 3) rotation and (3,) position [m]."""
-    pose = np.eye(4)
-    pose[:3, :3] = rotation
-    pose[:3, 3] = position
-    return pose
-
-
 def body_pose(body: BodySpec) -> np.ndarray:
     """(4, 4) initial pose of a body's mesh frame, as its position and orientation say (its motion aside)."""
-    return rigid_matrix(rotation_matrix(body), np.array(body.position))
+    return rotations.pose(rotation_matrix(body), np.array(body.position))

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.scene.checks.body_checks import SURFACE_KEYS
 from abd.scene.geometry import shapes
 from abd.scene.geometry.mesh_files import RawMesh
 from abd.scene.geometry.meshes import Surface, SurfaceLibrary, make_surface, split_components
-from abd.scene.schema.schema import BodySpec
+from abd.scene.schema.schema import SURFACE_KEYS, BodySpec
 
 
 @dataclass(frozen=True)

@@ -78,13 +78,6 @@ class Collider:
         return MassProperties(one.mass, one.volume, R @ one.center + p, R @ one.second_moment @ R.T)
 
 
-def pose(position, rotation: np.ndarray) -> np.ndarray:
-    """(4, 4)."""
-    out = np.eye(4)
-    out[:3, :3], out[:3, 3] = rotation, position
-    return out
-
-
 def keys(colliders: list[Collider]) -> dict:
     """Keys of a body with these colliders: a shape of the scene's own, points and segments of one radius, or a surface."""
     if not colliders:

@@ -31,11 +31,11 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import Problem, SceneError
 from abd.model import steps_in
-from abd.scene.files.json_table import JsonTable
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.mesh_files import RawMesh
 from abd.scene.geometry.meshes import Surface, SurfaceLibrary, make_surface, split_components
+from abd.scene.importers.json_table import JsonTable
 from abd.scene.importers.rigid_ipc_pins import CONSTRAINT_KEYS, ScaledBody, apply_pins
 from abd.scene.schema.findings import schema_findings
 from abd.scene.schema.schema import BodySpec, OutputSpec, SceneSpec, SolverSpec

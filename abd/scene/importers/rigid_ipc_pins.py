@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.scene.files.json_table import JsonTable
 from abd.scene.geometry.pose import body_pose
+from abd.scene.importers.json_table import JsonTable
 from abd.scene.schema.joint_schema import JointSpec
 from abd.scene.schema.schema import BodySpec
 from abd.scene.schema.suggestions import did_you_mean

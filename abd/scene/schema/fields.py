@@ -32,6 +32,8 @@ Pair = Annotated[tuple[int, int], BeforeValidator(counts_value(2))]
 Triple = Annotated[tuple[int, int, int], BeforeValidator(counts_value(3))]
 Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
 AxisName = Literal["x", "y", "z", "rx", "ry", "rz"]
+ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
+"""How a rotation is given, one of them."""
 
 LARGEST = 2**31 - 1
 

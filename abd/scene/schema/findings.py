@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from abd.errors import Problem
-from abd.scene.files.key_lines import Path
+from abd.scene.schema.key_lines import Path
 from abd.scene.schema.suggestions import did_you_mean, enumerated
 
 LONGEST_VALUE = 60

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from abd.errors import Problem, SceneError
-from abd.scene.checks.orientation_checks import ROTATION_KEYS
+from abd.scene.schema.fields import ROTATION_KEYS
 
 
 def scene_keys(key: str, keys: Mapping[str, Any]) -> dict[str, Any]:

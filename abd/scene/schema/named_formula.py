@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.joints.rows.relations import differences
+from abd.joints.measures.slopes import differences
 from abd.scene.schema.formula import FormulaError, Function, parse_formula
 from abd.scene.schema.formula_slopes import parse_gradient
 

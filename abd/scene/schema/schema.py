@@ -130,6 +130,10 @@ class RepeatSpec(Spec):
     step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")
 
 
+SURFACE_KEYS = ("box", "sphere", "capsule", "cylinder", "half_space", "mesh", "surface", "proxy")
+"""What a body may be made of, one of them."""
+
+
 class BodySpec(Orientation):
     """One body: a surface, mass properties, a pose, and how it moves.
 
@@ -263,6 +267,14 @@ class ContactFilterSpec(Spec):
     bodies: list[str] = entry(..., "names of bodies; none of them collides with another one of them", min_length=2)
 
 
+LinearSolver = Literal[
+    "auto",
+    "direct",
+    "pcg",
+]
+"""By size and structure, or the name of one (`abd.backends.linear.solvers`)."""
+
+
 class SolverSpec(Spec):
     """How a step is computed."""
 
@@ -323,7 +335,7 @@ class SolverSpec(Spec):
     )
     max_newton: Count = entry(100, "Newton iterations per step", ge=1)
     retries: Count = entry(8, "how often a failed step is halved before the run stops", ge=0, le=20)
-    linear_solver: Literal["auto", "direct", "pcg"] = entry(
+    linear_solver: LinearSolver = entry(
         "auto", "factorisation (direct), conjugate gradients (pcg), or by size and structure"
     )
     linear_tolerance: Number = entry(1e-4, "relative residual of pcg", gt=0, lt=1)

@@ -47,13 +47,13 @@ from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
-from abd.step.impacts.sweeps import swept
+from abd.potentials.sweeps import swept
 from abd.step.mobility import Mobility
 
 _log = logging.getLogger(__name__)
 
 Sweep = Callable[..., np.ndarray]
-"""`abd.step.impacts.sweeps.swept`, or its twin."""
+"""`abd.potentials.sweeps.swept`, or its twin."""
 
 ROUNDS = 300
 """Rounds of reflections, at most; what closes after them meets without restitution."""
@@ -145,7 +145,7 @@ class Restitution:
         Args:
             before, after: states and velocities (n, 12) at the beginning and at the end of the step; h: [s].
             system: rows of the joints at present.
-            sweep: as `abd.step.impacts.sweeps.swept`.
+            sweep: as `abd.potentials.sweeps.swept`.
         """
         if not len(strikes.pairs):
             return None

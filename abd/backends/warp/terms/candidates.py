@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.scan import chunk_length
+from abd.backends.device.scan import WARP, chunk_length
 from abd.backends.device.upload import upload_filters, upload_surfaces
 from abd.backends.warp.terms.list_rooms import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListRooms
 from abd.contact.pair_law import PairLaw
@@ -307,17 +307,17 @@ class Candidates(ListRooms):
         Returns:
             what launches over the new kind have to cover.
         """
-        device = self.device
+        device, lanes = self.device, self.device.lanes(WARP)
         length = chunk_length(extent)
         chunks = -(-extent // length)
         sums, before = self.pool.get("sums", chunks, wp.int64), self.pool.get("before", chunks, wp.int32)
-        device.launch(counting.chunk_totals, chunks, counts, sizes, which, length, sums)
+        device.launch(counting.chunk_totals, chunks * lanes, lanes, counts, sizes, which, length, sums)
         room = self.rooms[kind]
         device.launch(
             counting.settle_total,
-            1, sizes, which, length, sums, kind, room, before, offsets, self.totals, self.found,
+            lanes, lanes, sizes, which, length, sums, kind, room, before, offsets, self.totals, self.found,
         )  # fmt: skip
-        device.launch(scans.offset_chunks, chunks, counts, sizes, which, length, before, offsets)
+        device.launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, before, offsets)
         return room
 
     def pair_list(self) -> np.ndarray:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NOBODY
 from abd.backends.device.device import Device, Pool
 from abd.backends.warp.body_data import smallest_moments
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.contact.candidates import Candidates as Listed
@@ -24,6 +26,7 @@ from cuda_kernels.contact.ccd import times_of_impact, way_shares
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
 from cuda_kernels.contact.minima import PARTS
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
 BARRIERS = {"log": barrier.LOG, "log_sq": barrier.LOG_SQ, "cubic": barrier.CUBIC}
@@ -46,6 +49,8 @@ class Contacts:
             their energies and gaps, and add nothing to the linear system. Read whenever a kernel runs; nobody by default.
     """
 
+    ties = NOBODY
+
     def __init__(self, model: Model, device: Device, done: wp.array | None = None):
         settings = model.settings
         self.device, self.pool = device, Pool(device)
@@ -62,6 +67,7 @@ class Contacts:
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.caution = device.upload(np.ones(self.n), wp.float64)
         self.reduction = Reduction(device, model.bodies.kind == Kind.STATIC)
+        self.without = device.zeros((self.n, 12), wp.float64)
         self.least, self.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._room = -1, -1
         self.batch = 1 if device.wide else BATCH
@@ -166,32 +172,35 @@ class Contacts:
         self._sizes()
         return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
 
-    def exchange(self) -> None:
+    def exchange(self, at: Iterate) -> None:
         """Exchange what slots "current" and "trial" hold."""
+        self._exchange()
+
+    def _exchange(self) -> None:
         if self.candidates.nobody:
             return
         slots = *self.arrays("current"), *self.arrays("trial")
         self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)
 
-    def add_differences(self, difference, size) -> None:
+    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
         c, launch = self.candidates, self.device.launch
         if not c.nobody:
             energies = self.arrays("trial")[0], self.arrays("current")[0]
             launch(sums.segment_differences, self.n, c.segment, c.group, *energies, difference, size)
 
-    def evaluate(self, pose: Pose, slot: str, along: tuple | None = None) -> None:
-        """What is known at a pose.
+    def evaluate(self, at: Iterate, slot: str) -> None:
+        """What is known at the pose of a slot.
 
-        `along` = (island, alpha) says that it lies on the path of the last `times_of_impact`, which settles distant
-        candidates by a bound, and those of bodies that are done by what slot "current" holds.
+        A trial on the path of the last `times_of_impact` (`Iterate.along`) settles distant candidates by a bound, and those
+        of bodies that are done by what slot "current" holds.
         """
-        c = self.candidates
+        c, pose = self.candidates, at.pose(slot)
         if c.nobody:
             return
-        reach, (_, batches) = self.anew if along is None else self.reach, self._sizes()
-        if along is not None:
-            reach.island, reach.alpha = along
+        reach, (_, batches) = self.anew if at.along is None else self.reach, self._sizes()
+        if at.along is not None:
+            reach.island, reach.alpha = at.along
             reach.approach = self.pool.get("approach", 1, wp.float64)
             reach.energy, reach.gap, reach.parts = self.arrays("current")
         self.device.launch(
@@ -209,7 +218,7 @@ class Contacts:
             batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, c.kept, c.segment, c.old,
             *before, *self.arrays("trial"), grain=512 // self.batch,
         )  # fmt: skip
-        self.exchange()
+        self._exchange()
 
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) listed pairs of bodies and their smallest gaps (k,) in slot "current", in activations, infinite without
@@ -295,6 +304,17 @@ class Contacts:
     def active(self) -> np.ndarray:
         """(count,) whether each candidate is active in slot "current"."""
         return self.device.read(self.arrays("current")[1], self.candidates.count) < 1.0
+
+    @property
+    def couplings(self) -> list[tuple[Coupling, int]]:
+        """Of the pairs of bodies in contact."""
+        return [(self.reduction.coupling, 0 if self.candidates.nobody else self.reduction.pair_room)]
+
+    def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
+        """Add to those of bodies that are not done; `without` keeps the gradient before."""
+        self.device.copy(self.without, gradient)
+        self.linearize(at.current)
+        self.reduce(gradient, diagonal)
 
     def linearize(self, pose: Pose) -> None:
         """Sums over the active candidates at the current pose, whose energies were evaluated in slot "current"."""

@@ -10,8 +10,8 @@ import warp as wp
 from abd.backends.device.cuda_support import start_warp
 from abd.backends.device.device import Device
 from abd.errors import DeviceError
-from abd.joints.custom.custom_rows import CustomRows
 from abd.joints.custom.numpy_rows import STENCIL, STEP, compare, sample_poses
+from abd.joints.measures.custom_rows import CustomRows
 from abd.joints.rows.table import MeasureTable
 from cuda_kernels.joints import custom_measures as kernels
 from cuda_kernels.joints.measures import Measures

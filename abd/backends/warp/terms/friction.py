@@ -7,17 +7,19 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NOBODY, PairLoads
 from abd.backends.device.device import Device, Pool
 from abd.backends.device.scan import Scan
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
-from abd.step.lagging import PairLoads
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
 from cuda_kernels.friction import friction, rolling, sticking
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
 REMEMBERED = ("key", "kind", "point", "share")
@@ -33,6 +35,8 @@ class Friction:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
         segment, group: where the contacts of every pair and the pairs of every body begin.
     """
+
+    ties = NOBODY
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
@@ -241,33 +245,42 @@ class Friction:
         """Energy of every lagged contact, for slot "current" or "trial"."""
         return self.pool.get(f"energy_{slot}", 1, wp.float64)
 
-    def exchange(self) -> None:
+    def exchange(self, at: Iterate) -> None:
         """Exchange what slots "current" and "trial" hold."""
         if self.contacts.candidates.nobody:
             return
         slots = self.energies("current"), self.energies("trial")
         self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
 
-    def add_differences(self, difference, size) -> None:
+    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add every body's change of energy from slot "current" to "trial", and the size of the terms."""
         if self._extent:
             energies = self.energies("trial"), self.energies("current")
             n, launch = self.contacts.n, self.device.launch
             launch(sums.segment_differences, n, self.segment, self.group, *energies, difference, size)
 
-    def evaluate(self, pose: Pose, rest: Pose, eps: float, slot: str):
-        """Energies (count,) of the lagged contacts for displacements against `rest`."""
-        out = self.energies(slot)
-        self.device.launch(friction.friction_energies, self._extent, self.lagged, eps, pose, rest, out)
-        return out
+    def evaluate(self, at: Iterate, slot: str) -> None:
+        """Energies of the lagged contacts for displacements against `Iterate.rest`."""
+        slips = at.eps, at.pose(slot), at.rest
+        self.device.launch(friction.friction_energies, self._extent, self.lagged, *slips, self.energies(slot))
 
-    def linearize(self, pose: Pose, rest: Pose, eps: float) -> None:
+    @property
+    def couplings(self) -> list[tuple[Coupling, int]]:
+        """Of the pairs of bodies that rub."""
+        return [(self.reduction.coupling, 0 if self.contacts.candidates.nobody else self.reduction.pair_room)]
+
+    def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
+        """Add to those of bodies that are not done."""
+        self.linearize(at)
+        self.reduce(gradient, diagonal)
+
+    def linearize(self, at: Iterate) -> None:
         """Sums over the lagged contacts."""
         r, contacts = self.reduction, self.contacts
         if contacts.candidates.nobody or not self.enabled:
             return
         runs, items = r.run_room, (r.runs, r.counts)
-        slips, caution = (self.lagged, eps, pose, rest), contacts.law.caution
+        slips, caution = (self.lagged, at.eps, at.current, at.rest), contacts.law.caution
         if r.elements:
             self.device.launch(
                 friction.friction_elements, r.run * runs, *slips, caution, *items, r.run, r.elements, grain=128

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joints.measures.measures import MeasureKind
 from abd.joints.rows.measured_rows import MeasuredRows
-from abd.joints.rows.measures import MeasureKind
 from abd.joints.rows.table import MeasureTable
 
 

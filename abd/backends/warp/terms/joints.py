@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NOBODY
 from abd.backends.device.device import Device, Pool
 from abd.backends.device.upload import upload_measures
+from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
 from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
 from abd.backends.warp.terms.relation_tangents import RelationTangents
@@ -16,7 +18,7 @@ from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from cuda_kernels.bodies import integrators
 from cuda_kernels.joints import exact_rows, measured_rows, measures, rows
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
 
@@ -28,6 +30,8 @@ class Joints:
         diagonal: (n, 12, 12) constant blocks; coupling: the off-diagonal ones.
         caution: (n,) shares of the bodies' bounds of curvature (`abd.backends.reference.caution`).
     """
+
+    ties = NOBODY
 
     def __init__(self, system: JointSystem, bodies: int, device: Device, caution: wp.array | None = None):
         self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)
@@ -131,21 +135,21 @@ class Joints:
 
     # one step -----------------------------------------------------------------------------------------------------
 
-    def evaluate(self, pose, slot: str) -> None:
-        """Energies of all rows at a pose, into the arrays of a slot: "current" or "trial"."""
-        launch = self.device.launch
+    def evaluate(self, at: Iterate, slot: str) -> None:
+        """Energies of all rows at the pose of a slot."""
+        launch, pose = self.device.launch, at.pose(slot)
         launch(rows.row_energies, self.linear_count, self.linear, pose, self._linear_energies(slot))
         if self.row_count:
             self._values_at(pose, self.x, self._energies(slot))
 
-    def exchange(self) -> None:
+    def exchange(self, at: Iterate) -> None:
         """Exchange what slots "current" and "trial" hold."""
         for name, count in (("linear", self.linear_count), ("energy", self.row_count)):
             a, b = f"{name}_current", f"{name}_trial"
             arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
             self.device.launch(integrators.exchange_values, count, *arrays)
 
-    def add_differences(self, difference, size) -> None:
+    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add every body's change of energy between the slots, and the size of the terms."""
         launch, n = self.device.launch, self.n
         jobs = (
@@ -184,10 +188,15 @@ class Joints:
 
     # Newton -------------------------------------------------------------------------------------------------------
 
-    def add_to(self, pose, gradient, diagonal, done) -> None:
+    @property
+    def couplings(self) -> list[tuple[Coupling, int]]:
+        """Of the joined pairs of bodies."""
+        return [(self.coupling, self.pairs)]
+
+    def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add the joints' forces to gradient (n, 12), the blocks of measured rows to diagonal (n, 12, 12), and set the
-        off-diagonal blocks; bodies that are done (n,) keep theirs."""
-        launch = self.device.launch
+        off-diagonal blocks; bodies that are done keep theirs."""
+        launch, pose, done = self.device.launch, at.current, at.done
         if self.linear_count:
             launch(
                 rows.row_gradients, self.n, self.linear, pose, done, self.linear_starts, self.linear_entries, gradient

@@ -11,7 +11,7 @@ from abd.backends.device.device import Device, Pool
 from abd.backends.device.scan import Scan
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact import active_pairs, blocks, elements
-from cuda_kernels.linear.krylov import Coupling
+from cuda_kernels.linear.couplings import Coupling
 
 RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 4 + 4 + 12 + 2) + 4 * (2 + 3))
 """Of a run: two gradients, three blocks, its pair and its items, one by one."""
@@ -113,7 +113,7 @@ class Reduction:
         """
         parts = self.one if parts is None else parts
         device = self.device
-        recording, size = device.warp.is_capturing, listed.room
+        recording, size = device.deferring, listed.room
         active, further, slot, behind = self._places(size)
         query = listed.pairs, listed.counts, done, listed.segment, values, within
         if self.elements:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.rotations import pose
+
 SAME = 1e-9
 """Sine between axes, or distance [m] between lines, that counts as none."""
 STEEPEST = 1.5
@@ -71,7 +73,7 @@ def fit(axes: list[Axis]) -> Fit | None:
     kinds = "".join(axis.kind[0] for axis in axes)
     a = [axis.axis for axis in axes]
     if kinds == "b":
-        return Fit("spherical", _frame(axes[0].point, np.eye(3)), [])
+        return Fit("spherical", pose(np.eye(3), axes[0].point), [])
     if kinds == "h":
         return Fit("hinge", _about(axes[0].point, a[0]), [("theta", 1.0)])
     if kinds == "s":
@@ -80,22 +82,22 @@ def fit(axes: list[Axis]) -> Fit | None:
         return _slide_and_hinge(axes, kinds)
     if kinds == "ss" and _orthogonal(*a):
         held = {"constrained": ("z", "rx", "ry", "rz")}
-        return Fit("general", _frame(axes[0].point, _triad(*a)), [("x", 1.0), ("y", 1.0)], held)
+        return Fit("general", pose(_triad(*a), axes[0].point), [("x", 1.0), ("y", 1.0)], held)
     if kinds == "hh":
         return _two_hinges(axes)
     if len(kinds) == 3 and _orthogonal(a[0], a[1]) and _orthogonal(a[0], a[2]) and _orthogonal(a[1], a[2]):
         triad = _triad(a[0], a[1])
         sign = float(np.sign(triad[:, 2] @ a[2]))
         if kinds == "ssh":
-            return Fit("planar", _frame(axes[2].point, triad), [("x", 1.0), ("y", 1.0), ("theta", sign)])
+            return Fit("planar", pose(triad, axes[2].point), [("x", 1.0), ("y", 1.0), ("theta", sign)])
         if kinds == "sss":
             held = {"constrained": ("rx", "ry", "rz")}
-            return Fit("general", _frame(axes[0].point, triad), [("x", 1.0), ("y", 1.0), ("z", sign)], held)
+            return Fit("general", pose(triad, axes[0].point), [("x", 1.0), ("y", 1.0), ("z", sign)], held)
         point = _meeting(axes)
         within = max(abs(end) for end in axes[1].range) < STEEPEST
         if kinds == "hhh" and point is not None and within:
             names = [("roll", 1.0), ("pitch", 1.0), ("yaw", sign)]
-            return Fit("gimbal", _frame(point, triad), names, {"axes": "xyz"})
+            return Fit("gimbal", pose(triad, point), names, {"axes": "xyz"})
     return None
 
 
@@ -106,7 +108,7 @@ def _slide_and_hinge(axes: list[Axis], kinds: str) -> Fit | None:
         return Fit("cylindrical", _about(hinge.point, hinge.axis), [signs[axis.number] for axis in axes])
     if kinds == "sh" and _orthogonal(slide.axis, hinge.axis):
         triad = np.stack([slide.axis, np.cross(hinge.axis, slide.axis), hinge.axis], axis=1)
-        return Fit("slotted_hinge", _frame(hinge.point, triad), [("x", 1.0), ("theta", 1.0)])
+        return Fit("slotted_hinge", pose(triad, hinge.point), [("x", 1.0), ("theta", 1.0)])
     return None
 
 
@@ -121,7 +123,7 @@ def _two_hinges(axes: list[Axis]) -> Fit | None:
     y = across / np.linalg.norm(across)
     triad = np.stack([np.cross(y, first), y, first], axis=1)
     skew = {} if abs(sine) < SAME else {"skew": float(np.arcsin(sine))}
-    return Fit("universal", _frame(point, triad), [("roll", 1.0), ("pitch", 1.0)], {"axes": "zy"} | skew)
+    return Fit("universal", pose(triad, point), [("roll", 1.0), ("pitch", 1.0)], {"axes": "zy"} | skew)
 
 
 def _meeting(axes: list[Axis]) -> np.ndarray | None:
@@ -149,10 +151,4 @@ def _about(point: np.ndarray, axis: np.ndarray) -> np.ndarray:
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     x = helper - (helper @ axis) * axis
     x /= np.linalg.norm(x)
-    return _frame(point, np.stack([x, np.cross(axis, x), axis], axis=1))
-
-
-def _frame(point: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    frame = np.eye(4)
-    frame[:3, :3], frame[:3, 3] = rotation, point
-    return frame
+    return pose(np.stack([x, np.cross(axis, x), axis], axis=1), point)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from abd.rotations import inverse
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import mujoco_module
-from abd.scene.importers.robots.links import STATIC, Link, inverse, pose_of, quaternion_of
+from abd.scene.importers.robots.links import STATIC, Link, pose_of, quaternion_of
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 CARRIER = 1e-4

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.rotations import pose
 from abd.scene.importers.robots.compiled import mujoco_module
 
 STATIC = 0
@@ -39,9 +40,7 @@ def pose_of(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
     """(4, 4) of a position and a quaternion (w, x, y, z)."""
     rotation = np.zeros(9)
     mujoco_module().mju_quat2Mat(rotation, np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion))
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = rotation.reshape(3, 3), position
-    return pose
+    return pose(rotation.reshape(3, 3), position)
 
 
 def quaternion_of(rotation: np.ndarray) -> tuple[float, ...]:
@@ -50,13 +49,6 @@ def quaternion_of(rotation: np.ndarray) -> tuple[float, ...]:
     mujoco_module().mju_mat2Quat(quaternion, np.ascontiguousarray(rotation).ravel())
     quaternion = np.where(np.abs(quaternion) < 1e-15, 0.0, quaternion)
     return tuple((quaternion * (1.0 if quaternion[0] >= 0.0 else -1.0)).tolist())
-
-
-def inverse(pose: np.ndarray) -> np.ndarray:
-    """(4, 4) inverse of a rigid pose."""
-    out = np.eye(4)
-    out[:3, :3], out[:3, 3] = pose[:3, :3].T, -pose[:3, :3].T @ pose[:3, 3]
-    return out
 
 
 def place_in(link: Link, body: int, model) -> np.ndarray:

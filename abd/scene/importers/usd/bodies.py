@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.errors import SceneError
-from abd.rotations import quaternion
+from abd.rotations import polar, pose, quaternion
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
-from abd.scene.importers.compound import Collider, keys, pose
+from abd.scene.importers.compound import Collider, keys
 from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.materials import Materials, color_of
 from abd.scene.importers.usd.shapes import KINDS, collider, rotation_of
@@ -68,7 +68,7 @@ class Bodies:
     def _add_rigid(self, one) -> None:
         stage, path = self.stage, str(one.primPath)
         position = stage.finite(one.position, path, "its position") * stage.length
-        body = Body(self.free_name(path), path, pose(position, rotation_of(one.rotation)))
+        body = Body(self.free_name(path), path, pose(rotation_of(one.rotation), position))
         body.dynamic = one.rigidBodyEnabled and not one.kinematicBody
         rotation = body.pose[:3, :3]
         velocity = rotation @ stage.finite(one.linearVelocity, path, "its velocity") * stage.length
@@ -116,11 +116,11 @@ class Bodies:
         frames = []
         for code in sorted(times):
             matrix = np.array(UsdGeom.XformCache(code).GetLocalToWorldTransform(prim)).T
-            placed = pose(matrix[:3, 3] * stage.length, _rotation_part(matrix[:3, :3]))
+            placed = pose(_rotation_part(matrix[:3, :3]), matrix[:3, 3] * stage.length)
             frame = {"time": (code - start) / rate, "position": placed[:3, 3].tolist()}
             frames.append(frame | {"quaternion": quaternion(placed[:3, :3]).tolist()})
         at_start = np.array(UsdGeom.XformCache(start).GetLocalToWorldTransform(prim)).T
-        body.pose = pose(at_start[:3, 3] * stage.length, _rotation_part(at_start[:3, :3]))
+        body.pose = pose(_rotation_part(at_start[:3, :3]), at_start[:3, 3] * stage.length)
         return {"kind": "kinematic", "motion": {"keyframes": [frame for frame in frames if frame["time"] >= 0.0]}}
 
     def _add_collider(self, kind: str, one) -> None:
@@ -133,7 +133,7 @@ class Bodies:
             place = self._world_place(path)
             body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
             # a collider by itself is its own body, whatever its description places it in
-            local = pose(np.array(one.localPos, dtype=float) * stage.length, rotation_of(one.localRot))
+            local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
             shape.place = np.linalg.inv(local) @ shape.place
             self.all.append(body)
         elif shape.plane:
@@ -147,7 +147,7 @@ class Bodies:
         _, UsdGeom, _ = modules()
         matrix = np.array(UsdGeom.XformCache(0.0).GetLocalToWorldTransform(self.stage.prim(path)), dtype=float).T
         matrix = self.stage.finite(matrix, path, "its transform")
-        return pose(matrix[:3, 3] * self.stage.length, _rotation_part(matrix[:3, :3]))
+        return pose(_rotation_part(matrix[:3, :3]), matrix[:3, 3] * self.stage.length)
 
     def _complete(self, body: Body) -> None:
         """Shape, pose, mass, material and colour of a body."""
@@ -303,8 +303,6 @@ def _scale(stage: Stage, path: str) -> np.ndarray:
 
 def _rotation_part(matrix: np.ndarray) -> np.ndarray:
     """(3, 3) the rotation of axes that may have lengths."""
-    from abd.potentials.arap import polar
-
     lengths = np.linalg.norm(matrix, axis=0)
     if not np.isfinite(matrix).all() or (lengths == 0.0).any():
         return np.eye(3)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.scene.importers.compound import pose
+from abd.rotations import pose
 from abd.scene.importers.usd.shapes import KINDS
 from abd.scene.importers.usd.stage import Stage, hidden_prototypes, modules
 
@@ -89,7 +89,7 @@ class _Instances:
             self.left_out += 1
             return
         U, _, Vt = np.linalg.svd(A)
-        move = pose(move[:3, 3] * self.stage.length, U @ Vt)
+        move = pose(U @ Vt, move[:3, 3] * self.stage.length)
         keys = dict(body.keys)
         for name in ("velocity", "angular_velocity_deg"):
             if name in keys:

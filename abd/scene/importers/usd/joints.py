@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from abd.rotations import quaternion
-from abd.scene.importers.compound import pose
+from abd.rotations import pose, quaternion
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.shapes import FROM_Z, rotation_of
 from abd.scene.importers.usd.stage import Stage
@@ -81,7 +80,7 @@ class _Joints:
             (one.body0, one.rel0, one.localPose0Position, one.localPose0Orientation),
             (one.body1, one.rel1, one.localPose1Position, one.localPose1Orientation),
         ):
-            place = pose(stage.finite(position, path, "a frame of the joint") * stage.length, rotation_of(rotation))
+            place = pose(rotation_of(rotation), stage.finite(position, path, "a frame of the joint") * stage.length)
             if str(body) in bodies.prototypes:
                 stage.notes.append(f"joint {path} joins the prototype {body} of a point instancer, and is left out")
                 return None

@@ -50,7 +50,7 @@ def color_of(stage: Stage, path: str) -> list[float] | None:
     _, UsdGeom, _ = modules()
     from pxr import UsdShade
 
-    from abd.pictures.colors import to_srgb
+    from abd.colors import to_srgb
 
     prim = stage.prim(path)
     if prim.IsA(UsdGeom.Imageable):

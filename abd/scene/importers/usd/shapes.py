@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.meshes import is_closed
-from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull, pose
+from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull
 from abd.scene.importers.usd.stage import Stage, modules
 
 KINDS = ("SphereShape", "CubeShape", "CapsuleShape", "Capsule1Shape", "CylinderShape", "Cylinder1Shape", "ConeShape")
@@ -18,8 +19,6 @@ FROM_Z = {"X": np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]), "Y": np.array([[0.
 
 def rotation_of(quaternion) -> np.ndarray:
     """(3, 3) of a Gf.Quat."""
-    from abd.rotations import quaternion_matrix
-
     q = np.array([quaternion.GetReal(), *quaternion.GetImaginary()], dtype=float)
     return quaternion_matrix(q / np.linalg.norm(q)) if np.isfinite(q).all() and q.any() else np.eye(3)
 
@@ -32,7 +31,7 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     _, UsdGeom, _ = modules()
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
-    place = pose(position, rotation_of(one.localRot))
+    place = pose(rotation_of(one.localRot), position)
     out = Collider(str(one.primPath), place, material=str(one.materials[0]) if len(one.materials) else "")
     axis = str(getattr(one, "axis", "")).rsplit(".", 1)[-1]
     if axis in ("X", "Y", "Z"):
@@ -160,11 +159,11 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         if how == "convexHull":
             out.make_solid(*hull(vertices))
         elif how == "boundingCube":
-            out.place = out.place @ pose(0.5 * (low + high), np.eye(3))
+            out.place = out.place @ pose(np.eye(3), 0.5 * (low + high))
             out.make_box(high - low)
         else:
             middle = 0.5 * (low + high)
-            out.place = out.place @ pose(middle, np.eye(3))
+            out.place = out.place @ pose(np.eye(3), middle)
             out.make_sphere(float(np.linalg.norm(vertices - middle, axis=1).max()))
         return out
     if how != "none":

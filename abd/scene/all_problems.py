@@ -24,7 +24,7 @@ from abd.errors import Problem, SceneError
 from abd.model import Model
 from abd.scene.checks.checks import DEFAULT_MATERIAL, check_scene
 from abd.scene.checks.coupling_checks import check_coupled
-from abd.scene.checks.joint_checks import BodyNames
+from abd.scene.compile.body_names import BodyNames
 from abd.scene.compile.compile import compile_scene
 from abd.scene.compile.joint_parameters import joint_coordinates
 from abd.scene.files.reader import LISTS, Examined

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from abd.joints.rows.measures import Measure
+    from abd.joints.measures.measures import Measure
 
 ROW, LENGTH, FIRST = 0, 1, 2
 """Places in the numbers of a custom measure: its row, the joint's length [m], the first of the joint's parameters."""

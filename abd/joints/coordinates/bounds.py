@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joints.coordinates.configurations import BALLS, forms
+from abd.joints.types import TYPES
 from abd.model import CoordinateSettings, Joint
 
 
@@ -70,15 +72,11 @@ def effort_bounds(joint: Joint) -> dict[str, Bounds]:
 
 
 def _is_ball(joint: Joint) -> bool:
-    from abd.joints.coordinates.configurations import BALLS, forms
-
     return joint.type in BALLS and bool(forms(joint))
 
 
 def _settings(joint: Joint) -> dict[str, CoordinateSettings]:
     """Settings of every coordinate of a joint, by name; the default ones where none were given."""
-    from abd.joints.types import TYPES
-
     given = {settings.name: settings for settings in joint.coordinates}
     names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
     return {name: given.get(name, CoordinateSettings(name)) for name in names}

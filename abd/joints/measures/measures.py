@@ -30,8 +30,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from abd.joints.custom.custom_rows import RowFunction, grouped
-from abd.joints.custom.custom_rows import supplied as supplied_by
+from abd.joints.measures.custom_rows import RowFunction, grouped
+from abd.joints.measures.custom_rows import supplied as supplied_by
 
 FEATURES = 16
 NUMBERS = 3 * FEATURES
@@ -65,7 +65,7 @@ class Measure:
         scale, offset: value = scale f + offset.
         unilateral: the value is a gap that must not become negative, rather than a residual.
         may_close: a gap that may be 0 where nothing pushes; it is held one-sidedly, whatever it measures.
-        function: what gives the value of a CUSTOM kind; its numbers are those of `abd.joints.custom.custom_rows`.
+        function: what gives the value of a CUSTOM kind; its numbers are those of `abd.joints.measures.custom_rows`.
     """
 
     name: str

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.model import WORLD, Joint
-from abd.potentials.arap import polar
-from abd.rotations import inverse, pose
+from abd.rotations import inverse, polar, pose
 
 
 def body_pose(q: np.ndarray, body: int) -> np.ndarray:

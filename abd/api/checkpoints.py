@@ -1,0 +1,66 @@
+"""Checkpoints of a simulation: what a bitwise continuation needs, as arrays and numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abd.api.restarts import set_apart
+from abd.state import State
+from abd.step.account import Work
+
+if TYPE_CHECKING:
+    from abd.api.simulation import Simulation
+
+
+def saved(sim: Simulation) -> dict[str, Any]:
+    """See `Simulation.checkpoint`."""
+    state = sim.stepper.state()
+    return {
+        "q": state.q,
+        "qd": state.qd,
+        "previous_q": state.previous_q,
+        "previous_qd": state.previous_qd,
+        "time": state.time,
+        "step": state.step,
+        "previous_h": state.previous_h,
+        "extra": state.extra,
+        "coordinates": sim.coordinates.copy(),
+        "joints": sim.control.saved(),
+        "loads": sim.loads.saved(),
+        "switches": sim.switches.saved(),
+        "springs": sim.springs.saved(),
+        "gravity": sim.gravity,
+        "friction": sim.model.materials.mu.copy(),
+        "external_work": sim.stepper.work.external,
+        "friction_work": sim.stepper.work.friction,
+        "drive_work": sim.stepper.work.drive,
+    }
+
+
+def restore(sim: Simulation, saved: dict[str, Any]) -> None:
+    """See `Simulation.restore`."""
+    arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+    if "switches" in saved:
+        sim.switches.restore(saved["switches"])
+    apart = set_apart(sim, arrays["q"])
+    if apart is not arrays["q"]:
+        arrays["previous_q"] = arrays["previous_q"] + (apart - arrays["q"])
+        arrays["q"] = apart
+    if "springs" in saved:
+        sim.springs.restore(saved["springs"])
+    sim.control.restore(saved["joints"])
+    if "gravity" in saved:
+        sim.gravity = saved["gravity"]
+    if "friction" in saved and not np.array_equal(saved["friction"], sim.model.materials.mu):
+        sim.set_friction(np.asarray(saved["friction"]))
+    numbers = {name: float(saved[name]) for name in ("time", "previous_h")}
+    extra = {name: np.asarray(value) for name, value in saved["extra"].items()}
+    sim.stepper.restore(State(step=int(saved["step"]), extra=extra, **arrays, **numbers))
+    sim.coordinates = np.asarray(saved["coordinates"]).copy()
+    sim.forget_readings()
+    works = ("external_work", "drive_work", "friction_work")
+    sim.stepper.work = Work(*(float(saved[name]) for name in works))
+    if "loads" in saved:
+        sim.loads.restore(saved["loads"])

@@ -1,0 +1,70 @@
+"""What backends and the step say to one another: how bodies start, what an iteration came to, what rubs, which ways are free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+NOBODY = np.zeros((0, 2), dtype=int)
+"""No pairs of bodies."""
+
+LOOSEST = 1e-2
+"""Relative tolerance of a linear solve that decides nothing, at most."""
+STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
+"""How a body starts a step (`abd.step.start`)."""
+STRAINED = 0.5
+"""Share of a way that bends too much to be proven (`cuda_kernels.bodies.ways`) after which the step is tried to end."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What an iteration came to.
+
+    failure: one of `cuda_kernels.step.control`, 0 without; covered: whether the candidate list is complete for the path, so that
+    a step was searched for, reach: largest motion along it [m] if not; moving: whether an island has not converged; worst:
+    largest speed with which islands converged [m/s]; gap: smallest one of the moving islands [m], least: their smallest
+    accepted step; open: largest residual of the exact joints of islands that would have converged but for them, over its
+    tolerance; trials, linear: energy evaluations, iterations of pcg.
+    """
+
+    failure: int
+    covered: bool
+    reach: float
+    moving: bool
+    worst: float
+    gap: float
+    least: float
+    open: float
+    trials: int
+    linear: int
+
+
+@dataclass(frozen=True)
+class PairLoads:
+    """Sums of ``mu lambda`` over the contacts of k body pairs.
+
+    Attributes:
+        pairs: (k, 2) bodies, in the order of the candidate list, each pair at most once.
+        load: (k,) times c h^2 [kg m].
+    """
+
+    pairs: np.ndarray
+    load: np.ndarray
+
+
+@dataclass(frozen=True)
+class NotProven:
+    """Pairs of bodies (k, 2) whose way is proven free up to a share (k,) of it only; a body whose own way bends too much to
+    be proven is a pair with itself."""
+
+    share: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def nobody(cls) -> NotProven:
+        """All is free."""
+        return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
+
+    def __len__(self) -> int:
+        return len(self.share)

@@ -1,0 +1,43 @@
+"""Couplings of a linear system as kernels find them: a table of addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import warp as wp
+
+from abd.backends.device.device import Device
+from cuda_kernels.linear.couplings import COLUMNS, Coupling, write_addresses
+
+
+class Addresses:
+    """Addresses of the arrays of so many couplings.
+
+    Attributes:
+        number: of couplings; table: (number, `COLUMNS`) on the device.
+    """
+
+    def __init__(self, device: Device, number: int):
+        self.device, self.number = device, number
+        self.table = device.zeros((number, COLUMNS), wp.uint64)
+
+    def launch_write(
+        self,
+        couplings: Sequence[Coupling],
+        blocks: Sequence[wp.array] | None = None,
+        merged: Sequence[wp.array | None] | None = None,
+    ) -> None:
+        """Write them, by launches only, which hold the arrays as they are now.
+
+        Args:
+            blocks: of every coupling, where they are not its own; merged: flags (k,) of the blocks that others hold.
+        """
+        for which, c in enumerate(couplings):
+            own = c.blocks if blocks is None else blocks[which]
+            flags = None if merged is None else merged[which]
+            arrays = c.starts, c.entries, c.row, c.column, own, flags
+            self.device.launch(write_addresses, 1, which, *(_address(one) for one in arrays), self.table)
+
+
+def _address(array: wp.array | None) -> int:
+    return 0 if array is None or array.ptr is None else array.ptr

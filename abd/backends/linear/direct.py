@@ -1,0 +1,42 @@
+"""The direct solver: a factor of all blocks."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from abd.backends.device.graphs import Graphs
+from abd.backends.linear.linear import LinearSolver
+from cuda_kernels.linear.couplings import Coupling
+from cuda_kernels.step import control
+
+
+class Direct:
+    """As `abd.backends.linear.solver.Solver` says."""
+
+    exact = sees_joints = True
+
+    def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
+        self.linear, self.control = linear, numbers
+
+    def reserve(self) -> None:
+        """Nothing: the factor has its room."""
+
+    def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
+        """Where the blocks are; they are factored with the solve."""
+        linear = self.linear
+        for which in range(1, len(couplings)) if linear.uses_loose_pairs else ():
+            linear.factor.launch_find(which, *couplings[which])
+        linear.factor.take(diagonal, couplings, linear.islands.done)
+
+    def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
+        """By the factor; a pivot that is not positive is a failure."""
+        linear = self.linear
+        linear.factor.compute_and_solve(-1.0, gradient, x, linear.dots)
+        linear.device.launch(control.check_pivots, 1, self.control, linear.factor.factor.any_failed)
+
+    def launch_tighten(self, x: wp.array) -> None:
+        """Nothing is left."""
+
+    def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
+        """By the factor that is there."""
+        self.linear.factor.solve(-1.0, gradient, x, self.linear.dots)

@@ -1,0 +1,70 @@
+"""The linear solvers there are, and the one at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import warp as wp
+
+from abd.backends.device.graphs import Graphs
+from abd.backends.linear.conjugate_gradients import ConjugateGradients
+from abd.backends.linear.direct import Direct
+from abd.backends.linear.linear import LinearSolver
+from abd.backends.linear.solver import Solver
+from cuda_kernels.linear import krylov
+from cuda_kernels.linear.couplings import Coupling
+from cuda_kernels.step import control
+
+SOLVERS: dict[str, Callable[[LinearSolver, Graphs, control.Control], Solver]] = {
+    "direct": Direct,
+    "pcg": ConjugateGradients,
+}
+"""By the name that `Choice.solver` and scenes (`solver.linear_solver`) have for it."""
+
+
+class Solves:
+    """Solves of the system of one `LinearSolver` within an iteration.
+
+    Args:
+        numbers: what decides, flags among it (`cuda_kernels.step.control`).
+    """
+
+    def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
+        self.linear, self._made = linear, {}
+        self._make = lambda name: SOLVERS[name](linear, graphs, numbers)
+
+    @property
+    def solver(self) -> Solver:
+        """The one that was chosen."""
+        name = self.linear.choice.solver
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def reserve(self, has_exact: bool) -> None:
+        """Allocate what a branch may need that has not run when launches are recorded: to be called when the solver was
+        chosen."""
+        self.solver.reserve()
+        if has_exact:
+            self.linear.reserve_step()
+
+    def launch_solve(self, gradient: wp.array, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
+        """Fill the direction.
+
+        Args:
+            gradient: (n, 12); diagonal: (n, 12, 12).
+            couplings: blocks off the diagonal, of joints and of what comes and goes, with the rooms of their pairs.
+        """
+        if len(self.linear.bodies):
+            self.solver.launch_factor(diagonal, couplings)
+            self.solver.launch_solve(gradient, self.linear.direction)
+
+    def launch_tighten(self) -> None:
+        """Bring the last solve to the tightest tolerance."""
+        self.solver.launch_tighten(self.linear.direction)
+
+    def launch_correct(self, gradient: wp.array) -> None:
+        """Add the solution for another gradient (n, 12) to the direction, with the matrix of the last solve."""
+        linear, rows = self.linear, self.linear.device.rows
+        self.solver.launch_correct(gradient, linear.step)
+        linear.device.launch(krylov.add, linear.n, linear.islands.done, rows(linear.step), rows(linear.direction))

@@ -1,0 +1,100 @@
+"""The incremental potential of a step by the definitions: a sum of terms, with its gradient and its Hessian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from abd.backends.reference.numpy_bodies import BodyEnergies, StepData, maps
+from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction
+from abd.backends.reference.numpy_joints import NumpyJoints
+from abd.backends.warp.body_data import BodyData
+from abd.joints.rows.system import JointSystem
+from abd.model import Model
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Where terms are evaluated: q (n, 12), friction's reference `rest` (n, 12), what the step holds fixed, and friction's eps
+    [m]."""
+
+    q: np.ndarray
+    rest: np.ndarray
+    step: StepData
+    eps: float
+
+
+class Term(Protocol):
+    """One energy of the incremental potential, E times c h^2 [J s^2]; `abd.backends.warp.terms.term` has the same on a device.
+
+    Attributes:
+        owners: (k,) body that every summand counts for; ties: (m, 2) pairs of bodies that are coupled for good, besides those
+            of joints, the body first that counts.
+    """
+
+    owners: np.ndarray
+    ties: np.ndarray
+
+    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
+        """(k,) summands in the state q (n, 12)."""
+
+    def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
+        """Add gradient (n, 12) and positive semidefinite blocks (n, n, 12, 12) at the iterate."""
+
+
+class Potential:
+    """E(q) of one scene.
+
+    Attributes:
+        bodies, joints, friction, contacts, further: the terms; `terms`: all of them, in the order in which they are added up.
+        owners, energies: of all summands at the iterate.
+        gradient: (n, 12); blocks: (n, n, 12, 12).
+    """
+
+    def __init__(self, model: Model, constants: BodyData, system: JointSystem):
+        self.n = len(model.bodies)
+        self.bodies, self.contacts = BodyEnergies(constants), NumpyContacts(model)
+        self.friction = NumpyFriction(model, self.contacts)
+        self.further: list[Term] = []
+        self.set_joints(system)
+
+    def set_joints(self, system: JointSystem) -> None:
+        """Take over a joint system."""
+        self.joints = NumpyJoints(system, self.n)
+        self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
+
+    @property
+    def ties(self) -> np.ndarray:
+        """(k, 2) those of all terms."""
+        return np.concatenate([term.ties for term in self.terms])
+
+    def evaluate(self, at: Iterate) -> None:
+        """Energies at the iterate."""
+        self.owners = np.concatenate([term.owners for term in self.terms])
+        self.energies = self._energies(at, at.q)
+
+    def changes(self, at: Iterate, trial: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What every summand of `owners` has more in the trial (n, 12) than at the iterate, and the sizes of both."""
+        ahead = self._energies(at, trial)
+        size = np.abs(ahead) + np.abs(self.energies)
+        size[: self.n] += sum(self.bodies.elastic_size(at.step, q) for q in (at.q, trial))
+        return ahead - self.energies, np.where(np.isfinite(size), size, 0.0)
+
+    def _energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([term.energies(at, q) for term in self.terms])
+
+    def linearize(self, at: Iterate, projectors: np.ndarray) -> None:
+        """Gradient and blocks at the iterate, the degrees of freedom that `projectors` (n, 12, 12) hold taken out."""
+        n, P, everybody = self.n, projectors, np.arange(self.n)
+        gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
+        for term in self.terms:
+            without = gradient.copy()
+            term.add_to(at, gradient, blocks)
+        # contacts are the last term
+        touching = (maps(gradient) != maps(without)).any(axis=(1, 2))
+        blocks[everybody, everybody] += self.bodies.arc_stiffness(at.step, at.q, gradient, touching)
+        self.gradient = np.einsum("nij,nj->ni", P, gradient)
+        self.blocks = np.einsum("mir,mnrs,nsj->mnij", P, blocks, P, optimize=True)
+        self.blocks[everybody, everybody] += np.eye(12) - P

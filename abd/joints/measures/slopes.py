@@ -1,0 +1,40 @@
+"""Derivatives of functions of several numbers: those that they know themselves, or differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+STEP = 5e-4
+"""Step of differences over one and the size of a value."""
+STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
+"""Places, in steps, and weights of the five-point formula."""
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A function of k numbers that knows its derivatives, as formulas do."""
+
+    def gradient(self, values: Sequence[float]) -> np.ndarray:
+        """Its derivatives (k,) at values (k,)."""
+        ...
+
+
+def gradient(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
+    """Derivatives (k,) of a function at values (k,): its own where it knows them, or differences."""
+    return function.gradient(values) if isinstance(function, Differentiable) else differences(function, values)
+
+
+def differences(function: Callable[[np.ndarray], float], values: Sequence[float]) -> np.ndarray:
+    """Derivatives (k,) of a function at values (k,), by differences of fourth order."""
+    v = np.asarray(values, dtype=float)
+    slopes = np.zeros(len(v))
+    for k in range(len(v)):
+        step = STEP * (1.0 + abs(v[k]))
+        for place, weight in STENCIL:
+            moved = v.copy()
+            moved[k] += place * step
+            slopes[k] += weight * float(function(moved)) / step
+    return slopes

@@ -1,0 +1,81 @@
+"""Bodies that turn too far in a step: so far that nobody could tell the way round about a joint, or see what is on the way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+
+from abd.errors import StepFailure
+from abd.joints.rows.system import TURN, JointMemory, JointSystem
+from abd.model import Model
+from abd.rotations import axial, rotation_vectors
+
+_log = logging.getLogger(__name__)
+
+
+class Turning:
+    """Looks at the turns of one model's bodies; each kind is told once."""
+
+    def __init__(self, model: Model):
+        self.names = model.bodies.names
+        self.reset()
+
+    def reset(self) -> None:
+        """Nothing was told yet."""
+        self._told = self._warned = False
+
+    def ahead(
+        self,
+        joints: JointSystem,
+        time: float,
+        h: float,
+        fastest: float,
+        state: Callable[[], tuple[np.ndarray, np.ndarray]],
+        memory: JointMemory,
+    ) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a (sub)step of h [s] from `time` [s], by
+        their drives or by their speeds.
+
+        Args:
+            fastest: largest |dA/dt| of a body [1/s]; state: gives positions and velocities (n, 12).
+        """
+        asked = np.abs(joints.asked_turns(time, h)) > TURN
+        turned = np.zeros(len(self.names) + 1, dtype=bool)  # the last one stands for the world
+        for bodies in joints.row_bodies:
+            turned[bodies[asked]] = True
+        if 2.0 * h * fastest > TURN:
+            table = joints.table
+            fast = h * np.abs(joints.turn_rates(*state(), memory.reference)) > TURN
+            turned[table.child[fast]] = turned[table.parent[fast]] = True
+        return turned[:-1]
+
+    def failure(self, turned: np.ndarray, islands: np.ndarray) -> StepFailure:
+        """Of bodies (n,) that turn too far about a joint, and of all (n,) that are joined to them."""
+        body = self.names[int(np.flatnonzero(turned)[0])]
+        message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
+        if not self._told:
+            self._told = True
+            _log.warning("%s, so that steps are taken in pieces; a smaller solver.dt has none", message)
+        return StepFailure("turn", message, islands=islands)
+
+    def look(self, h: float, fastest: float, states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
+        """Say that a body turns by more than 1 rad in a step of h [s]: forces and contacts see the ends of its way alone, and on
+        chords it is braked.
+
+        Args:
+            fastest: largest |dA/dt| of a body [1/s], sqrt(2) times the angular velocity of a rigid one, and on chords 1.2
+                times at 1 rad; states: gives positions, velocities, and positions before the step (n, 12).
+        """
+        if self._warned or h * fastest < 1.0:
+            return
+        q, qd, previous = states()
+        A, before = (one[:, 3:].reshape(-1, 3, 3) for one in (q, previous))
+        rate = np.linalg.norm(axial(qd[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)), axis=1)
+        turned = np.linalg.norm(rotation_vectors(A @ before.transpose(0, 2, 1)), axis=1)
+        turn = np.maximum(h * rate, turned)
+        if turn.max() > 1.0:
+            self._warned = True
+            body = self.names[int(turn.argmax())]
+            _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", body, turn.max(), h / turn.max())

@@ -1,0 +1,52 @@
+"""Blocks off the diagonal of a symmetric matrix of 12x12 blocks: those of pairs of bodies.
+
+Every energy that couples bodies keeps its blocks in arrays of its own, a `Coupling`. Kernels that need the whole matrix take
+the addresses of all of them, so that nothing is copied and there may be any number of them.
+"""
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+STARTS, ENTRIES, ROW, COLUMN, BLOCKS, MERGED = (wp.constant(k) for k in range(6))
+"""Columns of a table of addresses: arrays of a `Coupling`, and flags (k,) of the blocks that another coupling holds, or 0."""
+COLUMNS = 6
+ENDLESS = wp.constant(1 << 30)
+"""Length of an array that is given by its address."""
+
+
+@wp.struct
+class Coupling:
+    """Off-diagonal blocks (k, 12, 12) between row and column bodies, with every body's sorted entries
+    (2k: block k as it is, the other body is column[k]; 2k + 1: transposed, the other body is row[k]).
+
+    count[0] blocks are there; the arrays may have room for more.
+    """
+
+    count: wp.array(dtype=wp.int32)
+    starts: wp.array(dtype=wp.int32)
+    entries: wp.array(dtype=wp.int32)
+    row: wp.array(dtype=wp.int32)
+    column: wp.array(dtype=wp.int32)
+    blocks: wp.array3d(dtype=wp.float64)
+
+
+@wp.kernel
+def write_addresses(
+    first: wp.int32,
+    which: wp.int32,
+    starts: wp.uint64,
+    entries: wp.uint64,
+    row: wp.uint64,
+    column: wp.uint64,
+    blocks: wp.uint64,
+    merged: wp.uint64,
+    addresses: wp.array2d(dtype=wp.uint64),
+):
+    """Where the arrays of one coupling are; one item."""
+    addresses[which, STARTS] = starts
+    addresses[which, ENTRIES] = entries
+    addresses[which, ROW] = row
+    addresses[which, COLUMN] = column
+    addresses[which, BLOCKS] = blocks
+    addresses[which, MERGED] = merged

@@ -1,0 +1,420 @@
+"""Cholesky factor of a sparse symmetric matrix of 12x12 blocks, and solves with it, level by level of independent rows;
+stored as `factor_rows` says.
+
+Which rows a level holds is data: every launch covers as many threads as a device runs side by side, looks up the level that is
+to be done (`Levels.at`) and shares its work out, so that the same launches serve any pattern. What is long is shared by *lanes*,
+neighbouring threads of a warp: of a sum of products each takes every so many, and the parts are taken together in a fixed order.
+On the processor one item does what the lanes do, one after the other.
+
+A block of U takes ``A_ji - sum_k U_kj^T U_ki``, by twelve times its lanes; the products of every slot are listed. A row of a
+solve takes its sum by twelve times its lanes, then the triangle of its diagonal block by twelve. Rows of bodies that are done
+stay as they are; no row of another island depends on them.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, ZERO
+from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.linear.couplings import BLOCKS, ENDLESS
+from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+LOADED_FOR = ("cuda",)
+
+PIVOT_LANES = wp.constant(wp.int32(16))
+"""Threads of a diagonal block, of which twelve have a row or column."""
+
+
+@wp.struct
+class Levels:
+    """m levels of rows, and the P products of the blocks of U.
+
+    rows (m + 1,): first row of every level; products, ups, rights (m,): lanes that share a sum over the products of a slot, over
+    the updates of a row, over the blocks right of its diagonal; count (1,): m. The arrays may have room for more.
+    at, going (1,): levels that are done, and whether that is less than all.
+    starts (K + 1,): first product of every slot; left, right (P,): slots of U_kj and U_ki, by growing k.
+    """
+
+    rows: wp.array(dtype=wp.int32)
+    products: wp.array(dtype=wp.int32)
+    ups: wp.array(dtype=wp.int32)
+    rights: wp.array(dtype=wp.int32)
+    count: wp.array(dtype=wp.int32)
+    at: wp.array(dtype=wp.int32)
+    going: wp.array(dtype=wp.int32)
+    starts: wp.array(dtype=wp.int32)
+    left: wp.array(dtype=wp.int32)
+    right: wp.array(dtype=wp.int32)
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return lanes;
+#else
+    return 1;
+#endif
+""")
+def side_by_side(lanes: wp.int32) -> wp.int32:
+    """How many of the lanes that share some work are threads of their own."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned int all = lanes == 32 ? 0xffffffffu : (1u << lanes) - 1u;
+    const unsigned int group = all << (threadIdx.x & 31u & ~(unsigned int)(lanes - 1));
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        v += __shfl_xor_sync(group, v, distance);
+#endif
+    return v;
+""")
+def over_group(v: wp.float64, lanes: wp.int32) -> wp.float64:
+    """Sum over neighbouring threads, as many as a power of two; all of them have to call."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned int all = lanes == 32 ? 0xffffffffu : (1u << lanes) - 1u;
+    __syncwarp(all << (threadIdx.x & 31u & ~(unsigned int)(lanes - 1)));
+#endif
+""")
+def wait_for_group(lanes: wp.int32):
+    """Wait until neighbouring threads, as many as a power of two, have written; all of them have to call."""
+    ...
+
+
+@wp.func
+def row_over_group(v: vec12, lanes: wp.int32) -> vec12:
+    """Sum of the rows of neighbouring threads."""
+    for m in range(12):
+        v[m] = over_group(v[m], lanes)
+    return v
+
+
+@wp.func
+def level_at(l: Levels, ahead: wp.int32, backward: wp.int32) -> wp.int32:
+    """The level to be done, so many after the ones that are done; -1 where there is none."""
+    level = l.at[0] + ahead
+    if level >= l.count[0]:
+        return -1
+    if backward != 0:
+        return l.count[0] - 1 - level
+    return level
+
+
+@wp.kernel
+def begin_levels(first: wp.int32, l: Levels):
+    """No level is done; one item."""
+    l.at[0] = 0
+    l.going[0] = wp.min(l.count[0], 1)
+
+
+@wp.kernel
+def pass_levels(first: wp.int32, l: Levels, done: wp.int32):
+    """So many more levels are done; one item."""
+    l.at[0] = l.at[0] + done
+    l.going[0] = wp.where(l.at[0] < l.count[0], 1, 0)
+
+
+@wp.func
+def with_source(row: vec12, blocks: wp.array2d(dtype=vec12), entry: wp.int32, r: wp.int32) -> vec12:
+    """Add row r of a coupling's block, if there is one."""
+    if entry >= 0:
+        k = entry // 2
+        if entry % 2 == 0:
+            row = row + blocks[k, r]
+        else:
+            for m in range(12):
+                v = blocks[k, m]
+                row[m] = row[m] + v[r]
+    return row
+
+
+@wp.func
+def source_row(p: Pattern, a: Sources, slot: wp.int32, r: wp.int32) -> vec12:
+    """Row r of A_ji."""
+    j = p.row[slot]
+    v = vec12()
+    if p.column[slot] == j:
+        v = a.diagonal[p.body[j], r]
+    else:
+        for c in range(a.number):
+            blocks = wp.array(ptr=a.addresses[c, BLOCKS], shape=(ENDLESS, 12), dtype=vec12)
+            v = with_source(v, blocks, a.slot[c * a.stride + slot], r)
+    return v
+
+
+@wp.kernel
+def gather_level(
+    first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, a: Sources, f: Factor
+):
+    """A_ji - sum_k U_kj^T U_ki of the slots of a level, a row of a slot's block by its lanes."""
+    t = wp.tid() + first
+    level = level_at(l, ahead, 0)
+    if level < 0:
+        return
+    begin = p.starts[l.rows[level]]
+    slots = p.starts[l.rows[level + 1]] - begin
+    lanes = l.products[level]
+    width = side_by_side(lanes)
+    q = t
+    while q < 12 * slots * width:
+        slot = begin + q / width / 12
+        r = (q / width) % 12
+        if f.done[p.body[p.row[slot]]] == 0:
+            v = vec12()
+            if q % width == 0:
+                v = source_row(p, a, slot, r)
+                if r == 0 and p.column[slot] == p.row[slot]:
+                    f.failed[p.row[slot]] = 0
+            for lane in range(q % width, lanes, width):
+                for e in range(l.starts[slot] + lane, l.starts[slot + 1], lanes):
+                    left = l.left[e]
+                    if f.done[p.body[p.row[left]]] == 0:
+                        right = l.right[e]
+                        for m in range(12):
+                            v = v - f.entries[left, m, r] * f.rows[right, m]
+            v = row_over_group(v, width)
+            if q % width == 0:
+                f.rows[slot, r] = v
+        q = q + threads
+
+
+@wp.func
+def positive(pivot: wp.float64) -> wp.float64:
+    """The pivot, or one in the place of a pivot that is not positive."""
+    if pivot > ZERO:
+        return pivot
+    return ONE
+
+
+@wp.func
+def eliminate_row(f: Factor, slot: wp.int32, r: wp.int32, i: wp.int32):
+    """Step r of the elimination within a diagonal block, for its row i > r."""
+    factor = f.entries[slot, r, i] / positive(f.entries[slot, r, r])
+    f.rows[slot, i] = f.rows[slot, i] - factor * f.rows[slot, r]
+
+
+@wp.func
+def scale_row(f: Factor, j: wp.int32, slot: wp.int32, r: wp.int32):
+    """Divide row r of an eliminated diagonal block by the root of its pivot, whose reciprocal takes its place."""
+    pivot = f.entries[slot, r, r]
+    usable = positive(pivot)
+    if pivot != usable:
+        f.failed[j] = 1
+        f.any_failed[0] = 1
+    scale = wp.sqrt(ONE / usable)
+    row = scale * f.rows[slot, r]
+    row[r] = scale
+    f.rows[slot, r] = row
+
+
+@wp.kernel
+def factor_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, f: Factor):
+    """Factors of the diagonal blocks of a level, a row of a block by a thread."""
+    t = wp.tid() + first
+    level = level_at(l, ahead, 0)
+    if level < 0:
+        return
+    begin = l.rows[level]
+    width = side_by_side(PIVOT_LANES)
+    q = t
+    while q < (l.rows[level + 1] - begin) * width:
+        j = begin + q / width
+        lane = q % width
+        slot = p.starts[j]
+        if f.done[p.body[j]] == 0:
+            for r in range(11):
+                for i in range(lane, 12, width):
+                    if i > r:
+                        eliminate_row(f, slot, r, i)
+                wait_for_group(width)
+            for i in range(lane, 12, width):
+                scale_row(f, j, slot, i)
+            wait_for_group(width)
+            for i in range(lane, 12, width):
+                for m in range(i):
+                    f.entries[slot, i, m] = f.entries[slot, m, i]
+        q = q + threads
+
+
+@wp.kernel
+def divide_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels, p: Pattern, f: Factor):
+    """U_ji = U_jj^-T A_ji of the other blocks of a level, in place, a column of a block by a thread."""
+    t = wp.tid() + first
+    level = level_at(l, ahead, 0)
+    if level < 0:
+        return
+    begin = p.starts[l.rows[level]]
+    slots = p.starts[l.rows[level + 1]] - begin
+    q = t
+    while q < 12 * slots:
+        slot = begin + q / 12
+        column = q % 12
+        j = p.row[slot]
+        pivot = p.starts[j]
+        if slot > pivot and f.done[p.body[j]] == 0:
+            for r in range(12):
+                v = f.entries[slot, r, column]
+                for m in range(r):
+                    v = v - f.entries[pivot, m, r] * f.entries[slot, m, column]
+                f.entries[slot, r, column] = f.entries[pivot, r, r] * v
+        q = q + threads
+
+
+@wp.kernel
+def sum_forward(
+    first: wp.int32,
+    threads: wp.int32,
+    ahead: wp.int32,
+    l: Levels,
+    p: Pattern,
+    f: Factor,
+    scale: wp.float64,
+    rhs: wp.array2d(dtype=wp.float64),
+    x: wp.array2d(dtype=wp.float64),
+):
+    """x_j = scale rhs_j - sum_k U_kj^T x_k of the rows j of a level, a number by its lanes."""
+    t = wp.tid() + first
+    level = level_at(l, ahead, 0)
+    if level < 0:
+        return
+    begin = l.rows[level]
+    lanes = l.ups[level]
+    width = side_by_side(lanes)
+    q = t
+    while q < 12 * (l.rows[level + 1] - begin) * width:
+        j = begin + q / width / 12
+        c = (q / width) % 12
+        b = p.body[j]
+        if f.done[b] == 0:
+            v = ZERO
+            if q % width == 0:
+                v = scale * rhs[b, c]
+            for lane in range(q % width, lanes, width):
+                for e in range(p.ups[j] + lane, p.ups[j + 1], lanes):
+                    other = p.body[p.up_row[e]]
+                    if f.done[other] == 0:
+                        slot = p.up_slot[e]
+                        for m in range(12):
+                            v = v - x[other, m] * f.entries[slot, m, c]
+            v = over_group(v, width)
+            if q % width == 0:
+                x[b, c] = v
+        q = q + threads
+
+
+@wp.kernel
+def solve_forward(
+    first: wp.int32,
+    threads: wp.int32,
+    ahead: wp.int32,
+    l: Levels,
+    p: Pattern,
+    f: Factor,
+    x: wp.array2d(dtype=wp.float64),
+):
+    """x_j = U_jj^-T x_j of the rows of a level, a number by a thread."""
+    t = wp.tid() + first
+    level = level_at(l, ahead, 0)
+    if level < 0:
+        return
+    begin = l.rows[level]
+    width = side_by_side(PIVOT_LANES)
+    q = t
+    while q < (l.rows[level + 1] - begin) * width:
+        j = begin + q / width
+        lane = q % width
+        b = p.body[j]
+        slot = p.starts[j]
+        if f.done[b] == 0:
+            for r in range(11):
+                for c in range(lane, 12, width):
+                    if c > r:
+                        x[b, c] = x[b, c] - x[b, r] * f.entries[slot, r, r] * f.entries[slot, r, c]
+                wait_for_group(width)
+            for c in range(lane, 12, width):
+                x[b, c] = x[b, c] * f.entries[slot, c, c]
+        q = q + threads
+
+
+@wp.kernel
+def sum_backward(
+    first: wp.int32,
+    threads: wp.int32,
+    ahead: wp.int32,
+    l: Levels,
+    p: Pattern,
+    f: Factor,
+    x: wp.array2d(dtype=wp.float64),
+):
+    """x_j -= sum_i U_ji x_i of the rows j of a level, the last level first, a number by its lanes."""
+    t = wp.tid() + first
+    level = level_at(l, ahead, 1)
+    if level < 0:
+        return
+    begin = l.rows[level]
+    lanes = l.rights[level]
+    width = side_by_side(lanes)
+    q = t
+    while q < 12 * (l.rows[level + 1] - begin) * width:
+        j = begin + q / width / 12
+        r = (q / width) % 12
+        b = p.body[j]
+        if f.done[b] == 0:
+            v = ZERO
+            if q % width == 0:
+                v = x[b, r]
+            for lane in range(q % width, lanes, width):
+                for s in range(p.starts[j] + 1 + lane, p.starts[j + 1], lanes):
+                    other = p.body[p.column[s]]
+                    for m in range(12):
+                        v = v - f.entries[s, r, m] * x[other, m]
+            v = over_group(v, width)
+            if q % width == 0:
+                x[b, r] = v
+        q = q + threads
+
+
+@wp.kernel
+def solve_backward(
+    first: wp.int32,
+    threads: wp.int32,
+    ahead: wp.int32,
+    l: Levels,
+    p: Pattern,
+    f: Factor,
+    rhs: wp.array2d(dtype=wp.float64),
+    x: wp.array2d(dtype=wp.float64),
+    dots: wp.array(dtype=wp.float64),
+):
+    """x_j = U_jj^-1 x_j of the rows of a level, the last level first, a number by a thread; dots = rhs . x of their bodies."""
+    t = wp.tid() + first
+    level = level_at(l, ahead, 1)
+    if level < 0:
+        return
+    begin = l.rows[level]
+    width = side_by_side(PIVOT_LANES)
+    q = t
+    while q < (l.rows[level + 1] - begin) * width:
+        j = begin + q / width
+        lane = q % width
+        b = p.body[j]
+        slot = p.starts[j]
+        if f.done[b] == 0:
+            for k in range(11):
+                r = 11 - k
+                for c in range(lane, 12, width):
+                    if c < r:
+                        x[b, c] = x[b, c] - x[b, r] * f.entries[slot, r, r] * f.entries[slot, r, c]
+                wait_for_group(width)
+            for c in range(lane, 12, width):
+                x[b, c] = x[b, c] * f.entries[slot, c, c]
+            wait_for_group(width)
+            if lane == 0:
+                s = ZERO
+                for m in range(12):
+                    s = s + rhs[b, m] * x[b, m]
+                dots[b] = s
+        q = q + threads

@@ -1,0 +1,81 @@
+"""CONTRIBUTING.md: whoever follows its recipes gets what they promise, and the files that it names are there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tool import TOOLS
+
+ROOT = TOOLS.parent
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = dict(re.findall(r"^### (Add .*?)\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def blocks(recipe: str) -> list[tuple[str, str]]:
+    """(first line without its sign, the rest) of the code blocks of a recipe."""
+    found = re.findall(r"^```python\n# ([^\n]+)\n(.*?)^```", RECIPES[recipe], re.DOTALL | re.MULTILINE)
+    assert len(found) == RECIPES[recipe].count("```python"), "every block says where it goes"
+    return found
+
+
+def follow(recipe: str, root) -> list[str]:
+    """Do in a tree what a recipe says; the programs that it then runs."""
+    programs = []
+    for where, text in blocks(recipe):
+        if where == "run":
+            programs.append(text)
+            continue
+        name, place = where.split(": ", 1)
+        path = root / name
+        if place == "new":
+            assert not path.exists(), f"{name} is there already"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        anchors = [k for k, line in enumerate(lines) if line.strip() == place.removeprefix("behind ")]
+        assert len(anchors) == 1, f"{name} has one line {place.removeprefix('behind ')!r}"
+        lines.insert(anchors[0] + 1, text)
+        path.write_text("".join(lines), encoding="utf-8")
+    return programs
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_gives_what_it_promises(recipe, tmp_path):
+    for package in ("abd", "cuda_kernels"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    programs = follow(recipe, tmp_path)
+    assert programs, "a recipe ends with something that runs"
+    (tmp_path / "away").mkdir()
+    for text in programs:
+        ended = subprocess.run(
+            [sys.executable, "-c", text], cwd=tmp_path / "away", env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_there_are_recipes():
+    assert {"Add a joint", "Add a potential", "Add a linear solver", "Add an importer"} == set(RECIPES)
+
+
+def test_the_files_that_the_page_names_are_there():
+    named = set(re.findall(r"`((?:abd|cuda_kernels|tests|tools|scenes|docs)/[\w./]+)`", PAGE))
+    assert len(named) > 30
+    for name in named:
+        assert (ROOT / name).exists(), name
+
+
+def test_walks_have_at_most_a_dozen_stations():
+    (walks,) = re.findall(r"^## Walks\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE)
+    stations = [int(number) for number in re.findall(r"^(\d+)\. `", walks, re.MULTILINE)]
+    assert stations.count(1) == 2 and max(stations) <= 12
+
+
+def test_a_word_has_one_meaning():
+    (words,) = re.findall(r"^## Words\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE)
+    entries = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", words, re.MULTILINE)[1:]
+    assert 35 <= len(entries) <= 50 and len(set(entries)) == len(entries)

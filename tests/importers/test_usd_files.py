@@ -1,0 +1,219 @@
+"""USD stages: round trips by scene files, what is reported, and what is refused."""
+
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from usd_maker import WORLD, Maker
+
+import abd
+from abd.errors import SceneError
+
+pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
+from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt  # noqa: E402
+
+
+@pytest.fixture
+def maker(tmp_path):
+    return Maker(tmp_path / "stage.usda")
+
+
+# round trips and reports --------------------------------------------------------------------------------------------
+
+
+def pendulum(path):
+    maker = Maker(path)
+    maker.scene()
+    maker.shape("floor", UsdGeom.Plane, body=False, axis="Z")
+    a, b = (
+        maker.shape("a", at=(0.3, 0, 1), size=0.2),
+        maker.shape("b", UsdGeom.Capsule, (0.9, 0, 1), radius=0.05, height=0.3),
+    )
+    maker.joint("top", UsdPhysics.RevoluteJoint, None, a, (0, 0, 1), (-0.3, 0, 0), axis="Y")
+    maker.joint("mid", UsdPhysics.SphericalJoint, a, b, (0.3, 0, 0), (-0.3, 0, 0))
+    maker.stage.GetRootLayer().Save()
+    return maker
+
+
+def test_converted_scene_runs_to_the_same_bits(tmp_path):
+    maker = pendulum(tmp_path / "pendulum.usda")
+    usd = abd.load(maker.path)
+    usd.save(tmp_path / "pendulum.toml")
+    native = abd.load(tmp_path / "pendulum.toml")
+    assert native == usd
+    ends = []
+    for scene in (usd, native):
+        sim = abd.Simulation(scene, device="cpu")
+        for _ in range(10):
+            sim.step()
+        ends.append(sim.stepper.q.copy())
+    assert (ends[0] == ends[1]).all()
+
+
+def test_a_stage_of_every_joint_runs_to_the_same_bits_once_converted(maker):
+    boxes = [maker.shape(f"box{k}", at=(0.5 * k, 0, 1), size=0.2) for k in range(8)]
+    kinds = {
+        "turns": (UsdPhysics.RevoluteJoint, {"axis": "Y", "lowerLimit": -40.0, "upperLimit": 60.0}),
+        "slides": (UsdPhysics.PrismaticJoint, {"axis": "Z", "lowerLimit": -0.3, "upperLimit": 0.2}),
+        "swings": (UsdPhysics.SphericalJoint, {"axis": "X", "coneAngle0Limit": 50.0, "coneAngle1Limit": 50.0}),
+        "holds": (UsdPhysics.FixedJoint, {}),
+        "ties": (UsdPhysics.DistanceJoint, {"maxDistance": 0.2}),
+        "rod": (UsdPhysics.DistanceJoint, {"minDistance": 0.1, "maxDistance": 0.1}),
+        "six": (UsdPhysics.Joint, {}),
+    }
+    for k, (name, (kind, keys)) in enumerate(kinds.items()):
+        between = (0.2, 0, 0) if name in ("ties", "rod") else (0.25, 0, 0)
+        prim = maker.joint(name, kind, boxes[k], boxes[k + 1], between, tuple(-x for x in between), **keys)
+        if name == "six":
+            for axis in ("transX", "transY", "rotX", "rotY"):
+                UsdPhysics.LimitAPI.Apply(prim, axis).CreateLowAttr(1.0)
+                UsdPhysics.LimitAPI(prim, axis).CreateHighAttr(-1.0)
+            drive = UsdPhysics.DriveAPI.Apply(prim, "rotZ")
+            drive.CreateTargetPositionAttr(20.0)
+            drive.CreateStiffnessAttr(1.0)
+            drive.CreateDampingAttr(0.1)
+    maker.joint("wall", UsdPhysics.FixedJoint, None, boxes[0], (0, 0, 1), (0, 0, 0))
+    usd = maker.load()
+    types = {joint.name: joint.type for joint in usd.spec.joint}
+    assert set(types) == {*kinds, "wall"} and len(set(types.values())) >= 6
+    target = maker.path.with_suffix(".toml")
+    usd.save(target)
+    ends = []
+    for scene in (usd, abd.load(target)):
+        sim = abd.Simulation(scene, device="cpu")
+        for _ in range(10):
+            assert sim.step().converged
+        ends.append(sim.stepper.q.copy())
+    assert (ends[0] == ends[1]).all() and not np.array_equal(ends[0], usd.compile().bodies.q)
+
+
+@pytest.mark.parametrize("suffix", [".usd", ".usdc", ".usdz"])
+def test_every_kind_of_file(tmp_path, suffix):
+    from pxr import UsdUtils
+
+    maker = pendulum(tmp_path / "one.usda")
+    other = tmp_path / f"two{suffix}"
+    if suffix == ".usdz":
+        assert UsdUtils.CreateNewUsdzPackage(str(maker.path), str(other))
+    else:
+        maker.stage.GetRootLayer().Export(str(other))
+    scene = abd.load(other)
+    scene.name = "one"
+    assert scene == abd.load(maker.path)
+
+
+def test_what_is_not_supported_is_told_once(maker):
+    prim = maker.shape("box", size=0.2)
+    prim.AddAppliedSchema("PhysxRigidBodyAPI")
+    prim.CreateAttribute("physxRigidBody:solverPositionIterationCount", Sdf.ValueTypeNames.Int).Set(8)
+    UsdPhysics.RigidBodyAPI(prim).CreateStartsAsleepAttr(True)
+    off = maker.shape("ghost", at=(3, 0, 0), body=False)
+    UsdPhysics.CollisionAPI(off).CreateCollisionEnabledAttr(False)
+    loose = maker.joint("loose", UsdPhysics.RevoluteJoint, None, prim, axis="Z")
+    UsdPhysics.Joint(loose).CreateJointEnabledAttr(False)
+    many = UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
+    many.CreatePrototypesRel().SetTargets([UsdGeom.Sphere.Define(maker.stage, f"{WORLD}/many/ball").GetPath()])
+    notes = " | ".join(maker.load().notes)
+    for told in ("schema PhysxRigidBodyAPI is left out", "starts asleep", "collider /World/ghost is switched off",
+                 "joint /World/loose is switched off", "instances of /World/many have no bodies",
+                 "IterationCount is left out"):  # fmt: skip
+        assert told in notes
+
+
+# malformed ----------------------------------------------------------------------------------------------------------
+
+
+def refused(path, **options) -> str:
+    with pytest.raises(SceneError) as caught:
+        abd.load(path, **options)
+    assert caught.value.exit_status == 2
+    return str(caught.value)
+
+
+def test_files_that_are_no_stages(tmp_path):
+    contents = {
+        "truncated.usda": b'#usda 1.0\ndef Xform "World" {',
+        "empty.usd": b"",
+        "noise.usdc": bytes(range(256)) * 20,
+        "cut.usdc": None,
+        "no.usdz": b"PK\x03\x04 and nothing more",
+    }
+    maker = pendulum(tmp_path / "whole.usda")
+    maker.stage.GetRootLayer().Export(str(tmp_path / "whole.usdc"))
+    for name, content in contents.items():
+        data = content if content is not None else (tmp_path / "whole.usdc").read_bytes()[:1500]
+        (tmp_path / name).write_bytes(data)
+        assert name in refused(tmp_path / name)
+
+
+def test_command_line_says_one_thing_and_ends_with_2(tmp_path):
+    (tmp_path / "broken.usda").write_text("#usda 1.0\ndef Xform {{{")
+    done = subprocess.run([sys.executable, "-m", "abd.cli", "check", str(tmp_path / "broken.usda")],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 2 and done.stderr.endswith("1 problem\n") and "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_packages_that_promise_more_than_they_hold(tmp_path):
+    """USD's packages are stored, not compressed: one that is compressed is refused before anything is unpacked."""
+    with zipfile.ZipFile(tmp_path / "bomb.usdz", "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("inner.usda", "#usda 1.0\n" + " " * 50_000_000)
+    assert (tmp_path / "bomb.usdz").stat().st_size < 200_000
+    assert "bomb.usdz" in refused(tmp_path / "bomb.usdz")
+
+
+def test_references_that_are_missing_lead_elsewhere_or_round(tmp_path):
+    (tmp_path / "a").mkdir()
+    pendulum(tmp_path / "other.usda")
+    maker = Maker(tmp_path / "a" / "stage.usda")
+    maker.stage.DefinePrim("/World/x").GetReferences().AddReference("../other.usda")
+    maker.stage.GetRootLayer().Save()
+    assert "outside of its folder" in refused(maker.path)
+    assert len(abd.load(maker.path, assets=[tmp_path]).spec.body) == 3
+    (tmp_path / "b").mkdir()
+    gone = Maker(tmp_path / "b" / "gone.usda")
+    gone.shape("box", size=0.2)
+    gone.stage.DefinePrim("/World/x").GetReferences().AddReference("nowhere.usda")
+    gone.stage.GetRootLayer().Save()
+    assert "nowhere.usda" in refused(gone.path)
+    left = abd.load(gone.path, missing_meshes="boxes")
+    assert any("nowhere.usda" in note for note in left.notes) and len(left.spec.body) == 1
+    cycle = Maker(tmp_path / "b" / "cycle.usda")
+    cycle.stage.DefinePrim("/World/x").GetReferences().AddInternalReference("/World")
+    cycle.stage.GetRootLayer().Save()
+    assert "cycle" in refused(cycle.path).lower()
+
+
+def test_values_that_no_body_can_have(tmp_path):
+    def broken(name, change):
+        maker = Maker(tmp_path / f"{name}.usda")
+        change(maker, maker.shape("box", size=0.2))
+        maker.stage.GetRootLayer().Save()
+        return refused(maker.path)
+
+    def with_mass(maker, prim, **attributes):
+        api = UsdPhysics.MassAPI.Apply(prim)
+        for key, value in attributes.items():
+            getattr(api, f"Create{key[0].upper()}{key[1:]}Attr")(value)
+
+    assert "not finite" in broken("nan", lambda m, p: with_mass(m, p, mass=float("nan")))
+    inertia = Gf.Vec3f(1.0, 1.0, 9.0)
+    told = broken("inertia", lambda m, p: with_mass(m, p, mass=1.0, diagonalInertia=inertia))
+    assert "the nearest that a body can have" in told
+    assert "positive" in broken("flat", lambda m, p: UsdGeom.Cube(p).GetSizeAttr().Set(0.0))
+    assert "mirrors" in broken("mirror", lambda m, p: UsdGeom.Xformable(p).AddScaleOp().Set(Gf.Vec3f(-1, 1, 1)))
+
+    def bad_mesh(maker, prim):
+        maker.shape(
+            "mesh", UsdGeom.Mesh, points=Vt.Vec3fArray([(0, 0, 0)]), faceVertexCounts=[3], faceVertexIndices=[0, 1, 7]
+        )
+
+    assert "do not fit its points" in broken("mesh", bad_mesh)
+
+    def bad_joint(maker, prim):
+        maker.joint("j", UsdPhysics.RevoluteJoint, prim, prim, axis="Z")
+
+    assert "to itself" in broken("joint", bad_joint)
+    assert "no collider with a volume" in broken("bare", lambda m, p: m.frame("bare", (5, 0, 0)))

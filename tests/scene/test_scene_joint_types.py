@@ -1,0 +1,215 @@
+"""Joint types in a scene: what each needs and where it starts, parameters, and couplings that close rings."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joint_scenes import box_scene, compiled, placed, read
+
+import abd
+from abd.errors import SceneError
+from abd.joints.rows.build import build_system
+from abd.joints.types import ALIASES, TYPES
+from abd.scene.schema.documentation import schema_markdown
+from abd.scene.schema.joint_types import EXAMPLES, TRAITS, traits, type_of
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+def test_every_type_compiles_from_what_it_needs_and_not_without(name, tmp_path):
+    demands = traits(name)
+    scene = box_scene()
+    place = (
+        {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if demands.points == "apart" else {"anchor": (1, 0, 0)}
+    )
+    if demands.axis == "needed":
+        place["axis"] = (0, 0, 1)
+    given = {key: EXAMPLES[key] for key in demands.needs}
+    scene.add_joint(name, "j", "a", "b", **place, **given)
+    model, joint = compiled(scene)
+    assert set(joint.parameters) == set(demands.needs) and joint.uid == TYPES[name].UID
+    build_system(model)
+    scene.save(tmp_path / "scene.toml")
+    assert abd.load(tmp_path / "scene.toml") == scene
+    for key in demands.needs:
+        less = {one: value for one, value in given.items() if one != key}
+        with pytest.raises(SceneError, match=f"has no {key}"):
+            box_scene().add_joint(name, "j", "a", "b", **place, **less)
+
+
+PLACED = sorted(name for name in TYPES if traits(name).points == "together")
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
+    demands = traits(name)
+    place = {"anchor": (1, 0.3, 0), **({} if demands.axis == "none" else {"axis": (0, 3, 4)})}
+    given = {key: EXAMPLES[key] for key in demands.needs}
+    probe = box_scene()
+    probe.add_joint(name, "j", "a", "b", **place, **given)
+    _, joint = compiled(probe)
+    names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
+    values = {one: 0.1 + 0.05 * k for k, one in enumerate(names)}
+    scene = box_scene()
+    scene.add_joint(
+        name, "j", "a", "b", coordinate={one: {"initial": v} for one, v in values.items()}, **place, **given
+    )
+    model, joint = compiled(scene)
+    assert read(model, joint) == pytest.approx(values, abs=1e-12)
+    assert {one.name: one.initial for one in joint.coordinates} == values
+
+
+def test_parameters_reach_their_type_in_its_units():
+    scene = box_scene()
+    place = {"anchor": (1, 0, 0), "axis": (0, 0, 1)}
+    stiffness = np.diag([1.0, 2, 3, 4, 5, 6])
+    scene.add_joint("spherical", "s", "a", "b", max_tilt_deg=30, max_rotation=(1, 2, 3), **place)
+    scene.add_joint("ball", "t", "a", "b", constrained=(True, False, True), frame="parent", anchor=(1, 0, 0))
+    scene.add_joint("general", "g", "a", "b", constrained=("rz", "x"), **place)
+    scene.add_joint("bushing", "u", "a", "b", stiffness=stiffness, damping=3, rest=(0.1, 0, 0, 0, 0, 0), **place)
+    scene.add_joint("skewed_universal", "k", "a", "b", skew_deg=20, axes="xy", **place)
+    scene.add_joint("ellipsoid", "e", "a", "b", radii=(1, 2, 3), alpha_deg=90, open_sim=True, anchor=(1, 0, 0))
+    scene.add_spring("f", "a", "b", 10, rest_length=0.5, damping=2, parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0))
+    joints = scene.compile().joints
+    assert joints[0].parameters == {"max_tilt": pytest.approx(np.pi / 6), "max_rotation": (1.0, 2.0, 3.0)}
+    assert (joints[1].type, joints[1].parameters) == ("spherical", {"constrained": ("x", "z"), "frame": "parent"})
+    assert joints[2].parameters == {"constrained": ("x", "rz")}
+    np.testing.assert_array_equal(joints[3].parameters["stiffness"], stiffness)
+    assert joints[3].parameters["rest"][0] == 0.1 and joints[3].parameters["damping"] == 3
+    assert joints[4].parameters == {"axes": "xy", "skew": pytest.approx(np.radians(20))}
+    assert joints[5].parameters == {"radii": (1.0, 2.0, 3.0), "alpha": pytest.approx(np.pi / 2), "open_sim": True}
+    assert joints[6].parameters == {"stiffness": 10.0, "damping": 2.0, "rest_length": 0.5}
+
+
+def test_an_ellipsoid_joint_starts_on_the_surface():
+    scene = box_scene()
+    scene.add_joint("ellipsoid", "j", "world", "a", radii=(1, 2, 3), world_frame=np.eye(4))
+    model, joint = compiled(scene)
+    _, C = placed(model, joint)
+    np.testing.assert_allclose(C[:3, 3], (0, 0, 3))
+
+
+@pytest.mark.parametrize(
+    "type, keys, words",
+    [
+        ("universal", {"axes": "yz", "anchor": (0, 0, 0)}, "joint.j.axes: must be 'zy' or 'xy'"),
+        ("skewed_universal", {"skew_deg": 90, "anchor": (0, 0, 0)}, "joint.j.skew_deg: makes the two axes one"),
+        ("ellipsoid", {"radii": (1, 0, 1), "anchor": (0, 0, 0)}, "joint.j.radii: must be three lengths above 0"),
+        ("bushing", {"stiffness": (1, 2), "anchor": (0, 0, 0)}, "joint.j.stiffness: must be one number, six"),
+        ("bushing", {"stiffness": -1, "anchor": (0, 0, 0)}, "joint.j.stiffness: must not be negative"),
+        ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: says nothing without constrained"),
+        ("screw", {"lead": 0, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "joint.j.lead: is zero"),
+        ("rope", {"distance": 1, "anchor": (0, 0, 0)}, "joint.j.anchor: a rope joins two points"),
+        ("slider", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range_deg": (0, 1)}, "range_deg: z is a length"),
+        ("cylindrical", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range": (0, 1)}, "has the coordinates 'z' and 'theta'"),
+        ("general", {"constrained": ("x", "ry"), "frame": "world", "anchor": (0, 0, 0), **{"enforcement": "compliant"}},
+         "joint.j.frame: axes of the world"),
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_named_by_their_key(type, keys, words):
+    scene = box_scene()
+    keys = {**({"linear_compliance": 1e-6} if "enforcement" in keys else {}), **keys}
+    with pytest.raises(SceneError, match=re.escape(words)):
+        scene.add_joint(type, "j", "a", "b", **keys)
+
+
+@pytest.mark.parametrize(
+    "type, keys, words",
+    [
+        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack is -0.1"),
+        ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
+         {"euler": {"order": "x", "degrees": [20]}}}, "tilt is -0.1745"),
+        ("planar_connector", {"unilateral": True, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "z is 0"),
+        ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "it starts 7 m open"),
+        ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
+         "child_axis": (1, 0, 0)}, "it starts 2 m open"),
+    ],
+)  # fmt: skip
+def test_starts_that_cannot_be_are_told(type, keys, words):
+    scene = box_scene()
+    scene.body("b").euler = None
+    scene.add_joint(type, "j", "a", "b", **keys)
+    with pytest.raises(SceneError, match=re.escape(words)):
+        scene.compile()
+
+
+def test_a_slider_may_start_along_its_axis():
+    scene = box_scene()
+    local = {
+        "parent_anchor": (0, 0, 0),
+        "child_anchor": (0, 0, 0),
+        "parent_x_axis": (0, 0, 1),
+        "child_x_axis": (0, 0, 1),
+    }
+    scene.body("b").euler = None
+    scene.add_slider("j", "a", "b", parent_axis=(1, 0, 0), child_axis=(1, 0, 0), range=(1, 3), **local)
+    (z,) = compiled(scene)[1].coordinates
+    assert (z.name, z.lower, z.upper) == ("z", 1, 3) and z.initial == pytest.approx(2)
+
+
+def test_the_example_of_the_readme_compiles(tmp_path):
+    text = (Path(__file__).resolve().parents[2] / "scenes" / "README.md").read_text()
+    (tmp_path / "example.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    model = abd.load(tmp_path / "example.toml").compile()
+    assert [joint.coordinates[0].name for joint in model.joints] == ["theta", "theta"] and len(model.couplings) == 1
+
+
+def test_the_documentation_lists_types_coordinates_and_couplings():
+    text = schema_markdown()
+    for words in (*TYPES, *ALIASES, "[[coupling]]", "limit_damping_", "joint_tolerance"):
+        assert f"`{words.rstrip('_')}`" in text
+    assert all(type_of(name) in TYPES for name in TRAITS)
+
+
+@pytest.mark.parametrize("type", ["hinge", "cylindrical", "slider", "planar", "screw"])
+@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
+    """Half a turn from closed every way round is as long as any other: no force would close the joint."""
+    points = {"parent_anchor": (0.5, 0, 0), "child_anchor": (-0.5, 0, 0)}
+    more = {"lead": 0.01} if type == "screw" else {}
+    for axis, refused in (((0, 0.05, -1), True), ((0, 1, -1), False)):
+        scene = box_scene()
+        scene.add_joint(
+            type, "j", "world", "a", parent_axis=(0, 0, 1), child_axis=axis, enforcement=enforcement, **points, **more
+        )
+        if refused:
+            with pytest.raises(SceneError, match=re.escape("half a turn open") + ".*opposite to.*child_axis or parent_axis"):
+                scene.compile()
+        else:
+            scene.compile()
+
+
+def test_rings_of_couplings_whose_factors_agree_are_taken():
+    """Three wheels, each geared to the others: the third relation says what the first two say already."""
+    scene = box_scene()
+    for k, name in enumerate("pqr"):
+        scene.add_body(f"wheel{k}", box=(1, 1, 1), position=(0, 0, 5 + 2 * k))
+        scene.add_hinge(name, "world", f"wheel{k}", anchor=(0, 0, 5 + 2 * k), axis=(0, 0, 1))
+    scene.add_gear("pq", "p", "q", ratio=2.0)
+    scene.add_gear("qr", "q", "r", ratio=-0.5)
+    scene.add_gear("rp", "r", "p", ratio=-1.0)
+    assert len(scene.compile().couplings) == 3
+    scene.coupling("rp").terms[0].factor = -1.1
+    with pytest.raises(SceneError, match=r"depends on itself.*or give them factors that agree"):
+        scene.compile()
+
+
+def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
+    scene = box_scene()
+    place = {"anchor": (0, 0, 0)}
+    scene.add_joint("spherical", "s", "world", "a", max_tilt=0.5, limit_compliance=1e-3, limit_damping=-2.0, **place)
+    own = {"range": (-1, 1), "limit": "compliant", "limit_compliance": 1e-3, "limit_damping": -1.0}
+    scene.add_hinge("h", "world", "b", anchor=(2, 0, 0), axis=(0, 0, 1), coordinate={"theta": own})
+    ball, hinge = scene.compile().joints
+    critical = 2 * np.sqrt(1000 / 6 / 1e-3)
+    assert ball.parameters["limit_damping"] == pytest.approx(2 * critical)
+    assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
+    for keys, words in (
+        ({"limit_compliance": 1e-3}, "no limit that could be soft"),
+        ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
+    ):
+        with pytest.raises(SceneError, match=words):
+            scene.add_joint("spherical", "t", "world", "a", **keys, **place)
+    hard = {"theta": {"range": (-1, 1), "limit_damping": -1.0}}
+    with pytest.raises(SceneError, match="a share of critical damping needs a compliance"):
+        scene.add_hinge("k", "world", "a", axis=(0, 0, 1), coordinate=hard, **place)
