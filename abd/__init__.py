@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from abd import errors, kinematics
-    from abd.api.custom_joints import joint_type
+    from abd.api.joints.custom_joints import joint_type
     from abd.api.simulation import Simulation, run
     from abd.joints.closure.coordinate_setter import CoordinateSetter
     from abd.joints.coordinates.mechanism import Mechanism
@@ -51,7 +51,7 @@ _HOMES = {
     "Simulation": "abd.api.simulation",
     "coupling_function": "abd.joints.rows.relations",
     "errors": "abd.errors",
-    "joint_type": "abd.api.custom_joints",
+    "joint_type": "abd.api.joints.custom_joints",
     "kinematics": "abd.kinematics",
     "load": "abd.scene.scene",
     "run": "abd.api.simulation",

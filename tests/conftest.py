@@ -13,13 +13,12 @@ import pytest
 import warp as wp
 
 QUICK = (
-    *("contact/test_barrier", "contact/test_contact_filter", "contact/test_distance", "contact/test_mollifier"),
-    *("joints/test_assembly_types", "joints/test_joint_types", "joints/test_redundancy", "joints/test_couplings"),
-    *("scene/test_check", "scene/test_color", "scene/test_compile", "scene/test_intersections", "scene/test_mass"),
-    *("scene/test_meshes", "scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints"),
-    *("scene/test_scene_joint_types", "scene/test_scene_schema", "scene/test_typed_keys"),
-    *("importers/test_import_malformed", "importers/test_rigid_ipc", "io/test_checkpoint", "io/test_report"),
-    *("io/test_trajectory", "step/test_lagging"),
+    *("contact/test_barrier", "contact/test_distance", "contact/test_mollifier"),
+    *("joints/test_assembly_types", "joints/test_joint_types", "joints/test_redundancy"),
+    *("scene/test_check", "scene/test_compile", "scene/test_intersections", "scene/test_mass", "scene/test_meshes"),
+    *("scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints", "scene/test_scene_joint_types"),
+    *("scene/test_scene_schema", "scene/test_typed_keys", "importers/test_import_malformed", "importers/test_rigid_ipc"),
+    *("io/test_checkpoint", "io/test_report", "io/test_trajectory", "step/test_lagging"),
 )
 """Modules of tests that take seconds: those of them that are not slow and need no kernels, which would be compiled first, are
 marked `quick`."""

@@ -145,6 +145,28 @@ def rolling(device: str, kind: str) -> dict:
     return {"case": f"rolling, {kind}", "measured": measured, "within": 0.005}
 
 
+def rolling_cone(device: str, rate: float = 1.0) -> dict:
+    """Rate after 1 s at dt 10 ms, over that of the beginning, of a cone that rolls around its tip on level ground: `rate` [rad/s]
+    about the line in which it touches. The integrator of bodies in contact takes of the square of the rate around the tip."""
+    radius, length, h = 0.05, 0.1, 0.01
+    up = np.arctan2(radius, length)
+    along = np.array([cos(up), 0.0, sin(up)])  # from the tip to the base
+    scene = abd.Scene(solver={"dt": h})
+    scene.add_material("rough", mu=1.0)
+    scene.add_body("ground", half_space={}, material="rough")
+    spin = np.array([rate, 0.0, 0.0])
+    scene.add_body(
+        "cone", cone={"radius": radius, "length": length}, position=tuple(0.5 * length * along + (0.0, 0.0, 1e-4)),
+        axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": float(np.degrees(np.arctan2(-along[0], -along[2])))},
+        velocity=tuple(np.cross(spin, 0.75 * length * along)), angular_velocity=tuple(spin), material="rough",
+    )  # fmt: skip
+    simulation = abd.Simulation(scene, device=device)
+    for _ in range(100):
+        simulation.step()
+    measured = float(np.linalg.norm(simulation.bodies["cone"].angular_velocity)) / rate
+    return {"case": f"rolling, cone around its tip, {rate:g} rad/s", "measured": measured, "within": 0.005}
+
+
 def cradle(device: str, swings: float, integrator: str = "generalized_alpha", gap: float = 1e-4, angle: float = 0.4) -> dict:
     """Energy that five balls on hinges keep, the first one lifted; one swing is one period of the pendulum."""
     length, radius, h = 0.3, 0.025, H
@@ -188,6 +210,7 @@ def main() -> int:
     rows += [first_friction(given.device), ramp(given.device)]
     kinds = [f"{shape}, {motion}" for shape in ("ball", "cylinder") for motion in ("level", "slope", "set down")]
     rows += [rolling(given.device, kind) for kind in kinds]
+    rows.append(rolling_cone(given.device))
     if given.stick > 0.0:
         rows.append(stick(given.device, given.stick))
     if given.swings > 0.0:

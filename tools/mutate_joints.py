@@ -49,8 +49,10 @@ class Mutation:
     chosen: str
 
 
-FRAMES, FORCES, VIEW, COORDINATE = "api/joint_frames.py", "api/joint_forces.py", "api/joint_view.py", "api/coordinate_view.py"
-READINGS, CONTROL, CHANGE = "joints/coordinates/readings.py", "api/joint_control.py", "joints/rows/change.py"
+FRAMES, FORCES, VIEW, COORDINATE = (
+    f"api/joints/{name}.py" for name in ("joint_frames", "joint_forces", "joint_view", "coordinate_view")
+)
+READINGS, CONTROL, CHANGE = "joints/coordinates/readings.py", "api/joints/joint_control.py", "joints/rows/change.py"
 ANEW = "joints/rows/anew.py"
 
 MUTATIONS = [

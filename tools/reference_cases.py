@@ -318,9 +318,6 @@ def _double_pendulum_expected(start: tuple[float, float]) -> dict[float, Values]
 
 # ArtiSynth: RigidBodyJoint and FourBarLinkage -----------------------------------------------------------------------
 
-SWING_DAMPING = 29.0
-"""About the hinge [N m s/rad]: 1 N s/m at 5 m from it and 4 N m s/rad."""
-
 
 def swing(h: float, damping: float = 0.0, enforcement: str = "exact", **solver) -> abd.Scene:
     """RigidBodyJoint: a capsule on a hinge 5 m from its centre, 35 degrees above the level; lengths in its own unit."""

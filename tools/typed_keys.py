@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 {imports}
 '''
 BODY = (
-    *(AxisAngle, Euler, schema.Sphere, schema.Capsule, schema.Cylinder, schema.HalfSpace, schema.Surface),
+    *(AxisAngle, Euler, schema.Sphere, schema.Capsule, schema.Cylinder, schema.Cone, schema.HalfSpace, schema.Surface),
     *(schema.Keyframe, schema.Formulas, schema.MotionSpec, schema.RepeatSpec, schema.BodySpec, schema.MaterialSpec),
     *(schema.MaterialPairSpec, schema.SolverSpec, schema.OutputSpec),
 )

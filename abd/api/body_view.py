@@ -12,8 +12,8 @@ from abd.model import Kind, affine_state
 from abd.rotations import axial, polar, quaternion, quaternion_matrix, skew
 
 if TYPE_CHECKING:
+    from abd.api.joints.springs import Spring
     from abd.api.simulation import Simulation
-    from abd.api.springs import Spring
 
 CLOSE_TO_RIGID = 1e-6
 """Largest departure of a given pose from a rotation."""

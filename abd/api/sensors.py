@@ -39,7 +39,7 @@ from abd.joints.coordinates.readings import rigid_motion
 if TYPE_CHECKING:
     import pandas
 
-    from abd.api.coordinate_view import CoordinateView
+    from abd.api.joints.coordinate_view import CoordinateView
     from abd.api.simulation import Simulation
 
 Observed = str | tuple[Any, ...] | None

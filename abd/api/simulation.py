@@ -15,16 +15,16 @@ from abd import backends
 from abd.api.body_view import BodyView
 from abd.api.checkpoints import restore, saved
 from abd.api.contact_view import Contacts, read_contacts
-from abd.api.coupling_view import CouplingView
 from abd.api.device_state import DeviceState
-from abd.api.joint_control import JointControl
-from abd.api.joint_view import JointView
+from abd.api.joints.coupling_view import CouplingView
+from abd.api.joints.joint_control import JointControl
+from abd.api.joints.joint_view import JointView
+from abd.api.joints.springs import Springs
 from abd.api.loads import Loads, Vector
 from abd.api.material_view import MaterialView
 from abd.api.own_model import own
 from abd.api.restarts import move_to, set_velocities, without_contacts
 from abd.api.sensors import Observed, Sensor, sensor
-from abd.api.springs import Springs
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
 from abd.api.views import ByName

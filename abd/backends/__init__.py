@@ -1,24 +1,19 @@
 """Backends: where the step's arithmetic happens. This package alone imports `cuda_kernels`.
 
-A backend holds the iterate and answers the step (`abd.step`) through a few coarse calls:
-
-    begin, finish                    start a step from q_n; make the iterate the new state
-    start.run                        lead the iterate to where Newton's method starts
-    iteration.begin, run, restiffen, speeds   one Newton iteration after the other (`abd.backends.answers`)
-    whole                            whole steps of bodies that touch nothing, where they are recorded
-    lag_friction, friction_loads     freeze friction; what it carries
-    follow_velocity, try_step, accept   set the arc of a prescribed motion; energies on it; move there
-    free_way                         whether the arcs from the state to the iterate are free of collisions
-    sleep, asleep                    islands that take no part in the step
-
-`warp` and `recorded` answer for devices, `reference` by the definitions.
+A backend holds the iterate and answers the step (`abd.step`) and what users hold (`abd.api`) through the calls of
+`abd.backends.protocol`. `warp` and `recorded` answer for devices, `reference` by the definitions.
 """
 
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from abd.errors import DeviceError
+
+if TYPE_CHECKING:
+    from abd.backends.protocol import Backend
+    from abd.model import Model
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +22,7 @@ SMALL = 64
 host does between them, and threads share them, which records have no part in."""
 
 
-def create(model, device: str = "auto"):
+def create(model: Model, device: str = "auto") -> Backend:
     """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
     "emulated", for tests, takes every branch of CUDA on the processor, "emulated:SEED" its items out of order

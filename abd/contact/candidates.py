@@ -4,7 +4,7 @@ A candidate is ``(pair, kind, a, b)``, pair indexing `Pairs`, a and b primitives
 
     kind 0   vertex a of body i, target b of body j        (targets: see `surfaces`)
     kind 1   vertex a of body j, target b of body i
-    kind 2   edge a of body i, edge b of body j
+    kind 2   edge a of body i, edge b of body j; neither within a flat face (`abd.contact.flat_edges`)
     kind 3   vertex a of body i, half-space j
 
 This is the definition: axis-aligned boxes of the primitives swept along the path, all against all, per pair of bodies
@@ -133,11 +133,17 @@ def _near_mesh(surfaces: Surfaces, i: int, j: int, vertices_i: _Boxes, vertices_
         lowest = least if kind == VERTEX_TARGET else np.maximum(least, 1)
         meet = meet[dimension[meet[:, 1]] >= lowest[meet[:, 0]]]
         parts.append(np.column_stack([np.full(len(meet), kind), meet]))
-    edges_i = surfaces.edges[surfaces.edge_range(i)] - surfaces.vertex_range(i).start
-    edges_j = surfaces.edges[surfaces.edge_range(j)] - surfaces.vertex_range(j).start
+    (mine_i, edges_i), (mine_j, edges_j) = (_meeting_edges(surfaces, body) for body in (i, j))
     meet = _overlaps(vertices_i.joined(edges_i), vertices_j.joined(edges_j))
-    parts.append(np.column_stack([np.full(len(meet), EDGE_EDGE), meet]))
+    parts.append(np.column_stack([np.full(len(meet), EDGE_EDGE), mine_i[meet[:, 0]], mine_j[meet[:, 1]]]))
     return parts
+
+
+def _meeting_edges(surfaces: Surfaces, body: int) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) edges of a body's mesh around which others are looked for, and their ends (k, 2) in it."""
+    rows = surfaces.edge_range(body)
+    mine = np.flatnonzero(surfaces.edge_meets[rows])
+    return mine, surfaces.edges[rows][mine] - surfaces.vertex_range(body).start
 
 
 def _overlaps(a: _Boxes, b: _Boxes) -> np.ndarray:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.contact.flat_edges import within_faces
 from abd.model import Mesh, Model
 
 
@@ -30,6 +31,11 @@ def least_dimension(mesh: Mesh) -> np.ndarray:
     return least
 
 
+def edges_that_meet(model: Model, mesh: Mesh) -> np.ndarray:
+    """(e,) bool, the edges of a mesh around which others are looked for, see `Surfaces`."""
+    return np.ones(len(mesh.edges), dtype=bool) if model.settings.contact_set == "ipc" else ~within_faces(mesh)
+
+
 @dataclass(frozen=True)
 class Surfaces:
     """Meshes side by side; `*_start` (meshes + 1,) are their offsets, indices of vertices are global.
@@ -38,7 +44,8 @@ class Surfaces:
         mesh: (n,) mesh of every body, -1 without one.
         vertices: (V, 3) rest coordinates [m]; least: (V,) smallest dimension of the targets that a vertex meets: 0
             for one in no edge, 1 for one in codimensional edges alone, 2 for one of a triangle.
-        targets: (T, 3); edges: (E, 2).
+        targets: (T, 3); edges: (E, 2); edge_meets: (E,) bool, whether other edges are looked for around an edge: not around
+            those within flat faces, unless all pairs count (`abd.contact.flat_edges`).
         target_dimension: (T,) 2 for triangles, 1 for edges, 0 for points.
     """
 
@@ -48,6 +55,7 @@ class Surfaces:
     targets: np.ndarray
     target_dimension: np.ndarray
     edges: np.ndarray
+    edge_meets: np.ndarray
     vertex_start: np.ndarray
     target_start: np.ndarray
     edge_start: np.ndarray
@@ -69,6 +77,7 @@ class Surfaces:
             targets=_stacked(parts, vertex_start, 3),
             target_dimension=np.concatenate([*dimension, np.zeros(0, dtype=np.int64)]),
             edges=_stacked(edges, vertex_start, 2),
+            edge_meets=np.concatenate([*(edges_that_meet(model, mesh) for mesh in meshes), np.zeros(0, dtype=bool)]),
             vertex_start=vertex_start,
             target_start=_starts([len(part) for part in parts]),
             edge_start=_starts([len(part) for part in edges]),

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from itertools import count
 
 from abd.backends.progress import Progress, not_converged
+from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.step.lagging import changed, least_change
 
@@ -28,7 +29,7 @@ the one before has reached."""
 
 
 def minimise(
-    backend,
+    backend: Backend,
     settings,
     h: float,
     stiffness,
@@ -63,7 +64,7 @@ def minimise(
 
 
 def solve_step(
-    backend,
+    backend: Backend,
     settings,
     h: float,
     stiffness,
@@ -103,7 +104,7 @@ def solve_step(
     return False
 
 
-def _balance(backend, settings, h: float, stiffness, progress: Progress, watch: Callable[[], None] | None) -> None:
+def _balance(backend: Backend, settings, h: float, stiffness, progress: Progress, watch: Callable[[], None] | None) -> None:
     """Minimise and lag friction until a lagging leaves a state that is converged as it is. What is found before is only
     where friction is lagged next, and needs not be more exact than the lagging is.
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES
+from abd.backends.protocol import Backend
 
 
-def start(backend, touching: np.ndarray, ripe: np.ndarray) -> None:
+def start(backend: Backend, touching: np.ndarray, ripe: np.ndarray) -> None:
     """Move the iterate from q_n to the start.
 
     Args:

@@ -10,7 +10,7 @@ where they act, those that leave the least acceleration,
     min  1/2 sum over bodies (f + sum of pushes)^T M^-1 (f + sum of pushes),
 
 forces and torques together. Bodies that joints connect count as one rigid body, and as ground where a joint or a member
-is fixed. Friction is left out.
+is fixed. Loads are found without friction; what friction holds follows from them (`abd.step.holds`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from abd.model import Kind, Model
 from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import FIRST, Contacts, closest, thresholds
+from abd.potentials.sticking import Anchors
+from abd.step.holds import holding
 
 DEEP = 0.3
 """Gap, in activations, that a pair should rest at or above; a larger load multiplies its force."""
@@ -38,7 +40,7 @@ class Meetings:
     """The pairs that act, and their forces for trial activations.
 
     Args:
-        contacts: m candidates, of pairs of bodies that are near.
+        contacts: m candidates, of pairs of bodies that are near; radius: (n,) contact radii of all bodies [m].
 
     Attributes:
         key: (P,) of the pairs, sorted; gap: (P,) smallest ones [m]; i, j: (P,) bodies, i < j.
@@ -46,7 +48,7 @@ class Meetings:
             (P, 3) where it acts [m]; strength: (P,) how large it is, over F: edges and corners that pass by hardly count.
     """
 
-    def __init__(self, law: PairLaw, contacts: Contacts, q: np.ndarray):
+    def __init__(self, law: PairLaw, contacts: Contacts, q: np.ndarray, radius: np.ndarray):
         x = contacts.positions(q)
         near = closest(x, contacts)
         distance = np.sqrt(near.D)
@@ -69,8 +71,23 @@ class Meetings:
         xi[self.of] = contacts.xi
         self.strength = size / law.force(self.i, self.j, xi)
         points = np.einsum("mk,mki->mi", FIRST[contacts.stencil] * near.w, x)
+        points -= (radius[first] / np.maximum(distance, 1e-300))[:, None] * near.r
         total = np.maximum(self._per_pair(each[:, None])[:, 0], 1e-300)
         self.point = self._per_pair(each[:, None] * points) / total[:, None]
+        self._points, self._act = points, each > 0.0
+
+    def extents(self, axes: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """(k, 2) how far the points of the chosen pairs reach from their middle along two axes (k, 2, 3) [m], on the side on
+        which they reach less far."""
+        place = np.full(len(self.key), -1)
+        place[chosen] = np.arange(len(chosen))
+        rows = np.flatnonzero((place[self.of] >= 0) & self._act)
+        mine = place[self.of[rows]]
+        along = np.einsum("max,mx->ma", axes[mine], self._points[rows] - self.point[self.of[rows]])
+        far = np.zeros((2, len(chosen), 2))
+        np.maximum.at(far[0], mine, along)
+        np.maximum.at(far[1], mine, -along)
+        return far.min(axis=0)
 
     def force(self, a: np.ndarray) -> np.ndarray:
         """(P,) forces [N] along the normals for activations a (P,) [m]."""
@@ -91,14 +108,17 @@ class Meetings:
         return out
 
 
-def starting_laws(model: Model, law: PairLaw, contacts: Contacts, q: np.ndarray) -> OwnLaws:
-    """The own laws of the pairs that are within their activation in the state q (n, 12)."""
+def starting_laws(
+    model: Model, law: PairLaw, contacts: Contacts, q: np.ndarray, qd: np.ndarray
+) -> tuple[OwnLaws, Anchors]:
+    """The own laws of the pairs that are within their activation in the state q, qd (n, 12), and what friction holds of them."""
     if not len(contacts):
-        return OwnLaws()
-    meetings = Meetings(law, contacts, q)
+        return OwnLaws(), Anchors()
+    meetings = Meetings(law, contacts, q, model.bodies.radius)
     usual = law.regular(meetings.i, meetings.j)
     within = (meetings.gap < usual) & (meetings.gap > 0.0)
-    loads = np.where(within, _loads(model, meetings, q, within), 0.0)
+    parts = _Parts.of(model, q)
+    loads = np.where(within, _loads(parts, meetings, within), 0.0)
     deep = meetings.force(np.maximum(meetings.gap, 1e-300) / DEEP)
     factor = np.maximum(1.0, loads / np.maximum(deep, 1e-300)) if not law.given else np.ones(len(usual))
     most = law.largest * usual
@@ -110,14 +130,15 @@ def starting_laws(model: Model, law: PairLaw, contacts: Contacts, q: np.ndarray)
         low, high = np.where(too_much, low, middle), np.where(too_much, middle, high)
     activation = np.where(carries, np.exp(low), usual)
     own = within & ((activation != usual) | (factor > 1.0))
-    return OwnLaws(meetings.key, activation, factor)[own]
+    mu = model.materials.mu[model.bodies.material[meetings.i], model.bodies.material[meetings.j]]
+    anchors = holding(parts, meetings, loads, q, qd, mu, model.settings.eps_v)
+    return OwnLaws(meetings.key, activation, factor)[own], anchors
 
 
-def _loads(model: Model, meetings: Meetings, q: np.ndarray, within: np.ndarray) -> np.ndarray:
+def _loads(parts: _Parts, meetings: Meetings, within: np.ndarray) -> np.ndarray:
     """(P,) loads [N] of the pairs `within` their activation, 0 of the others."""
     from scipy.sparse.csgraph import connected_components
 
-    parts = _Parts.of(model, q)
     chosen = np.flatnonzero(within)
     loads = np.zeros(len(within))
     pushes = _pushes(parts, meetings, chosen)
@@ -209,21 +230,32 @@ class _Parts:
         self.forces = np.einsum("cij,cj->ci", scale, wrench).ravel()
         return self
 
+    def accelerations(self, i: np.ndarray, j: np.ndarray, point: np.ndarray, wrenches: np.ndarray):
+        """(6 c, w k) sparse: scaled forces and torques of w wrenches (k, w, 6) that act at points (k, 3) on the parts of bodies
+        i, and oppositely on those of j."""
+        from scipy.sparse import coo_matrix
+
+        width, shape = wrenches.shape[1], (6 * len(self.center), wrenches.shape[1] * len(point))
+        rows, columns, values = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], [np.zeros(0)]
+        for sign, body in ((1.0, i), (-1.0, j)):
+            part = self.part[body]
+            moves = np.flatnonzero(part >= 0)
+            own = part[moves]
+            moved = sign * wrenches[moves]
+            moved[..., 3:] += np.cross((point[moves] - self.center[own])[:, None], moved[..., :3])
+            which = moves[:, None] * width + np.arange(width)
+            rows.append(np.broadcast_to(6 * own[:, None, None] + np.arange(6), moved.shape).ravel())
+            columns.append(np.repeat(which.ravel(), 6))
+            values.append(np.einsum("mij,mwj->mwi", self.scale[own], moved).ravel())
+        return coo_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape).tocsc()
+
+    def accelerations_of(self, meetings: Meetings, chosen: np.ndarray, loads: np.ndarray) -> np.ndarray:
+        """(6 c,) scaled forces and torques of the loads (k,) of chosen pairs [N]."""
+        return _pushes(self, meetings, chosen) @ loads
+
 
 def _pushes(parts: _Parts, meetings: Meetings, chosen: np.ndarray):
     """(6 c, p) sparse: scaled wrenches of unit pushes of the chosen pairs."""
-    from scipy.sparse import coo_matrix
-
-    normal, point = meetings.normal[chosen], meetings.point[chosen]
-    rows, columns, values = [], [], []
-    for sign, body in ((1.0, meetings.i[chosen]), (-1.0, meetings.j[chosen])):
-        part = parts.part[body]
-        moves = np.flatnonzero(part >= 0)
-        own = part[moves]
-        arm = np.cross(point[moves] - parts.center[own], normal[moves])
-        wrench = sign * np.concatenate([normal[moves], arm], axis=1)
-        rows.append((6 * own[:, None] + np.arange(6)).ravel())
-        columns.append(np.repeat(moves, 6))
-        values.append(np.einsum("mij,mj->mi", parts.scale[own], wrench).ravel())
-    shape = 6 * len(parts.center), len(chosen)
-    return coo_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape).tocsc()
+    normal = meetings.normal[chosen]
+    wrenches = np.concatenate([normal, np.zeros_like(normal)], axis=1)[:, None]
+    return parts.accelerations(meetings.i[chosen], meetings.j[chosen], meetings.point[chosen], wrenches)

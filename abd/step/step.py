@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.backends.device.memory import memory_watched
+from abd.backends.protocol import Backend
 from abd.contact.pair_law import OwnLaws
 from abd.contact.path import axial
 from abd.errors import OutOfMemory, StepFailure
@@ -90,7 +91,7 @@ class Stepper:
         absent: (n,) bool, bodies that take no part in the present (sub)step; off: those that take part in none.
     """
 
-    def __init__(self, model: Model, backend, state: State):
+    def __init__(self, model: Model, backend: Backend, state: State):
         self.model, self.settings, self.backend = model, model.settings, backend
         self.stiffness = ContactStiffness(model)
         self.prescribed, self.sleep, self.restitution = Prescribed(model), Sleep(model), Restitution(model)
@@ -142,9 +143,9 @@ class Stepper:
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         forces = state.extra["forces"].reshape(n, 12) if "forces" in state.extra else None
         self.backend.load_state(state.q, state.qd, previous_q, previous_qd, forces)
+        self.backend.friction.set_anchors(Anchors.of(state.extra))
         self._restore_laws(state)
         self.backend.recall_solver(state.extra)
-        self.backend.friction.set_anchors(Anchors.of(state.extra))
         self.joints.face(previous_q)
         self._forget()
         self.stepped, self.left_rubbing = False, ()
@@ -159,20 +160,21 @@ class Stepper:
             return
         backend.set_own_laws(OwnLaws())
         backend.list_standing()
-        laws = starting_laws(self.model, backend.pair_law, backend.near_contacts(state.q), state.q)
+        laws, held = starting_laws(self.model, backend.pair_law, backend.near_contacts(state.q), state.q, state.qd)
         if len(laws):
             backend.set_own_laws(laws)
             backend.list_standing()
         self.opening = Opening(*backend.contact_figures())
         if self.opening.contacts:
             self.touching = self._drawn_along(backend.touching() != 0)
+        backend.friction.set_anchors(held)
         backend.abandon()
 
     def meet(self, bodies: list[int]) -> None:
         """Pairs of some bodies begin to collide: where they are near, their laws are found as at the start of a scene."""
         backend, law = self.backend, self.backend.pair_law
         backend.list_standing()
-        found = starting_laws(self.model, law, backend.near_contacts(self.q), self.q)
+        found, _ = starting_laws(self.model, law, backend.near_contacts(self.q), self.q, self.qd)
         own, theirs = law.own, [np.isin(law.bodies_of(one.key), bodies).any(axis=0) for one in (found, law.own)]
         parts = own[~theirs[1]], found[theirs[0]]
         columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("key", "activation", "factor"))

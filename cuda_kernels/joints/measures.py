@@ -195,7 +195,7 @@ def measure_values(first: wp.int32, measures: Measures, pose: Pose, values: wp.a
     values[e] = value
 
 
-@wp.kernel(cuda_max_registers=192)
+@wp.kernel
 def measure_gradients(
     first: wp.int32,
     measures: Measures,

@@ -133,3 +133,22 @@ def test_a_prism_that_rolls_onto_its_next_facet_loses_what_the_impact_takes(face
     k = bodies.moment[1, :2].sum() / (bodies.mass[1] * R * R)
     assert spins[hit] > 1.02 * spin, "it falls from one edge onto the next"
     assert spins[hit + 2] / spins[hit] == pytest.approx((k + cos(2.0 * pi / facets)) / (k + 1.0), rel=0.003)
+
+
+@pytest.mark.parametrize("motion", ["level", "slope", "set down"])
+def test_a_cylinder_rolls_as_a_smooth_one(motion):
+    """Within 0.5 % after 1 s at dt 10 ms and 1 m/s or down a slope of 0.1 rad; meshes of 32 facets keep 0.92."""
+    angle = 0.1 if motion == "slope" else 0.0
+    scene = abd.Scene(gravity=(G * sin(angle), 0.0, -G * cos(angle)))
+    scene.add_material("rough", mu=0.5)
+    scene.add_body("ground", half_space={}, material="rough")
+    scene.add_body(
+        "cylinder", cylinder={"radius": R, "length": 0.1}, position=(0.0, 0.0, R + 1e-4), material="rough",
+        axis_angle={"axis": (1.0, 0.0, 0.0), "degrees": 90.0}, velocity=(0.0 if motion == "slope" else 1.0, 0.0, 0.0),
+        angular_velocity=(0.0, 1.0 / R if motion == "level" else 0.0, 0.0),
+    )  # fmt: skip
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(100):
+        simulation.step()
+    expected = {"level": 1.0, "slope": G * sin(angle) / 1.5, "set down": 1.0 / 1.5}[motion]
+    assert simulation.bodies["cylinder"].linear_velocity[0] == pytest.approx(expected, rel=0.005)

@@ -9,7 +9,7 @@ import abd
 from abd.api.body_view import BodyView
 from abd.api.contact_patches import ContactPatch, Patches
 from abd.api.contact_view import Contacts
-from abd.api.joint_view import JointView
+from abd.api.joints.joint_view import JointView
 from abd.api.step_report import StepReport
 
 scene = abd.Scene("x", gravity=(0, 0, -9.81), solver={"dt": 0.01})

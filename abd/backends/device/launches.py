@@ -129,9 +129,10 @@ def row_bytes(array: wp.array) -> int:
 
 
 def _arrays(values: Iterable) -> Iterator[wp.array]:
-    """Arrays among arguments and in their structs."""
+    """Arrays among arguments and in their structs, and those that a table of addresses leads to."""
     for value in values:
         if isinstance(value, wp.array):
             yield value
+            yield from getattr(value, "behind", ())
         elif members := getattr(value, "__dict__", None):
             yield from _arrays(members.values())

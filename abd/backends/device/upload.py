@@ -126,7 +126,11 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
         targets.append(np.concatenate([mesh.triangles, wire[:, [0, 1, 1]], np.repeat(points[:, None], 3, 1)]))
         least.append(least_dimension(mesh))
         target_ids.append(tree(boxes(mesh, targets[-1])))
-        edge_ids.append(tree(boxes(mesh, mesh.edges)))
+        lower, upper = boxes(mesh, mesh.edges)
+        # what is not looked for stands where nothing meets it
+        unmet = ~contact_surfaces.edges_that_meet(model, mesh)
+        lower[unmet] = upper[unmet] = 1e30
+        edge_ids.append(tree((lower, upper)))
         vertex_ids.append(tree((mesh.vertices, mesh.vertices)))
 
     def stacked(parts, width, dtype):

@@ -32,10 +32,12 @@ class Addresses:
         Args:
             blocks: of every coupling, where they are not its own; merged: flags (k,) of the blocks that others hold.
         """
+        self.table.behind = []  # for who counts what launches move
         for which, c in enumerate(couplings):
             own = c.blocks if blocks is None else blocks[which]
             flags = None if merged is None else merged[which]
             arrays = c.starts, c.entries, c.row, c.column, own, flags
+            self.table.behind += [one for one in arrays if one is not None]
             self.device.launch(write_addresses, 1, which, *(_address(one) for one in arrays), self.table)
 
 

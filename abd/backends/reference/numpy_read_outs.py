@@ -29,7 +29,7 @@ class ReadOuts:
         """(m,) gaps of the candidates at the current iterate in activations."""
         return self.contacts.gaps(self.q) / self.contacts.activation
 
-    def pair_gaps(self, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations."""
         candidates = self.contacts.candidates
         pairs, of = np.unique(np.stack([candidates.first, candidates.second], axis=1), axis=0, return_inverse=True)

@@ -11,10 +11,9 @@ from abd.scene.checks.file_checks import check_file
 from abd.scene.checks.motion_checks import check_motion
 from abd.scene.checks.orientation_checks import check_orientation, rotation_keys
 from abd.scene.schema.findings import Finding, shown
-from abd.scene.schema.schema import SURFACE_KEYS, BodySpec, Surface
+from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Surface
 from abd.scene.schema.suggestions import enumerated
 
-SHAPES = ("box", "sphere", "capsule", "cylinder")
 MESH_FILES = (".obj", ".stl", ".ply", ".off", ".glb")
 
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {

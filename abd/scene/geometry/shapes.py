@@ -51,10 +51,16 @@ def round_segment(length: float) -> RawMesh:
     return RawMesh(ends, NO_TRIANGLES, np.array([[0, 1]]), np.zeros(0, dtype=np.int64))
 
 
-def cylinder(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:
+def cylinder(radius: float, length: float, segments: int) -> tuple[np.ndarray, np.ndarray]:
     """Cylinder along z about the origin, both ends closed; `length` [m] is the full length."""
     half = length / 2.0
     return revolved([(-half, radius), (half, radius)], -half, half, segments)
+
+
+def cone(radius: float, length: float, segments: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cone along z with its tip up, about the middle of its axis, closed below; `length` [m] from base to tip."""
+    half = length / 2.0
+    return revolved([(-half, radius)], -half, half, segments)
 
 
 def capsule(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:

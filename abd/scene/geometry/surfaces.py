@@ -11,7 +11,7 @@ import numpy as np
 from abd.scene.geometry import shapes
 from abd.scene.geometry.mesh_files import RawMesh
 from abd.scene.geometry.meshes import Surface, SurfaceLibrary, make_surface, split_components
-from abd.scene.schema.schema import SURFACE_KEYS, BodySpec
+from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SurfaceSource:
                 content = tuple(tuple(rows) for _, rows in body.surface)
                 self._numbers[id(body.surface)] = self._contents.setdefault(content, len(self._contents))
             return "surface", self._numbers[id(body.surface)]
-        for name in ("box", "sphere", "capsule", "cylinder"):
+        for name in SHAPES:
             value = getattr(body, name)
             if value is not None:
                 return name, value if name == "box" else tuple(value.model_dump().items())
@@ -80,8 +80,8 @@ class SurfaceSource:
             return replace(make_surface("sphere", shapes.round_point()), radius=body.sphere.radius)
         if body.capsule is not None and body.capsule.segments is None:
             return replace(make_surface("capsule", shapes.round_segment(body.capsule.length)), radius=body.capsule.radius)
-        for name, make in (("sphere", shapes.sphere), ("capsule", shapes.capsule), ("cylinder", shapes.cylinder)):
-            value = getattr(body, name)
+        for name in ("sphere", "capsule", "cylinder", "cone"):
+            make, value = getattr(shapes, name), getattr(body, name)
             if value is not None:
                 return make_surface(name, RawMesh(*make(**value.model_dump())))
         raise ValueError(f"body '{body.name}' has none of {', '.join(SURFACE_KEYS)}")

@@ -77,7 +77,18 @@ class CylinderKeys(TypedDict, total=False):
     radius: Required[float]
     # full length [m]
     length: Required[float]
-    # number of facets around the axis
+    # number of facets around the axis; 32 do for what does not roll, and cost a tenth where many touch each other
+    segments: int
+
+
+class ConeKeys(TypedDict, total=False):
+    """Cone along z with its tip up, its axis centred at the origin."""
+
+    # radius of the base [m]
+    radius: Required[float]
+    # from base to tip [m]
+    length: Required[float]
+    # number of facets around the axis; 32 do for what does not roll, and cost a tenth where many touch each other
     segments: int
 
 
@@ -185,6 +196,8 @@ class BodyKeys(TypedDict, total=False):
     capsule: CapsuleKeys | Table | None
     # cylinder along z
     cylinder: CylinderKeys | Table | None
+    # cone along z, tip up
+    cone: ConeKeys | Table | None
     # the ground, a wall
     half_space: HalfSpaceKeys | Table | None
     # file .obj .stl .ply .off or .glb, relative to the scene file

@@ -13,7 +13,7 @@ from abd.joints.rows.system import Role
 from abd.model import CoordinateSettings
 
 if TYPE_CHECKING:
-    from abd.api.joint_view import JointView
+    from abd.api.joints.joint_view import JointView
     from abd.joints.closure.assembly import Assembly
 
 

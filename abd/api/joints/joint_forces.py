@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.api.joint_frames import JointFrames
+from abd.api.joints.joint_frames import JointFrames
 from abd.joints.coordinates.readings import ACTING, BILATERAL, UNILATERAL
 from abd.joints.custom.custom import RowFlags
 from abd.joints.pieces.combined import Combined

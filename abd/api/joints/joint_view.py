@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.coordinate_view import CoordinateView
-from abd.api.joint_forces import JointForces
+from abd.api.joints.coordinate_view import CoordinateView
+from abd.api.joints.joint_forces import JointForces
 from abd.joints.rows.build import yielding
 
 if TYPE_CHECKING:

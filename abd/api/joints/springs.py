@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.joint_view import JointView
+from abd.api.joints.joint_view import JointView
 from abd.api.loads import Vector, three_numbers
 from abd.joint_list import JointList
 from abd.joints.rows.build import build_system

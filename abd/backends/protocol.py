@@ -1,0 +1,327 @@
+"""What a backend answers: all that the step (`abd.step`) and what users hold (`abd.api`) ask of one.
+
+The calls stand in groups of at most a dozen. `abd.backends.warp.on_warp` answers by kernels, `abd.backends.reference.on_numpy` by
+the definitions; a test holds both to this page, and those who ask.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from abd.backends.answers import NotProven, PairLoads, Status
+from abd.backends.progress import Progress
+from abd.contact.forces import Pressing
+from abd.contact.pair_law import OwnLaws, PairLaw
+from abd.energies import Figures
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.table import MeasureTable
+from abd.model import Model
+from abd.potentials.contact import Contacts
+from abd.potentials.sticking import Anchors
+from abd.step.integrators import Scheme
+
+
+class States(Protocol):
+    """Positions and velocities of the bodies."""
+
+    def load_state(
+        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None
+    ) -> None:
+        """Positions and velocities (n, 12) of the last two steps, from the host, and what is remembered of the forces on the
+        bodies (n, 12) (`abd.step.integrators`); nothing without."""
+
+    def read_state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) of the last finished step."""
+
+    def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) of the step before it."""
+
+    def read_positions(self) -> np.ndarray:
+        """(n, 12) of the current iterate."""
+
+    def read_prescribed(self) -> np.ndarray:
+        """(k, 12) of the prescribed bodies at the current iterate."""
+
+    def read_forces(self) -> np.ndarray:
+        """(n, 12) what is remembered of the forces on the bodies."""
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        """Other velocities (n, 12) at the end of the step."""
+
+    def set_forces(self, forces: np.ndarray) -> None:
+        """Other values (n, 12) of what is remembered of the forces on the bodies."""
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+
+    def device_positions(self) -> np.ndarray:
+        """The array (n, 12) of the current state, where it lives."""
+
+
+class Steps(Protocol):
+    """A (sub)step, from its beginning to its end or until it is given up."""
+
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
+        """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
+        there are any."""
+
+    def lag_friction(self) -> None:
+        """Freeze friction's contacts at the current iterate."""
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
+
+    def mobility(self) -> np.ndarray:
+        """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
+
+    def sleep(self, ripe: np.ndarray) -> None:
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
+
+    def asleep(self) -> np.ndarray:
+        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
+
+    def leave_out(self, absent: np.ndarray) -> None:
+        """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
+
+    def finish(self) -> None:
+        """Make the current iterate the new state."""
+
+    def abandon(self) -> None:
+        """Give up a step that was begun: the state is as it was before it."""
+
+
+class Arcs(Protocol):
+    """Ways of the bodies: of a prescribed motion, and from the state to the iterate."""
+
+    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to where the motion leads; returns the largest alpha per island.
+
+        Prescribed bodies go to their goals. `moving` (n,) is how every body starts (`abd.backends.answers`)."""
+
+    def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Energies at path(alpha): their change against the current ones and the sum of their sizes, per island."""
+
+    def accept(self) -> None:
+        """The trial becomes the current iterate."""
+
+    def snap_to_goals(self, chosen: np.ndarray) -> None:
+        """Set the chosen prescribed bodies (n,) exactly to their goals."""
+
+    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        """Stiffness and multipliers of the prescribed bodies' pull."""
+
+    def hold(self, held: np.ndarray) -> None:
+        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
+
+    def evaluate(self) -> None:
+        """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
+
+    def free_way(self, h: float) -> NotProven:
+        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions."""
+
+    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
+        """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
+        between two states (n, 12), turning by `turn` (n, 3) [rad], or within their activation at the end.
+
+        The state is lost: another has to be loaded."""
+
+
+class Rows(Protocol):
+    """Joint rows."""
+
+    def set_joints(self, system: JointSystem) -> None:
+        """Take over a joint system; the next step needs its memory."""
+
+    def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
+        """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
+
+        Returns:
+            the first barrier row whose gap is closed, None without."""
+
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed."""
+
+    def limited(self) -> np.ndarray:
+        """(n,) bool, bodies on which joint limits or ropes push at the current iterate."""
+
+    def turned(self, limit: float) -> np.ndarray:
+        """(n,) bool, bodies of angles of joint rows that are more than `limit` [rad] from where the step began."""
+
+    def joint_memory(self) -> JointMemory:
+        """Host copy of what the joints remember of the last step."""
+
+    def applied_laws(self, memory: JointMemory) -> Applied:
+        """Laws of the last step, which left `memory`."""
+
+    def watch_turns(self, table: MeasureTable) -> Any:
+        """Who counts the turns of the angles of a table."""
+
+
+class Touch(Protocol):
+    """Contacts and friction."""
+
+    def list_standing(self, scale: float = 1.0) -> None:
+        """List the contacts of the present state, and evaluate them with energies in J times a scale; `load_state` or
+        `abandon` forgets them again."""
+
+    def near_contacts(self, q: np.ndarray) -> Contacts:
+        """What counts of the listed contacts in the present state q (n, 12)."""
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        """Pairs of bodies whose law is their own."""
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Bodies (k, 2), and no others, that do not collide from now on."""
+
+    def touching(self) -> np.ndarray:
+        """(n,) 1 for bodies with an active contact at the current iterate."""
+
+    def touching_pairs(self) -> np.ndarray:
+        """(k, 2) pairs of bodies that may touch or rub, the owner first."""
+
+    def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations.
+
+        Without `exact`, gaps beyond 1 may be lower bounds."""
+
+    def island_gaps(self) -> np.ndarray:
+        """(islands,) smallest gaps at the current iterate, in activations, infinite without any; beyond 1 lower bounds."""
+
+    def pressing(self) -> Pressing:
+        """Points at which bodies press on one another at the current iterate."""
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+
+
+class Loads(Protocol):
+    """What acts from outside."""
+
+    def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
+        """Forces [N] and torques [N m] (n, 3) on the bodies from now on."""
+
+    def set_gravity(self, gravity: np.ndarray) -> None:
+        """(3,) [m/s^2] from now on."""
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Coefficients (m, m) between materials from now on."""
+
+
+class Readings(Protocol):
+    """What is read of a step, and what goes into a checkpoint."""
+
+    def figures(self) -> Figures:
+        """Of the state that the last step led to; joints and friction left theirs in `finish`."""
+
+    def vertex_speeds(self) -> np.ndarray:
+        """(n,) bounds of the speed of every point of a surface in the state [m/s]."""
+
+    def smallest_gap(self, exact: bool = True) -> float:
+        """Smallest gap among the listed candidates at the current iterate [m], infinite if there are none.
+
+        Without `exact`, the gap of a contact that does not act may be a lower bound."""
+
+    def contact_count(self) -> int:
+        """Active contacts at the current iterate."""
+
+    def linear_solver(self) -> dict:
+        """Which solver the last solve took, and why."""
+
+    def solver_memory(self) -> dict[str, np.ndarray]:
+        """What the linear solver remembers from step to step, part of the state."""
+
+    def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
+        """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
+
+
+class Iteration(Protocol):
+    """Newton iterations of a minimisation."""
+
+    def begin(self, tolerance: float, h: float, tightest: float) -> bool:
+        """Begin a minimisation; whether anything is awake. Newton's tolerance [m/s], the step [s], and the relative tolerance of
+        the linear solves that decide."""
+
+    def run(self, progress: Progress) -> Status:
+        """One iteration, counted in `progress`.
+
+        Raises:
+            StepFailure: it could not be done.
+        """
+
+    def restiffen(self) -> None:
+        """The contact stiffness has changed: islands that touch anything move on."""
+
+    def speeds(self, h: float) -> np.ndarray:
+        """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
+
+
+class Start(Protocol):
+    """Starts of steps."""
+
+    def run(self, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+        """Move the iterate from q_n to the start: how bodies (n,) start (`abd.backends.answers`), whether some are in contact,
+        and bodies (n,) that sleep if their whole island does."""
+
+
+class FrictionPart(Protocol):
+    """What rubs.
+
+    Attributes:
+        enabled: whether anything may; count: contacts that are frozen.
+    """
+
+    enabled: bool
+    count: int
+
+    def read_anchors(self) -> Anchors:
+        """What the contacts of the last step remember."""
+
+    def set_anchors(self, anchors: Anchors) -> None:
+        """What they remember from now on."""
+
+
+class IslandsPart(Protocol):
+    """What moves together.
+
+    Attributes:
+        host: (n,) island of every body; count: how many there are; ties: (k, 2) pairs that are always in one.
+    """
+
+    host: np.ndarray
+    count: int
+    ties: np.ndarray
+
+
+class Backend(States, Steps, Arcs, Rows, Touch, Loads, Readings, Protocol):
+    """One scene, where its arrays live.
+
+    Attributes:
+        model: the scene; n: its bodies; device: where, with a `name`; constants: of the bodies.
+        system: the joint system at work; pair_law: the law of contact; eps: friction's in the present step [m].
+        iteration, start: Newton's parts; whole: steps in one piece (`abd.backends.recorded.whole_step`), None where there are
+            none.
+        friction, islands: what rubs, and what moves together.
+    """
+
+    model: Model
+    n: int
+    device: Any
+    constants: Any
+    system: JointSystem
+    pair_law: PairLaw
+    eps: float
+    iteration: Iteration
+    start: Start
+    whole: Any
+    friction: FrictionPart
+    islands: IslandsPart

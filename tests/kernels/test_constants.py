@@ -1,0 +1,41 @@
+"""Numbers that a definition and its kernels both have are the same: kernels know nothing of `abd`, so that they stand twice."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+pytest.importorskip("warp")
+
+TWINS = {
+    "abd.backends.reference.caution": "cuda_kernels.step.newton",
+    "abd.backends.reference.line_search": "cuda_kernels.step.line_search",
+    "abd.backends.answers": "cuda_kernels.step.newton",
+    "abd.contact.ccd": "cuda_kernels.contact.ccd",
+    "abd.joints.rows.laws": "cuda_kernels.joints.laws",
+    "abd.joints.measures.measures": "cuda_kernels.joints.special_measures",
+    "abd.potentials.curvature": "cuda_kernels.contact.contact",
+    "abd.potentials.distance": "cuda_kernels.contact.distance",
+    "abd.potentials.free_motion": "cuda_kernels.bodies.free_motion",
+    "abd.potentials.sticking": "cuda_kernels.friction.sticking",
+}
+
+
+def numbers(module: str) -> dict[str, float]:
+    """Constants of a module that are numbers."""
+    found = {}
+    for name, value in vars(import_module(module)).items():
+        if name.isupper():
+            value = getattr(value, "val", value)
+            value = getattr(value, "value", value)
+            if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+                found[name] = float(value)
+    return found
+
+
+@pytest.mark.parametrize(("definition", "kernels"), TWINS.items())
+def test_constants_are_equal(definition, kernels):
+    ours, theirs = numbers(definition), numbers(kernels)
+    shared = ours.keys() & theirs.keys()
+    assert shared, f"{definition} and {kernels} share no number: they need not stand here"
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
