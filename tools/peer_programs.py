@@ -115,6 +115,57 @@ def run_exudyn(mechanism: Mechanism, h: float, samples: int, exactly: bool = Fal
 def _run_exudyn(mechanism: Mechanism, h: float, samples: int, exactly: bool) -> Run:
     """Exudyn's generalized alpha with its defaults (spectral radius 0.9, modified Newton, consistent accelerations, dense
     solver, Euler parameters); `exactly`: full Newton to 1e-9."""
+    exudyn, system, sensors = in_exudyn(mechanism, ("Position", "RotationMatrix"))
+    settings = exudyn.SimulationSettings()
+    time, steps = settings.timeIntegration, round(mechanism.duration / h)
+    if exactly:
+        time.newton.useModifiedNewton, time.newton.relativeTolerance = False, 1e-9
+    cpu, found = solved(system, settings, sensors, mechanism.duration, steps, samples)
+    newton = system.sys["dynamicSolver"].it.newtonStepsCount / steps
+    n = len(mechanism.bodies)
+    centres = np.stack(found[0::2], axis=1)
+    rotations = np.stack(found[1::2], axis=1).reshape(samples, n, 3, 3)
+    return Run(centres, rotations, newton, 1e3 * cpu / steps, np.zeros(0))
+
+
+def exudyn_energy(mechanism: Mechanism, h: float, samples: int, radius: float = 0.9) -> tuple[np.ndarray, float]:
+    """(samples,) energy [J] over a run of Exudyn's generalized alpha of a spectral radius, and the largest kinetic one [J]."""
+    names = ("Position", "RotationMatrix", "Velocity", "AngularVelocityLocal")
+    exudyn, system, sensors = in_exudyn(mechanism, names)
+    settings = exudyn.SimulationSettings()
+    settings.timeIntegration.generalizedAlpha.spectralRadius = radius
+    steps = round(mechanism.duration / h)
+    _, found = solved(system, settings, sensors, mechanism.duration, steps, samples)
+    places, turns, speeds, spins = (np.stack(found[k::4], axis=1) for k in range(4))
+    turns = turns.reshape(samples, len(mechanism.bodies), 3, 3)
+    mass = np.array([body.mass for body in mechanism.bodies])
+    inertia = np.array([body.inertia for body in mechanism.bodies])
+    kinetic = 0.5 * (np.sum(mass * np.sum(speeds**2, axis=2), axis=1) + np.sum(inertia * spins**2, axis=(1, 2)))
+    energy = kinetic - np.sum(mass[:, None] * places * mechanism.gravity, axis=(1, 2))
+    for spring in mechanism.springs:
+        ends = [
+            point if body == WORLD else places[:, body] + turns[:, body] @ local(mechanism, body, point)
+            for body, point in zip((spring.parent, spring.child), spring.ends)
+        ]
+        length = np.linalg.norm(np.subtract(*ends), axis=-1)
+        energy = energy + 0.5 * spring.stiffness * (length - spring.rest) ** 2
+    return energy, float(kinetic.max())
+
+
+def solved(system, settings, sensors: list, duration: float, steps: int, samples: int) -> tuple[float, list[np.ndarray]]:
+    """CPU time [s] of a run, and what its sensors say at the last samples."""
+    settings.timeIntegration.numberOfSteps, settings.timeIntegration.endTime = steps, duration
+    settings.timeIntegration.verboseMode = 0
+    settings.solutionSettings.writeSolutionToFile = False
+    settings.solutionSettings.sensorsWritePeriod = duration / samples
+    begin = process_time()
+    system.SolveDynamic(settings, storeSolver=True)
+    cpu = process_time() - begin
+    return cpu, [np.asarray(system.GetSensorStoredData(sensor))[-samples:, 1:] for sensor in sensors]
+
+
+def in_exudyn(mechanism: Mechanism, outputs: tuple[str, ...]) -> tuple:
+    """The module, an assembled system of it, and its sensors: of every body those of the outputs."""
     import exudyn
     from exudyn import utilities as items
 
@@ -128,7 +179,7 @@ def _run_exudyn(mechanism: Mechanism, h: float, samples: int, exactly: bool) -> 
         if any(body.torque):
             system.CreateTorque(bodyNumber=number, loadVector=list(body.torque))
         numbers.append(number)
-        for kind in ("Position", "RotationMatrix"):
+        for kind in outputs:
             keys = {"storeInternal": True, "writeToFile": False}
             kind = getattr(exudyn.OutputVariableType, kind)
             sensors.append(system.AddSensor(items.SensorBody(bodyNumber=number, outputVariableType=kind, **keys)))
@@ -153,19 +204,4 @@ def _run_exudyn(mechanism: Mechanism, h: float, samples: int, exactly: bool) -> 
         gains = {"stiffness": spring.stiffness, "damping": spring.damping, "referenceLength": spring.rest}
         system.AddObject(items.SpringDamper(markerNumbers=markers, **gains))
     system.Assemble()
-    settings = exudyn.SimulationSettings()
-    time, steps = settings.timeIntegration, round(mechanism.duration / h)
-    time.numberOfSteps, time.endTime, time.verboseMode = steps, mechanism.duration, 0
-    settings.solutionSettings.writeSolutionToFile = False
-    settings.solutionSettings.sensorsWritePeriod = mechanism.duration / samples
-    if exactly:
-        time.newton.useModifiedNewton, time.newton.relativeTolerance = False, 1e-9
-    begin = process_time()
-    system.SolveDynamic(settings, storeSolver=True)
-    cpu = process_time() - begin
-    newton = system.sys["dynamicSolver"].it.newtonStepsCount / steps
-    found = [np.asarray(system.GetSensorStoredData(sensor))[-samples:, 1:] for sensor in sensors]
-    n = len(mechanism.bodies)
-    centres = np.stack(found[0::2], axis=1)
-    rotations = np.stack(found[1::2], axis=1).reshape(samples, n, 3, 3)
-    return Run(centres, rotations, newton, 1e3 * cpu / steps, np.zeros(0))
+    return exudyn, system, sensors

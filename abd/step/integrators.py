@@ -24,10 +24,11 @@ is remembered: ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, so that the first f
 In `DISSIPATIVE` steps a keeps f, the force of the step before: a force that has not grown beyond `LASTING` times of it goes on,
 and Newton starts where it pushes a body that is in contact, `abd.step.start`.
 
-Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: beyond a turn
-``h |L| / J_mid`` of half a radian the memory of them is not stable (of the linear top, for rho = 0.7, from 0.7 rad on; for
-0.9 from 0.4 on, and bodies that spin freely about a thin axis in a mechanism gain speed in steps of 10 ms).
-Mechanisms with such a body take `DISSIPATIVE` steps.
+Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: the shares of the new
+and of the last forces follow the turn ``h |L| / J_mid`` of the step, and spin about thin axes Euler's equation
+(`abd.potentials.gyration`). Mechanisms with a body that turns by more than half a radian, in which joints turn about as far,
+take `DISSIPATIVE` steps: forces that alternate from step to step turn bodies there so far that radii of 0.8 and more do not
+damp them (a slider-crank in steps of a quarter of a radian gains energy with 0.9, as in Exudyn, and loses it with 0.8).
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches what turns, and brakes it.
 
@@ -71,9 +72,13 @@ COLUMNS = (
     "lead_f",
     "lead_a",
     "lead_load",
+    "moved_f",
+    "moved_a",
+    "root",
 )
-"""Columns of `Scheme.motion`: h; s_b; impulse of q*; 1/(c_b h^2); what a and the momenta become; and where Newton starts:
-the displacement per mass ``lead_f f + lead_a a + lead_load (external force)`` beyond q*."""
+"""Columns of `Scheme.motion`: h; s_b; impulse of q*; 1/(c_b h^2); what a and the momenta become; where Newton starts:
+the displacement per mass ``lead_f f + lead_a a + lead_load (external force)`` beyond q*; a where this step expects it; and the
+spectral radius of bodies that spin (`abd.potentials.gyration`), -1 where forces are not remembered."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class Scheme:
     Attributes:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
         weights: (2, 9) of rows that measure over one step and over two.
-        motion: (3, 14) by `Mode`.
+        motion: (3, 17) by `Mode`.
         pull: weight of the pull towards prescribed poses, in which one of implicit Euler has 1.
         chord: targets are those of `weights[1]`, bodies have no modes.
     """
@@ -142,6 +147,8 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
         m_F=h * gamma * (1.0 - af) / (1.0 - am),
         m=moved["m"],
         lead=tuple(total - h * kick for total, kick in zip(moved["lead"], moved["k"], strict=True)),
+        moved=(1.0 - ratio, ratio),
+        root=radius,
     )
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
     euler[1] = c
@@ -149,9 +156,12 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, smooth]), pull=c)
 
 
-def _motion(h, scale, stiffness, a_F, m_F, k=(0.0, 0.0), a=(0.0, 0.0), m=(0.0, 0.0), lead=(0.0, 0.0), lead_load=0.0):
+def _motion(
+    h, scale, stiffness, a_F, m_F, k=(0.0, 0.0), a=(0.0, 0.0), m=(0.0, 0.0), lead=(0.0, 0.0), lead_load=0.0,
+    moved=(0.0, 1.0), root=-1.0,
+):  # fmt: skip
     """Row of `Scheme.motion`; pairs belong to f and a."""
-    return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load])
+    return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load, *moved, root])
 
 
 def _two_steps(h: float, before: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, ZERO, Pose, axial, identity3, rate_of, rotation, skew
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, rate_of, rotation, skew
 from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, HELD, BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
@@ -13,6 +13,7 @@ from cuda_kernels.bodies.free_motion import (
     spin,
     torque_of,
 )
+from cuda_kernels.bodies.gyration import carried, own_axis, shares, thin_axis, twisting
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 
@@ -25,9 +26,12 @@ SCALE = wp.constant(1)
 KICK = wp.constant(2)
 STIFFNESS = wp.constant(4)
 MEAN = wp.constant(5)
+GOES = wp.constant(6)
 MOMENTUM = wp.constant(8)
 LEAD = wp.constant(11)
 LEAD_LOAD = wp.constant(13)
+MOVED = wp.constant(14)
+ROOT = wp.constant(16)
 LASTING = wp.constant(wp.float64(2.0))
 
 
@@ -82,6 +86,15 @@ def turning_of(body: BodyData, b: wp.int32, A: wp.mat33d, D: wp.mat33d) -> wp.ve
     return w
 
 
+@wp.func
+def blended(
+    motion: wp.array2d(dtype=wp.float64), i: wp.int32, column: wp.int32, memory: wp.array2d(dtype=wp.float64), b: wp.int32,
+    k: wp.int32,
+) -> wp.vec3d:
+    """Of what is remembered, forces (k = 0) or torques (3), the last one and the mean by two columns of `motion`."""
+    return motion[i, column] * triple(memory, b, k) + motion[i, column + 1] * triple(memory, b, k + 6)
+
+
 @wp.kernel
 def coast(
     first: wp.int32,
@@ -98,7 +111,8 @@ def coast(
 ):
     """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and the start.
 
-    `abd.step.integrators` says what `motion` (3, 14) holds for every mode; rest is friction's reference.
+    `abd.step.integrators` says what `motion` (3, 17) holds for every mode, `abd.potentials.gyration` what spin makes of it;
+    rest is friction's reference.
     """
     b = wp.tid() + first
     p = now.p[b]
@@ -122,8 +136,29 @@ def coast(
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
         inverse_mass = ONE / body.mass[b]
-    kick = motion[i, KICK] * triple(memory, b, 0) + motion[i, KICK + 1] * triple(memory, b, 6)
-    ahead = motion[i, LEAD] * triple(memory, b, 0) + motion[i, LEAD + 1] * triple(memory, b, 6)
+    w = wp.vec3d()
+    L = wp.vec3d()
+    inertia = wp.mat33d()
+    axes = Principal()
+    share = wp.vec3d()
+    more = ZERO
+    if body.rotation[b] != HELD:
+        w = turning_of(body, b, A, rate_of(velocity, b))
+        inertia = moments_about(A, body.moment[b])
+        L = inertia * w
+    if body.rotation[b] == FREE:
+        axes = principal(inertia)
+        root = motion[i, ROOT]
+        if root >= ZERO and axes.J[1] > ZERO and wp.length(L) > ZERO:
+            share = shares(h * wp.length(L) / axes.J[1], root)
+            beta = ONE / ((ONE + root) * (ONE + root))
+            more = h * (share[0] - beta)
+            scale[b] = motion[i, SCALE] / (share[0] / beta)
+    kick = blended(motion, i, KICK, memory, b, 0)
+    ahead = blended(motion, i, LEAD, memory, b, 0)
+    spun = more * (blended(motion, i, GOES, memory, b, 0) - blended(motion, i, MOVED, memory, b, 0))
+    kick = kick + spun
+    ahead = ahead - h * spun
     dp = h * (triple(velocity, b, 0) + inverse_mass * kick)
     target.p[b] = p + dp
     lead.dp[b] = dp + inverse_mass * ahead
@@ -131,26 +166,37 @@ def coast(
         lead.push[b] = h * h * inverse_mass * lasting(triple(memory, b, 0), triple(memory, b, 6))
     if body.rotation[b] == HELD:
         return
-    w = turning_of(body, b, A, rate_of(velocity, b))
-    inertia = moments_about(A, body.moment[b])
-    kick = motion[i, KICK] * triple(memory, b, 3) + motion[i, KICK + 1] * triple(memory, b, 9)
-    ahead = motion[i, LEAD] * triple(memory, b, 3) + motion[i, LEAD + 1] * triple(memory, b, 9)
-    Q = identity3()
-    kicked = wp.vec3d()
-    extra = wp.vec3d()
+    Q = rotation(h * w)
+    axis = wp.int32(-1)
+    if body.rotation[b] == FREE:
+        Q = free_rotation(axes, L, h)
+        if motion[i, ROOT] >= ZERO:
+            axis = thin_axis(body.moment[b])
+    along = own_axis(A, axis)
+    stands = Q * along
+    last = blended(motion, i, MOVED, memory, b, 3)
+    spun = more * (blended(motion, i, GOES, memory, b, 3) - last)
+    kick = carried(blended(motion, i, KICK, memory, b, 3) + spun, along, stands)
+    ahead = carried(blended(motion, i, LEAD, memory, b, 3) - h * spun, along, stands)
+    if share[0] > ZERO:
+        last = carried(last, along, stands)
+        e = L / wp.length(L)
+        across = last - wp.dot(e, last) * e
+        spun = h * ((share[1] - (HALF - share[0])) * across + share[2] * wp.cross(e, across))
+        spun = spun - wp.dot(spun, stands) * stands
+        kick = kick + spun
+        ahead = ahead - h * spun
     twist = wp.vec3d()
     if i == DISSIPATIVE:
         twist = h * h * lasting(triple(memory, b, 3), triple(memory, b, 9))
+    kicked = wp.vec3d()
+    extra = wp.vec3d()
     if body.rotation[b] == FREE:
-        axes = principal(inertia)
-        Q = free_rotation(axes, inertia * w, h)
         # what forces turn is the body as it will stand, like the implicit part of the step
         kicked = h * (Q * spin(axes, wp.transpose(Q) * kick))
         extra = Q * spin(axes, wp.transpose(Q) * ahead)
         lead.twist[b] = Q * spin(axes, wp.transpose(Q) * twist)
     else:
-        axes = Principal()
-        Q = rotation(h * w)
         kicked = h * spin_of(body, b, axes, inertia, kick)
         extra = spin_of(body, b, axes, inertia, ahead)
         lead.twist[b] = spin_of(body, b, axes, inertia, twist)
@@ -170,6 +216,7 @@ def keep_momentum(
     now: Pose,
     before: Pose,
     target: Pose,
+    scale: wp.array(dtype=wp.float64),
     earlier: wp.array2d(dtype=wp.float64),
     memory: wp.array2d(dtype=wp.float64),
     velocity: wp.array2d(dtype=wp.float64),
@@ -189,7 +236,7 @@ def keep_momentum(
                 velocity[b, 3 + 3 * r + c] = dA[r, c]
         return
     i = mode[b]
-    k = motion[i, STIFFNESS]
+    k = motion[i, STIFFNESS] * (scale[b] / motion[i, SCALE])
     D = A - target.A[b]
     s = body.moment[b]
     for r in range(3):
@@ -200,21 +247,40 @@ def keep_momentum(
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
         inverse_mass = ONE / body.mass[b]
-    gain = motion[i, MOMENTUM] * force
-    gain = gain + motion[i, MOMENTUM + 1] * triple(memory, b, 0) + motion[i, MOMENTUM + 2] * triple(memory, b, 6)
-    whirl = motion[i, MOMENTUM] * torque
-    whirl = whirl + motion[i, MOMENTUM + 1] * triple(memory, b, 3) + motion[i, MOMENTUM + 2] * triple(memory, b, 9)
-    mean = motion[i, MEAN] * force
-    mean = mean + motion[i, MEAN + 1] * triple(memory, b, 0) + motion[i, MEAN + 2] * triple(memory, b, 6)
-    turned = motion[i, MEAN] * torque
-    turned = turned + motion[i, MEAN + 1] * triple(memory, b, 3) + motion[i, MEAN + 2] * triple(memory, b, 9)
+    gain = motion[i, MOMENTUM] * force + blended(motion, i, MOMENTUM + 1, memory, b, 0)
+    whirl = motion[i, MOMENTUM] * torque + blended(motion, i, MOMENTUM + 1, memory, b, 3)
+    mean = motion[i, MEAN] * force + blended(motion, i, GOES, memory, b, 0)
+    axis = wp.int32(-1)
+    if body.rotation[b] == FREE and motion[i, ROOT] >= ZERO:
+        axis = thin_axis(s)
+    along = own_axis(now.A[b], axis)
+    stands = own_axis(A, axis)
+    turned = motion[i, MEAN] * torque + carried(blended(motion, i, GOES, memory, b, 3), along, stands)
     v = triple(earlier, b, 0) + inverse_mass * gain
-    L = moments_about(now.A[b], s) * turning_of(body, b, now.A[b], rate_of(earlier, b)) + whirl
+    inertia = moments_about(now.A[b], s)
+    known = inertia * turning_of(body, b, now.A[b], rate_of(earlier, b))
+    L = known + whirl
+    free = wp.vec3d()
+    at = wp.mat33d()
+    about = ZERO
+    if axis >= 0:
+        axes_now = principal(inertia)
+        Q = free_rotation(axes_now, known, motion[i, STEP])
+        at = Q * now.A[b]
+        free = Q * spin(axes_now, wp.transpose(Q) * known)
+        about = wp.dot(Q * along, known) + motion[i, MOMENTUM] * wp.dot(stands, torque)
+        about = about + wp.dot(along, blended(motion, i, MOMENTUM + 1, memory, b, 3))
     inertia = moments_about(A, s)
     axes = Principal()
     if body.rotation[b] == FREE:
         axes = principal(inertia)
-    rate = skew(spin_of(body, b, axes, inertia, L)) * A
+    w = spin_of(body, b, axes, inertia, L)
+    if axis >= 0:
+        # J_2 - J_3 = s_3 - s_2
+        apart = s[(axis + 2) % 3] - s[(axis + 1) % 3]
+        about = about + HALF * motion[i, STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
+        w = spin_of(body, b, axes, inertia, L + (about - wp.dot(stands, L)) * stands)
+    rate = skew(w) * A
     for r in range(3):
         memory[b, r] = force[r]
         memory[b, 3 + r] = torque[r]

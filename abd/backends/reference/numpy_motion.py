@@ -11,7 +11,7 @@ from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.backends.warp.body_data import BodyData, Turning
 from abd.contact.path import axial, rotations
 from abd.model import Kind
-from abd.potentials import free_motion
+from abd.potentials import free_motion, gyration
 from abd.step.integrators import LASTING, Mode, Scheme
 
 
@@ -43,6 +43,7 @@ class Motion:
         self.dynamic = data.kind == Kind.DYNAMIC
         self.projectors = turning(data)
         self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
+        self.thin = np.where(self.dynamic & (data.rotation == Turning.FREE), gyration.thin_axis(data.moment), -1)
         self.inverse_mass = np.divide(1.0, data.mass, out=np.zeros_like(data.mass), where=data.mass > 0.0)[:, None]
 
     def spins(self, inertia: np.ndarray, L: np.ndarray) -> np.ndarray:
@@ -61,16 +62,26 @@ class Motion:
         """By the free rigid motion of the step with the impulse of what is remembered (n, 12)."""
         h, k, A = rule.h, rule.motion[mode], maps(q)
         force, torque, mean_force, mean_torque = np.split(memory, 4, axis=1)
-        dp = h * (velocity[:, :3] + self.inverse_mass * (k[:, [2]] * force + k[:, [3]] * mean_force))
-        ahead = dp + self.inverse_mass * (k[:, [11]] * force + k[:, [12]] * mean_force)
         w, inertia = self.turnings(q, velocity), free_motion.inertia(A, self.data.moment)
         L = np.einsum("nij,nj->ni", inertia, w)
         free = (self.data.rotation == Turning.FREE)[:, None, None]
         Q = np.where(free, free_motion.free_rotation(inertia, L, h), rotations(h * w))
         # what forces turn is the body as it will stand, like the implicit part of the step
+        known = memory.reshape(-1, 2, 6)
+        along = self.thin_axes(k, A)
+        ends = np.einsum("nij,nj->ni", Q, along)
+        share, more, last, old = self.spun(k, known, inertia, L)
+        kick, lead = (blended(k, column, known) + sign * more for column, sign in ((2, 1.0), (11, -h)))
+        dp = h * (velocity[:, :3] + self.inverse_mass * kick[:, :3])
+        ahead = dp + self.inverse_mass * lead[:, :3]
+        last = gyration.carried(last, along, ends)
+        e = L / np.where(old == 0.0, 1.0, np.linalg.norm(L, axis=1))[:, None]
+        across = last - np.sum(e * last, axis=1, keepdims=True) * e
+        turned = h * (old.real[:, None] * across + old.imag[:, None] * np.cross(e, across))
+        turned -= np.sum(turned * ends, axis=1, keepdims=True) * ends
+        kick, lead = (gyration.carried(one[:, 3:], along, ends) + sign * turned for one, sign in ((kick, 1.0), (lead, -h)))
         stands = np.where(free, Q @ inertia @ Q.transpose(0, 2, 1), inertia)
-        kicked = h * self.spins(stands, k[:, [2]] * torque + k[:, [3]] * mean_torque)
-        extra = self.spins(stands, k[:, [11]] * torque + k[:, [12]] * mean_torque)
+        kicked, extra = h * self.spins(stands, kick), self.spins(stands, lead)
         Q = rotations(kicked) @ Q
         lead = free_motion.nearest_turn(rotations(extra) @ Q, h * w)
         pushed = (self.dynamic & (mode == Mode.DISSIPATIVE))[:, None]
@@ -79,7 +90,7 @@ class Motion:
         moves = self.dynamic[:, None]
         return Target(
             q=np.where(moves, state(positions(q) + dp, Q @ A), q),
-            scale=np.where(self.dynamic, k[:, 1], 1.0),
+            scale=np.where(self.dynamic, k[:, 1] / share, 1.0),
             rest=q,
             dp=np.where(moves, ahead, 0.0),
             w=np.where(moves, lead, 0.0),
@@ -88,25 +99,73 @@ class Motion:
             twist=np.where(pushed, twist, 0.0),
         )
 
+    def thin_axes(self, k: np.ndarray, A: np.ndarray) -> np.ndarray:
+        """(n, 3) unit vectors along the thin axes of bodies that remember forces, zero for others."""
+        return np.where(((self.thin >= 0) & (k[:, 16] >= 0.0))[:, None], own_axes(A, self.thin), 0.0)
+
+    def spun(
+        self, k: np.ndarray, known: np.ndarray, inertia: np.ndarray, L: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """By what bodies that spin with momenta L (n, 3) answer other forces than those at rest (`abd.potentials.gyration`):
+        D1 / beta (n,); what that adds to the impulse of what they remember, `known` (n, 2, 6); the mean of the last step's
+        torques (n, 3), and how much of its part across L, (n,) complex, is added too."""
+        free, root = self.data.rotation == Turning.FREE, k[:, 16]
+        h, middle, size = k[:, 0], np.linalg.eigvalsh(inertia)[:, 1], np.linalg.norm(L, axis=1)
+        spins = self.dynamic & free & (root >= 0.0) & (middle > 0.0) & (size > 0.0)
+        root, beta = np.where(spins, root, 0.0), 1.0 / (1.0 + np.where(spins, root, 0.0)) ** 2
+        new, old = gyration.shares(np.where(spins, h * size / np.where(spins, middle, 1.0), 0.0), root)
+        last = blended(k, 14, known)
+        more = np.where(spins, h * (new - beta), 0.0)[:, None] * (blended(k, 6, known) - last)
+        return np.where(spins, new / beta, 1.0), more, last[:, 3:], np.where(spins, old - (0.5 - new), 0.0)
+
     def keep(
-        self, rule: Scheme, mode: np.ndarray, target: np.ndarray, q: np.ndarray, now: np.ndarray, before: np.ndarray,
+        self, rule: Scheme, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, before: np.ndarray,
         velocity: np.ndarray, memory: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Velocities and memory (n, 12) after a step from `now` to q; `velocity` before it."""
         k, A = rule.motion[mode], maps(q)
-        pushed = k[:, [4]] * self.mass_matrix * (q - target)
+        stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
+        pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
         fresh = np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), A)], axis=1)
-        last, mean = memory[:, :6], memory[:, 6:]
-        gain = k[:, [8]] * fresh + k[:, [9]] * last + k[:, [10]] * mean
-        kept = np.concatenate([fresh, k[:, [5]] * fresh + k[:, [6]] * last + k[:, [7]] * mean], axis=1)
+        known = memory.reshape(-1, 2, 6)
+        along, stands = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
+        impulse, mean = (blended(k, column, known) for column in (9, 6))
+        gain = k[:, [8]] * fresh + impulse
+        mean[:, 3:] = gyration.carried(mean[:, 3:], along, stands)
+        kept = np.concatenate([fresh, k[:, [5]] * fresh + mean], axis=1)
         v = velocity[:, :3] + self.inverse_mass * gain[:, :3]
         inertia = free_motion.inertia(maps(now), self.data.moment)
-        L = np.einsum("nij,nj->ni", inertia, self.turnings(now, velocity)) + gain[:, 3:]
+        old = np.einsum("nij,nj->ni", inertia, self.turnings(now, velocity))
+        about = k[:, 8] * np.sum(stands * fresh[:, 3:], axis=1) + np.sum(along * impulse[:, 3:], axis=1)
+        L = old + gain[:, 3:]
+        L = self.about_thin(k, rule.h, maps(now), inertia, old, A, L, stands, about)
         w = self.spins(free_motion.inertia(A, self.data.moment), L)
         rigid = state(v, free_motion.rates(A, w))
         other = difference(rule, q, now, before)
         moves = self.dynamic[:, None]
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
+
+    def about_thin(
+        self, k: np.ndarray, h: float, now: np.ndarray, inertia: np.ndarray, old: np.ndarray, A: np.ndarray, L: np.ndarray,
+        stands: np.ndarray, about: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """Momenta L (n, 3) at A with those about thin axes by Euler's equation (`abd.potentials.gyration`): of impulses
+        `about` them (n,), and of the free motion from `now` with momenta `old` (n, 3)."""
+        some = self.thin >= 0
+        Q = free_motion.free_rotation(inertia, old, h)
+        free = free_motion.spin(Q @ inertia @ Q.transpose(0, 2, 1), old)
+        w = self.spins(free_motion.inertia(A, self.data.moment), L)
+        second, third = (np.where(some, (self.thin + turn) % 3, 0) for turn in (1, 2))
+        rows = np.arange(len(L))
+        apart = self.data.moment[rows, third] - self.data.moment[rows, second]  # J_2 - J_3
+        at = Q @ now
+        there, here = (
+            np.prod([np.sum(own_axes(one, axis) * rate, axis=1) for axis in (second, third)], axis=0)
+            for one, rate in ((A, w), (at, free))
+        )
+        ends = np.einsum("nij,nj->ni", Q, self.thin_axes(k, now))
+        about = about + np.sum(ends * old, axis=1) + 0.5 * h * apart * (there - here)
+        return L + (about - np.sum(stands * L, axis=1))[:, None] * stands
 
     def chord(
         self, rule: Scheme, q: np.ndarray, before: np.ndarray, velocity: np.ndarray, earlier: np.ndarray
@@ -124,6 +183,17 @@ class Motion:
             push=np.zeros((len(q), 3)),
             twist=np.zeros((len(q), 3)),
         )
+
+
+def blended(k: np.ndarray, column: int, known: np.ndarray) -> np.ndarray:
+    """(n, 6) of what is remembered (n, 2, 6) the last and the mean by two columns of `Scheme.motion`."""
+    return np.einsum("nk,nkj->nj", k[:, column : column + 2], known)
+
+
+def own_axes(A: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """(n, 3) unit vectors along the own axes (n,) of bodies with maps A (n, 3, 3)."""
+    e = np.take_along_axis(A, np.maximum(axis, 0)[:, None, None], axis=2)[:, :, 0]
+    return e / np.linalg.norm(e, axis=1, keepdims=True)
 
 
 def lasting(force: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -217,7 +217,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
             velocity = difference(self.rule, *states)
         else:
             velocity, self.forces = self.motion.keep(
-                self.rule, self.mode, self.target.q, *states, self.velocity, self.forces
+                self.rule, self.mode, self.target, *states, self.velocity, self.forces
             )
         self.velocity, self.earlier = velocity, self.velocity
         self.now, self.before = self.q.copy(), self.now

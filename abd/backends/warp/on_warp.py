@@ -37,7 +37,7 @@ from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
-from abd.step.integrators import Scheme
+from abd.step.integrators import COLUMNS, Scheme
 from cuda_kernels.bodies import bodies, figures, integrators, paths
 from cuda_kernels.parallel import sums
 
@@ -65,7 +65,7 @@ class WarpBackend(PathSteps, Ways, ReadOuts):
         self.surface_box = tuple(d.upload(side, wp.vec3d) for side in surface_boxes(model))
         self.path = new_path(d, n)
         self.velocity, self.earlier, self.q, self.vectors = (d.zeros((n, 12), wp.float64) for _ in range(4))
-        self.weights, self.motion = d.zeros((2, 9), wp.float64), d.zeros((3, 14), wp.float64)
+        self.weights, self.motion = d.zeros((2, 9), wp.float64), d.zeros((3, len(COLUMNS)), wp.float64)
         self.mode, self.lead = d.zeros(n, wp.int32), new_lead(d, n)
         self.forces = d.zeros((n, 12), wp.float64)
         self.rule: Scheme | None = None
@@ -410,7 +410,7 @@ class WarpBackend(PathSteps, Ways, ReadOuts):
         if self.rule.chord:
             launch(integrators.differentiate, n, *poses, self.weights, self.velocity)
         else:
-            known = self.target, self.earlier, self.forces, self.velocity
+            known = self.target, self.step.scale, self.earlier, self.forces, self.velocity
             launch(integrators.keep_momentum, n, self.body, self.mode, self.motion, self.weights, *poses, *known)
         launch(integrators.copy_pose, n, self.now, self.before)
         launch(integrators.copy_pose, n, self.pose, self.now)

@@ -1,0 +1,90 @@
+"""Generalized alpha on bodies that spin in joints (`abd.potentials.gyration`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_device import NAME
+from tool import load_tool
+
+import abd
+from abd.contact.path import axial
+from abd.potentials import gyration
+from abd.step.integrators import scheme
+
+pytestmark = pytest.mark.device
+
+mechanisms, programs = load_tool("peer_mechanisms"), load_tool("peer_programs")
+
+
+def eigenvalues(turn: float, radius: float, ratio: float) -> np.ndarray:
+    """Of one step of a linear symmetric top of moment 1 on its tip, of mass `ratio` at 1, h = 1: axis, momentum, velocity,
+    and what is remembered, all complex."""
+    row = scheme("generalized_alpha", 1.0, 1.0, radius).motion[2]
+    (new,), (old,) = gyration.shares(np.array([turn]), np.array([radius]))
+    (fresh, last, mean), (gain, *gains) = row[5:8], row[8:11]
+    columns = []
+    for axis, L, v, f, a in np.eye(5, dtype=complex):
+        remembered = last * f + mean * a
+        free = np.exp(1j * turn) * axis + (1.0 - np.exp(1j * turn)) / turn * L
+        turned = free - (new * remembered + old * a)  # a force F exerts the torque -i F, and torques T turn by -i T
+        moved = axis + v + (new * remembered + (0.5 - new) * a) / ratio
+        F = (turned - moved) / (new * fresh * (1.0 + 1.0 / ratio))
+        total = gain * F + gains[0] * f + gains[1] * a
+        columns.append([turned - new * fresh * F, L - 1j * total, v + total / ratio, F, fresh * F + remembered])
+    return np.linalg.eigvals(np.array(columns).T)
+
+
+@pytest.mark.parametrize("radius", [0.7, 0.8, 0.9, 1.0])
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 10.0])
+def test_a_spinning_top_has_the_eigenvalues_of_generalized_alpha(radius, ratio):
+    for turn in (0.01, 0.2, 0.5, 0.8):
+        found = np.sort(np.abs(eigenvalues(turn, radius, ratio)))
+        assert found[-1] < 1.0 + 4e-3 * turn**4 + 1e-9
+        np.testing.assert_allclose(found[:3], radius, atol=0.05)
+
+
+def test_at_rest_they_are_the_shares_of_newmark():
+    for radius in (0.0, 0.5, 0.8, 1.0):
+        new, old = gyration.shares(np.array([0.0]), np.array([radius]))
+        beta = 1.0 / (1.0 + radius) ** 2
+        np.testing.assert_allclose([new[0], old[0]], [beta, 0.5 - beta], atol=1e-15)
+
+
+def energies(simulation: abd.Simulation, steps: int) -> np.ndarray:
+    reports = (simulation.step() for _ in range(steps))
+    return np.array([sum(r.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")) for r in reports])
+
+
+@pytest.mark.parametrize("radius", [0.8, 0.9])
+def test_a_top_in_coarse_steps_keeps_its_energy(radius):
+    """0.48 rad per step."""
+    scene = programs.our_scene(mechanisms.top(150.0, 8e-3), 8e-3, spectral_radius=radius)
+    simulation = abd.Simulation(scene, device=NAME)
+    energy = energies(simulation, 1000)
+    assert abs(energy[-1] - energy[0]) < 1e-4 * 0.5 * 0.02 * 150.0**2
+
+
+def test_a_rod_on_two_balls_keeps_the_spin_about_itself():
+    """Of a spatial slider-crank in steps of 10 ms: no force turns the rod about its own axis."""
+    scene = programs.our_scene(mechanisms.slider_crank(), 0.01)
+    simulation = abd.Simulation(scene, device=NAME)
+    rod, spins = simulation.model.bodies.names.index("b1"), []
+    thin = gyration.thin_axis(simulation.model.bodies.moment)[rod]
+    for _ in range(100):
+        simulation.step()
+        A, rate = (one[rod, 3:].reshape(3, 3) for one in (simulation.stepper.q, simulation.stepper.qd))
+        spins.append(A[:, thin] @ axial((rate @ np.linalg.inv(A))[None])[0])
+    np.testing.assert_allclose(spins, spins[0], atol=2e-3)
+
+
+def test_the_definition_and_the_kernels_agree():
+    scene = programs.our_scene(mechanisms.slider_crank(), 0.01)
+    states = []
+    for device in ("numpy", NAME):
+        simulation = abd.Simulation(scene, device=device)
+        for _ in range(12):
+            simulation.step()
+        states.append((simulation.stepper.q, simulation.stepper.qd))
+    np.testing.assert_allclose(states[0][0], states[1][0], atol=1e-9)
+    np.testing.assert_allclose(states[0][1], states[1][1], atol=1e-6)
