@@ -676,8 +676,8 @@ class Stepper:
         """Refuse a (sub)step in which angles of joint rows turn too far by their speeds, or by their drives."""
         if self.joints.counts_turns:
             fastest = np.inf if self.figures is None else self.figures.fastest
-            memory = self.memory
-            self._turn_in_pieces(self.turning.ahead(self.joints, self.time, h, fastest, lambda: (self.q, self.qd), memory))
+            state = lambda: (self.q, self.qd, self.memory.reference)  # noqa: E731 - read only where it is asked for
+            self._turn_in_pieces(self.turning.ahead(self.joints, self.time, h, fastest, state))
 
     def _refuse_turned(self) -> None:
         """Refuse an iterate in which angles of joint rows have turned that far."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from abd.errors import StepFailure
-from abd.joints.rows.system import TURN, JointMemory, JointSystem
+from abd.joints.rows.system import TURN, JointSystem
 from abd.model import Model
 from abd.rotations import axial, rotation_vectors
 
@@ -32,14 +32,14 @@ class Turning:
         time: float,
         h: float,
         fastest: float,
-        state: Callable[[], tuple[np.ndarray, np.ndarray]],
-        memory: JointMemory,
+        state: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],
     ) -> np.ndarray:
         """(n,) bool, bodies of angles of joint rows that turn by more than `TURN` in a (sub)step of h [s] from `time` [s], by
         their drives or by their speeds.
 
         Args:
-            fastest: largest |dA/dt| of a body [1/s]; state: gives positions and velocities (n, 12).
+            fastest: largest |dA/dt| of a body [1/s]; state: gives positions and velocities (n, 12), and the values near which
+                angles are counted, of every measure.
         """
         asked = np.abs(joints.asked_turns(time, h)) > TURN
         turned = np.zeros(len(self.names) + 1, dtype=bool)  # the last one stands for the world
@@ -47,7 +47,7 @@ class Turning:
             turned[bodies[asked]] = True
         if 2.0 * h * fastest > TURN:
             table = joints.table
-            fast = h * np.abs(joints.turn_rates(*state(), memory.reference)) > TURN
+            fast = h * np.abs(joints.turn_rates(*state())) > TURN
             turned[table.child[fast]] = turned[table.parent[fast]] = True
         return turned[:-1]
 

@@ -163,7 +163,7 @@ def test_a_start_without_room_makes_it(short, monkeypatch):
         monkeypatch.setattr(reduction, "RESERVED", 1)
         part.pair_room = part.run_room = 1
     # records anew, as launches that are not recorded make room themselves
-    monkeypatch.setattr(graphs, "PATIENCE", 0)
+    monkeypatch.setattr(backend.iteration.graphs, "patience", 0)
     backend.device.generation += 1
     make_room, made = part.make_room, []
 

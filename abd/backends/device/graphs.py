@@ -32,6 +32,7 @@ class Graphs:
         recorded, replayed: how often, for reports; dropped: records that were thrown away.
         whole: whether loops and branches are recorded; without, the host decides them each time. CUDA may be unable to
             (`abd.backends.device.cuda_support.graph_problem`).
+        patience: runs before a body is recorded on the processor.
         asks_host: whether functions of users have to be asked between the launches, so that nothing can be recorded.
     """
 
@@ -42,7 +43,7 @@ class Graphs:
         self.whole = device.records and (device.is_cpu or not graph_problem())
         self._generation = -1
         self._kept: dict[Hashable, Callable[[], None] | int] = {}
-        self._by_commands, self._patience = device.is_cpu and not device.wide, PATIENCE
+        self._by_commands, self.patience = device.is_cpu and not device.wide, PATIENCE
 
     def run(self, key: Hashable, body: Callable[[], None]) -> None:
         """Run a body of launches; under the same key it has to make the same ones."""
@@ -58,7 +59,7 @@ class Graphs:
                 with device.rehearsal():
                     body()
                 self._follow_generation()
-            elif kept < self._patience:
+            elif kept < self.patience:
                 body()
                 # what it allocated on the way begins a new generation
                 if device.generation == self._generation:
