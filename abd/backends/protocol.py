@@ -20,8 +20,8 @@ from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Model
 from abd.potentials.contact import Contacts
+from abd.potentials.integrators import Scheme
 from abd.potentials.sticking import Anchors
-from abd.step.integrators import Scheme
 
 
 class States(Protocol):
@@ -31,7 +31,7 @@ class States(Protocol):
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None
     ) -> None:
         """Positions and velocities (n, 12) of the last two steps, from the host, and what is remembered of the forces on the
-        bodies (n, 12) (`abd.step.integrators`); nothing without."""
+        bodies (n, 12) (`abd.potentials.integrators`); nothing without."""
 
     def read_state(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 12) of the last finished step."""

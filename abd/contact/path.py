@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.rotations import axial, nearest_rotation_vectors, polar, rotation_vectors, rotations, skew  # noqa: F401
+from abd.rotations import axial, nearest_rotation_vectors, polar, rotations, skew
 
 
 @dataclass(frozen=True)

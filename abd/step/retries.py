@@ -14,7 +14,7 @@ have to be free of one another, with no contact at the ends of the pieces. Where
 through it again together. So no island notices that another one retries, and nothing passes.
 
 A frame of several pieces leaves what one of its length would: the state before it is the one at its beginning, and
-what generalized alpha remembers is moved to its length (`abd.step.integrators`), so that the next frame is of second
+what generalized alpha remembers is moved to its length (`abd.potentials.integrators`), so that the next frame is of second
 order in every part.
 """
 
@@ -28,13 +28,14 @@ import numpy as np
 
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
-from abd.contact.path import axial, between
+from abd.contact.path import between
 from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind
+from abd.rotations import axial
 from abd.state import State
 from abd.step.merge import merged
 from abd.step.ways import HALVINGS, NotFree, Pieces

@@ -14,7 +14,6 @@ import numpy as np
 from abd.backends.device.memory import memory_watched
 from abd.backends.protocol import Backend
 from abd.contact.pair_law import OwnLaws
-from abd.contact.path import axial
 from abd.errors import OutOfMemory, StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import joined_components
@@ -24,13 +23,14 @@ from abd.joints.rows.forces import Applied, opening_laws
 from abd.joints.rows.system import TURN, JointMemory
 from abd.model import Kind, Model
 from abd.potentials import free_motion
+from abd.potentials.integrators import Mode, Scheme, scheme
 from abd.potentials.sticking import Anchors
+from abd.rotations import axial
 from abd.state import State
 from abd.step.account import Opening, Work
 from abd.step.impacts.fast_hits import FastHits
 from abd.step.impacts.limit_impacts import limit_strikes
 from abd.step.impacts.restitution import Restitution, Strikes
-from abd.step.integrators import Mode, Scheme, scheme
 from abd.step.newton import Progress, solve_step
 from abd.step.prescribed import Prescribed
 from abd.step.retries import Retries
@@ -46,7 +46,7 @@ from abd.step.ways import NotFree
 _log = logging.getLogger(__name__)
 
 STEADY = 0.5
-"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.step.integrators`)."""
+"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.potentials.integrators`)."""
 
 
 FEW = 3

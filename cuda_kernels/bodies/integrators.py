@@ -1,4 +1,4 @@
-"""Inertial targets and momenta of the integrators (`abd.step.integrators`), and moves between poses and q (n, 12)."""
+"""Inertial targets and momenta of the integrators (`abd.potentials.integrators`), and moves between poses and q (n, 12)."""
 
 import warp as wp
 
@@ -111,7 +111,7 @@ def coast(
 ):
     """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and the start.
 
-    `abd.step.integrators` says what `motion` (3, 17) holds for every mode, `abd.potentials.gyration` what spin makes of it;
+    `abd.potentials.integrators` says what `motion` (3, 17) holds for every mode, `abd.potentials.gyration` what spin makes of it;
     rest is friction's reference.
     """
     b = wp.tid() + first

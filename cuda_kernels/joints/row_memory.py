@@ -108,7 +108,7 @@ def row_values(
 
 @wp.func
 def steps_of(acting: Acting, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
-    """Row of the integrator's weights (2, 9) by which a row measures rates (`abd.step.integrators.row_weights`)."""
+    """Row of the integrator's weights (2, 9) by which a row measures rates (`abd.potentials.integrators.row_weights`)."""
     parent = acting.parent[e]
     if mode[acting.child[e]] != SMOOTH:
         return 0

@@ -27,7 +27,7 @@ NUMBERS = 7
 TOLD = NUMBERS + 1
 """Numbers that the host is told: these, and the largest speed with which islands converged [m/s]."""
 SMOOTH = wp.constant(wp.int32(1))
-"""The least `abd.step.integrators.Mode` of a step that a limit makes another one."""
+"""The least `abd.potentials.integrators.Mode` of a step that a limit makes another one."""
 
 
 @wp.kernel

@@ -17,7 +17,7 @@ from abd.backends.reference.on_numpy import NumpyBackend
 from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import DeviceError
 from abd.model import Kind, Model, affine_state
-from abd.step.integrators import scheme
+from abd.potentials.integrators import scheme
 from cuda_kernels.step import control
 
 pytestmark = pytest.mark.device

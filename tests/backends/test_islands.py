@@ -9,7 +9,7 @@ from abd.backends.progress import Progress
 from abd.backends.reference.on_numpy import NumpyBackend
 from abd.backends.warp.numbering import Numbering
 from abd.backends.warp.on_warp import WarpBackend
-from abd.step.integrators import scheme
+from abd.potentials.integrators import scheme
 
 pytestmark = pytest.mark.device
 

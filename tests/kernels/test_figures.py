@@ -16,7 +16,7 @@ from abd.energies import external_work, kinetic_energy, momenta, orthogonality_e
 from abd.joints.coordinates.readings import Readings
 from abd.joints.rows.forces import row_work
 from abd.joints.rows.table import values
-from abd.step.integrators import row_weights, scheme
+from abd.potentials.integrators import row_weights, scheme
 from cuda_kernels.bodies import figures
 
 pytestmark = pytest.mark.device

@@ -24,7 +24,7 @@ import abd
 from abd.joints.rows import rows
 from abd.model import Joint
 from abd.potentials import arap, orthogonality
-from abd.step.integrators import scheme
+from abd.potentials.integrators import scheme
 
 pytestmark = pytest.mark.device
 

@@ -8,9 +8,9 @@ from on_device import NAME
 from tool import load_tool
 
 import abd
-from abd.contact.path import axial
 from abd.potentials import gyration
-from abd.step.integrators import scheme
+from abd.potentials.integrators import scheme
+from abd.rotations import axial
 
 pytestmark = pytest.mark.device
 

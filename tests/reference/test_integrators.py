@@ -10,7 +10,7 @@ from tool import load_tool
 import abd
 from abd import backends
 from abd.potentials import free_motion
-from abd.step.integrators import scheme
+from abd.potentials.integrators import scheme
 
 pytestmark = pytest.mark.device
 

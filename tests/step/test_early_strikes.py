@@ -9,7 +9,7 @@ import pytest
 from executors import pair
 
 import abd
-from abd.step.integrators import Mode
+from abd.potentials.integrators import Mode
 from abd.step.step import Stepper, Struck
 
 

@@ -21,7 +21,7 @@ import warp as wp
 from abd.backends.recorded.iteration import numbers
 from abd.energies import Figures
 from abd.joints.rows.system import TURN
-from abd.step.integrators import Scheme
+from abd.potentials.integrators import Scheme
 from cuda_kernels.bodies import ways as way_kernels
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, newton

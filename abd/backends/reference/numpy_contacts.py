@@ -15,7 +15,7 @@ from abd.contact.candidates import contacts, find_candidates
 from abd.contact.minima import counting, find_minima
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs, pairs_of
-from abd.contact.path import Path, axial, standing
+from abd.contact.path import Path, standing
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
 from abd.model import Kind, Model
@@ -24,6 +24,7 @@ from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors, kept
+from abd.rotations import axial
 
 if TYPE_CHECKING:
     from abd.backends.reference.potential import Iterate

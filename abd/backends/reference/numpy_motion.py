@@ -1,4 +1,4 @@
-"""Inertial targets and momenta of all bodies in a step, from `abd.potentials.free_motion`; `abd.step.integrators` says
+"""Inertial targets and momenta of all bodies in a step, from `abd.potentials.free_motion`; `abd.potentials.integrators` says
 what a scheme's numbers mean."""
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import numpy as np
 
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.backends.warp.body_data import BodyData, Turning
-from abd.contact.path import axial, rotations
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
-from abd.step.integrators import LASTING, Mode, Scheme
+from abd.potentials.integrators import LASTING, Mode, Scheme
+from abd.rotations import axial, rotations
 
 
 @dataclass(frozen=True)

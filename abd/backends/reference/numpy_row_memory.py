@@ -8,7 +8,7 @@ from abd.backends.warp.turns import Turns
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import JointMemory
 from abd.joints.rows.table import MeasureTable, values
-from abd.step.integrators import row_weights
+from abd.potentials.integrators import row_weights
 
 
 class NumpyRowMemory:

@@ -26,15 +26,16 @@ from abd.backends.warp.body_data import BodyData, body_boxes, inverse_masses, su
 from abd.contact.forces import Pressing, pressing
 from abd.contact.pair_law import OwnLaws, PairLaw
 from abd.contact.pairs import body_pairs
-from abd.contact.path import Path, axial, between, follow, rotation_vectors, rotations, standing
+from abd.contact.path import Path, between, follow, standing
 from abd.errors import StepFailure
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.rows.build import build_system
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS, JointSystem
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts
+from abd.potentials.integrators import Scheme
 from abd.potentials.sweeps import swept
-from abd.step.integrators import Scheme
+from abd.rotations import axial, rotation_vectors, rotations
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -132,7 +133,7 @@ class NumpyBackend(NumpyRowMemory, ReadOuts):
         forces: np.ndarray | None = None,
     ) -> None:
         """Positions and velocities (n, 12) of the last two steps, and what is remembered of the forces on the bodies (n, 12)
-        (`abd.step.integrators`); nothing without."""
+        (`abd.potentials.integrators`); nothing without."""
         self.forces = np.zeros((self.n, 12)) if forces is None else forces.copy()
         self.q, self.trial, self.now, self.before = q.copy(), q.copy(), q.copy(), previous_q.copy()
         self.velocity, self.earlier = qd.copy(), previous_qd.copy()

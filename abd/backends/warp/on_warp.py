@@ -37,7 +37,7 @@ from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
 from abd.potentials.contact import Contacts as DefinedContacts
-from abd.step.integrators import COLUMNS, Scheme
+from abd.potentials.integrators import COLUMNS, Scheme
 from cuda_kernels.bodies import bodies, figures, integrators, paths
 from cuda_kernels.parallel import sums
 
@@ -284,7 +284,7 @@ class WarpBackend(PathSteps, Ways, ReadOuts):
 
     def load_state(self, q, qd, previous_q, previous_qd, forces=None) -> None:
         """Positions and velocities (n, 12) of the last two steps, from the host, and what is remembered of the forces on the
-        bodies (n, 12) (`abd.step.integrators`); nothing without."""
+        bodies (n, 12) (`abd.potentials.integrators`); nothing without."""
         launch, n = self.device.launch, self.n
         for values, pose in ((previous_q, self.before), (q, self.now), (q, self.pose)):
             self.device.write(self.q, values)

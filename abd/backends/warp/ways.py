@@ -8,7 +8,7 @@ import warp as wp
 from abd.backends.answers import STRAINED, NotProven
 from abd.backends.device.upload import exclude
 from abd.backends.warp.terms.candidates import LAST
-from abd.contact.path import skew
+from abd.rotations import skew
 from cuda_kernels.bodies import integrators, ways
 from cuda_kernels.parallel import sums
 

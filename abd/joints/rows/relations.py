@@ -67,7 +67,7 @@ def set_tangents(
 class ForceLaw:
     """A force F(q, t, v) along a coordinate q with the speed v at the end of a step, t there.
 
-    The integrator's speed is a function of where the step ends, ``v = w (x - x_h)`` (`abd.step.integrators`), so that F has
+    The integrator's speed is a function of where the step ends, ``v = w (x - x_h)`` (`abd.potentials.integrators`), so that F has
     a potential within the step, whatever it depends on:
 
         psi(x) = -c h^2 int_{x_n}^x F(s, t, w (s - x_h)) ds,    psi'' = -c h^2 (dF/dq + w dF/dv)

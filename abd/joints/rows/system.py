@@ -283,8 +283,8 @@ class JointSystem:
         """Laws (R,) and their parameters (R, 8) in one (sub)step.
 
         Args:
-            weights: (9,) of the integrator (`abd.step.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end [s].
-            speed: below which friction counts as static [m/s or rad/s].
+            weights: (9,) of the integrator (`abd.potentials.integrators`), or (9, R) by row; ch2: c h^2 [s^2]; time: at its end
+                [s]; speed: below which friction counts as static [m/s or rad/s].
         """
         a, count = self.acting, len(self.rows)
         w = np.broadcast_to(weights.reshape(9, -1), (9, count))

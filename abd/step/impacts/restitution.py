@@ -39,7 +39,6 @@ import numpy as np
 import scipy.sparse as sparse
 
 from abd.contact.forces import wrenches
-from abd.contact.path import axial
 from abd.energies import potential_energies
 from abd.joints.rows.rigid_build import follows_pose, rigid_rows
 from abd.joints.rows.rigid_rows import Part, RigidRows
@@ -48,6 +47,7 @@ from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.sweeps import swept
+from abd.rotations import axial
 from abd.step.mobility import Mobility
 
 _log = logging.getLogger(__name__)
