@@ -9,6 +9,9 @@ there; all others go through it whole, without them.
     the others      |----------------------------------------|   as if those two were not there
     their part      |------------------------------|--|------|   as if there were nobody else
 
+A part that fails again on its way goes on in pieces as a whole: to take it apart once more, and the parts of that, would cost
+more than it saves.
+
 When all are at the end the ways of those who went separately are put together, each arc over the time that it took, and
 have to be free of one another, with no contact at the ends of the pieces. Where they are not, these parts are one, and go
 through it again together. So no island notices that another one retries, and nothing passes.
@@ -162,11 +165,11 @@ class Retries:
                 self.begin = start
             parts = self._parts(touching, failure)
             plans = self._plans(who, parts, h, failure)
-            if len(plans) > 1:
+            if len(plans) > 1 and not self.separate:
                 ways = self._apart(start, parts, plans, h, retries, progress)
             elif not refused:
                 ways = self._halves(who, h, retries, progress)
-            elif pieces.shorten(plans[0].share):
+            elif pieces.shorten(min(plan.share for plan in plans)):
                 return []
             else:
                 raise

@@ -27,7 +27,8 @@ CLOSE = 8
 SHORTER = 4
 """What a (sub)step that begins in a collision is divided by."""
 LONGER = 8
-"""How much longer than the last one that was free a (sub)step may be, where one of this frame was not."""
+"""How much longer than the last one that was free a (sub)step may be, where one of this frame was not: at first twice as long
+as the one that had to be shorter, then four times."""
 
 
 class NotFree(StepFailure):
@@ -51,12 +52,12 @@ class Pieces:
     """Lengths of the substeps that make a (sub)step of h [s], in ticks of a frame's `dt` [s] halved `HALVINGS` times.
 
     Attributes:
-        left: ticks that remain; next: of them those of the next substep.
+        left: ticks that remain; next: of them those of the next substep; growth: how many times longer the one after it may be.
     """
 
     def __init__(self, h: float, dt: float):
         self.left = self.next = max(1, round(h / dt * 2**HALVINGS))
-        self.tick = h / self.left
+        self.tick, self.growth = h / self.left, LONGER
 
     @property
     def length(self) -> float:
@@ -66,12 +67,14 @@ class Pieces:
     def free(self) -> None:
         """The substep was taken."""
         self.left -= self.next
-        self.next = min(self.left, LONGER * self.next)
+        self.next = min(self.left, self.growth * self.next)
+        self.growth = min(2 * self.growth, LONGER)
 
     def shorten(self, share: float) -> bool:
         """The way of the substep is free up to a share of it only; False if it cannot be shorter."""
         if self.next == 1:
             return False
+        self.growth = 2
         ahead = min(int(share * self.next), self.next - 1)
         self.next = ahead if CLOSE * ahead >= self.next else max(1, self.next // SHORTER)
         return True

@@ -198,7 +198,9 @@ def test_pieces_go_to_the_first_collision_and_on():
     assert pieces.shorten(1.0 / CLOSE - 0.01) and pieces.next == (whole - ahead) // SHORTER
     first = pieces.next
     pieces.free()
-    assert pieces.next == min(pieces.left, LONGER * first)
+    assert pieces.next == 2 * first
+    pieces.free()
+    assert pieces.next == pieces.left < LONGER * first
     while pieces.left:
         pieces.free()
     short = Pieces(0.01 / whole, 0.01)
