@@ -57,7 +57,7 @@ class States(Protocol):
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Another state and velocities (n, 12) before the last step."""
 
-    def device_positions(self) -> np.ndarray:
+    def device_positions(self) -> Any:
         """The array (n, 12) of the current state, where it lives."""
 
 
@@ -79,9 +79,6 @@ class Steps(Protocol):
 
     def sleep(self, ripe: np.ndarray) -> None:
         """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
-
-    def asleep(self) -> np.ndarray:
-        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
 
     def leave_out(self, absent: np.ndarray) -> None:
         """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
@@ -231,9 +228,6 @@ class Readings(Protocol):
 
         Without `exact`, the gap of a contact that does not act may be a lower bound."""
 
-    def contact_count(self) -> int:
-        """Active contacts at the current iterate."""
-
     def linear_solver(self) -> dict:
         """Which solver the last solve took, and why."""
 
@@ -310,7 +304,7 @@ class Backend(States, Steps, Arcs, Rows, Touch, Loads, Readings, Protocol):
         system: the joint system at work; pair_law: the law of contact; eps: friction's in the present step [m].
         iteration, start: Newton's parts; whole: steps in one piece (`abd.backends.recorded.whole_step`), None where there are
             none.
-        friction, islands: what rubs, and what moves together.
+        friction, islands: what rubs, and what moves together; sweep: `abd.potentials.sweeps.swept`.
     """
 
     model: Model
@@ -323,5 +317,6 @@ class Backend(States, Steps, Arcs, Rows, Touch, Loads, Readings, Protocol):
     iteration: Iteration
     start: Start
     whole: Any
+    sweep: Any
     friction: FrictionPart
     islands: IslandsPart

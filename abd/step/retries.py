@@ -237,7 +237,7 @@ class Retries:
         stepper = self.stepper
         self.separate += 1
         runs = [self._run(start, plan, h, retries, progress) for plan in plans]
-        while len(runs) > 1 and len(met := self._meetings(start, runs, h)):
+        while len(runs) > 1 and len(met := self._meetings(start, runs)):
             bent = (met[:, 0] == met[:, 1]).any()  # nothing can be proven of it, but in one run
             together = np.unique(parts if bent else parts[met])
             runs, parts = self._united(start, runs, parts, together, h, retries, progress), parts.copy()
@@ -283,7 +283,7 @@ class Retries:
             self._make_even(start.state, h)
         return Run(plan, ways, self._moment(), rubbing)
 
-    def _meetings(self, start: Moment, runs: list[Run], h: float) -> np.ndarray:
+    def _meetings(self, start: Moment, runs: list[Run]) -> np.ndarray:
         """(k, 2) pairs of bodies of different runs that come in one another's way, in the first piece where any do."""
         backend, ways = self.stepper.backend, [way for run in runs for way in run.ways]
         party = np.zeros(len(self.linked), dtype=int)

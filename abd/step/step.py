@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from abd.backends.device.memory import memory_watched
+from abd.backends.progress import Progress
 from abd.backends.protocol import Backend
 from abd.contact.pair_law import OwnLaws
 from abd.errors import OutOfMemory, StepFailure
@@ -31,7 +32,7 @@ from abd.step.account import Opening, Work
 from abd.step.impacts.fast_hits import FastHits
 from abd.step.impacts.limit_impacts import limit_strikes
 from abd.step.impacts.restitution import Restitution, Strikes
-from abd.step.newton import Progress, solve_step
+from abd.step.newton import solve_step
 from abd.step.prescribed import Prescribed
 from abd.step.retries import Retries
 from abd.step.saved import joints_of, own_laws_of, saved_laws, saved_memory, saved_own_laws
@@ -444,8 +445,8 @@ class Stepper:
         return True
 
     def _whirling(self, h: float) -> np.ndarray:
-        """(n,) bool, jointed bodies that turn so far in a step of h that the memory of forces is not stable, and what is
-        joined to them."""
+        """(n,) bool, jointed bodies that turn by more than `STEADY` in a step of h, which take implicit Euler
+        (`abd.potentials.integrators`), and what is joined to them."""
         known = self.figures
         if not self._may_whirl or (
             known is not None and h * known.whirl < STEADY * (1.0 - STRAINED * known.orthogonality_error - 1e-9)

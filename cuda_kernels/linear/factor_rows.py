@@ -92,16 +92,6 @@ def load_slot(p: Pattern, a: Sources, f: Factor, slot: wp.int32):
 
 
 @wp.func
-def subtract_product(f: Factor, left: wp.int32, right: wp.int32, target: wp.int32):
-    """U_target -= U_left^T U_right."""
-    for i in range(12):
-        c = f.rows[target, i]
-        for m in range(12):
-            c = c - f.entries[left, m, i] * f.rows[right, m]
-        f.rows[target, i] = c
-
-
-@wp.func
 def mirror(f: Factor, slot: wp.int32):
     """Write the upper triangle of a block below its diagonal, the columns of four rows at a time."""
     for h in range(3):
@@ -250,18 +240,6 @@ def solve_transposed(f: Factor, slot: wp.int32, v: vec12) -> vec12:
         out[r] = v[r] * row[r]
         v = v - out[r] * row
     return out
-
-
-@wp.func
-def forward_row(p: Pattern, f: Factor, j: wp.int32, v: vec12, x: wp.array(dtype=vec12)):
-    """x of row j = U_jj^-T (v - sum_k U_kj^T x_k)."""
-    for e in range(p.ups[j], p.ups[j + 1]):
-        other = p.body[p.up_row[e]]
-        if f.done[other] == 0:
-            y = x[other]
-            for m in range(12):
-                v = v - y[m] * f.rows[p.up_slot[e], m]
-    x[p.body[j]] = solve_transposed(f, p.starts[j], v)
 
 
 @wp.func

@@ -1,4 +1,4 @@
-"""When conjugate gradients stop, island by island (`abd.backends.recorded.linear_solves`)."""
+"""When conjugate gradients stop, island by island (`abd.backends.linear.conjugate_gradients`)."""
 
 import warp as wp
 

@@ -17,6 +17,7 @@ TWINS = {
     "abd.potentials.curvature": "cuda_kernels.contact.contact",
     "abd.potentials.distance": "cuda_kernels.contact.distance",
     "abd.potentials.free_motion": "cuda_kernels.bodies.free_motion",
+    "abd.potentials.gyration": "cuda_kernels.bodies.gyration",
     "abd.potentials.sticking": "cuda_kernels.friction.sticking",
 }
 

@@ -400,7 +400,7 @@ STRUCTS = {
     "surfaces": (
         surfaces_definition.Surfaces,
         surfaces.Surfaces,
-        {"target_dimension"},
+        {"target_dimension", "edge_meets"},
         {"lower", "upper", "target_bvh", "edge_bvh", "vertex_bvh", "plane", "radius", "material", "topology", "between"},
     ),
 }

@@ -9,8 +9,10 @@ from executors import COUNTS, assert_same_state, assert_same_steps, counted, pai
 from test_recorded import PD, ROUNDING, apart, links, pile, pinched
 
 import abd
+from abd import backends
 from abd.backends.device.device import Pool
 from abd.backends.device.launches import Launches
+from abd.backends.linear import solver_choice
 from abd.backends.recorded import iteration as iterations
 from abd.backends.recorded import search
 from abd.backends.reference import line_search
@@ -378,3 +380,49 @@ def test_joints_change_while_running():
 def test_a_joint_that_breaks():
     direct, _ = assert_same_steps(links(2, "exact", break_force=5.0), 20)
     assert not all(joint.active for joint in direct.joints.values())
+
+
+def test_an_interrupted_trial_leaves_nothing_behind(monkeypatch):
+    """Contacts are not settled by the bounds of a path that was given up."""
+    monkeypatch.setattr(backends, "SMALL", 0)
+    sim, other = (abd.Simulation(stack_of_two(), device="cpu") for _ in range(2))
+    for each in (sim, other):
+        each.step()
+    saved = sim.checkpoint()
+    potential = sim.backend.potential
+    evaluate = potential.bodies.evaluate
+
+    def interrupted(at, slot):
+        if slot == "trial":
+            raise KeyboardInterrupt
+        evaluate(at, slot)
+
+    with patch.object(potential.bodies, "evaluate", interrupted), pytest.raises(KeyboardInterrupt):
+        sim.step()
+    assert potential.at.along is None
+    for each in (sim, other):
+        each.restore(saved)
+        each.step()
+    assert sim.stepper.q.tobytes() == other.stepper.q.tobytes()
+
+
+def test_a_factor_that_was_too_large_is_not_missed_after_a_restore(monkeypatch):
+    monkeypatch.setattr(solver_choice, "MOST_BYTES", 1)
+    sim = abd.Simulation(stack_of_two({"linear_solver": "direct"}), device="cpu")
+    for _ in range(3):
+        sim.step()
+    saved = sim.checkpoint()
+    sim.step()
+    again = abd.Simulation(stack_of_two({"linear_solver": "direct"}), device="cpu")
+    again.restore(saved)
+    again.step()
+    assert again.stepper.q.tobytes() == sim.stepper.q.tobytes()
+
+
+def stack_of_two(solver: dict | None = None) -> abd.Scene:
+    """Two boxes that come down on a plate."""
+    scene = abd.Scene(solver=solver or {})
+    scene.add_body("plate", box=(1, 1, 0.1), kind="static", position=(0, 0, -0.05))
+    for k in range(2):
+        scene.add_body(f"box {k}", box=(0.1, 0.1, 0.1), density=1000, position=(0, 0, 0.052 + 0.102 * k))
+    return scene

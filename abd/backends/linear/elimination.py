@@ -18,6 +18,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 import warp as wp
 
+from abd.errors import StepFailure
 from cuda_kernels.linear import elimination as kernels
 from cuda_kernels.linear.factor_panels import PIECE as _PIECE
 
@@ -274,7 +275,10 @@ def relabelled(parent: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 def starts_of(lengths: np.ndarray, dtype=np.int32) -> np.ndarray:
     """(k + 1,) where pieces of these lengths begin, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(dtype)
+    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    if starts[-1] > np.iinfo(dtype).max:
+        raise StepFailure("linear_solver", f"the factor has {starts[-1]:,} entries to list; use solver.linear_solver = 'pcg'")
+    return starts.astype(dtype)
 
 
 def panels_of(parent: np.ndarray, rights: np.ndarray, most: int) -> np.ndarray:

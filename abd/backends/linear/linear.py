@@ -1,6 +1,6 @@
 """The linear system of a Newton iteration, H d = -g with 12x12 blocks: direct, or conjugate gradients.
 
-Everything rests on one block Cholesky factor whose order, fill and schedule are found once per pattern. Of all blocks
+`direct` and `pcg` rest on one block Cholesky factor whose order, fill and schedule are found once per pattern. Of all blocks
 it is the direct solver; of the bodies' own blocks and those of joints, which never come and go, it preconditions
 conjugate gradients; of the bodies' own blocks alone it is block-Jacobi. Leaving out the coupling of a contact, whose
 blocks are positive semidefinite as a whole, leaves the rest positive definite.
@@ -106,7 +106,8 @@ class LinearSolver:
         if not direct:
             self._whole_keys = None
             if self._refused:
-                self._whole_choice = Choice("pcg" if self.wanted == "auto" else self.wanted, "as before the checkpoint")
+                solver = "pcg" if self.wanted in ("auto", "direct") else self.wanted
+                self._whole_choice = Choice(solver, "as before the checkpoint")
         elif self._whole_keys is None or not np.array_equal(keys, self._whole_keys):
             self._set_pattern(keys)
 

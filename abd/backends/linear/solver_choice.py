@@ -18,6 +18,8 @@ LAUNCHES = 500
 """Of an iteration's launches, in products."""
 MOST_BYTES = 8 << 30
 BLOCK_BYTES = 12 * 12 * 8
+PRODUCT_BYTES = 2 * 4
+"""Of a product of two blocks in a list, where rows stand in levels."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def choose(
     """
     if wanted not in ("auto", "direct"):
         return Choice(wanted, "asked for")
-    size = whole.slots * BLOCK_BYTES
+    size = whole.slots * BLOCK_BYTES + (0 if whole.in_ranges else PRODUCT_BYTES * whole.products)
     if size > MOST_BYTES:
         return Choice("pcg", f"the factor would take {size / 2**30:.1f} GiB (limit {MOST_BYTES >> 30})")
     if wanted == "direct":

@@ -27,6 +27,7 @@ from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, newton
 
 FAILURES = {
+    control.NOT_POSITIVE: ("not_positive_definite", "a pivot of the linear system is not positive, or not a number"),
     control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
     control.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
     control.NO_CONVERGENCE: (

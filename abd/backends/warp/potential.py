@@ -59,7 +59,7 @@ class Potential:
 
     @property
     def ties(self) -> np.ndarray:
-        """(k, 2) pairs of bodies that further terms couple for good."""
+        """(k, 2) those of all terms."""
         return np.concatenate([term.ties for term in self.terms])
 
     # energies ----------------------------------------------------------------------------------------------------
@@ -87,9 +87,11 @@ class Potential:
         """Energies at the trial, which is the path at alpha (islands,): per island their change and the sum of their sizes."""
         at, islands = self.at, self.islands
         at.along = islands.island, alpha
-        for term in self.terms:
-            term.evaluate(at, "trial")
-        at.along = None
+        try:
+            for term in self.terms:
+                term.evaluate(at, "trial")
+        finally:
+            at.along = None
         for term in self.terms:
             term.add_differences(at, self._difference, self._size)
         islands.reduce(self._difference, sums.SUM, change)

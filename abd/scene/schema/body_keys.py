@@ -77,7 +77,8 @@ class CylinderKeys(TypedDict, total=False):
     radius: Required[float]
     # full length [m]
     length: Required[float]
-    # number of facets around the axis; 32 do for what does not roll, and cost a tenth where many touch each other
+    # number of facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch
+    # each other
     segments: int
 
 
@@ -88,7 +89,8 @@ class ConeKeys(TypedDict, total=False):
     radius: Required[float]
     # from base to tip [m]
     length: Required[float]
-    # number of facets around the axis; 32 do for what does not roll, and cost a tenth where many touch each other
+    # number of facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch
+    # each other
     segments: int
 
 

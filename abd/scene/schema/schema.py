@@ -55,7 +55,7 @@ class Capsule(Spec):
 
 ROUND = 384
 """Facets of cylinders and cones: so many that what they roll like is within 0.5 % of smooth ones (`docs/concepts/contact.md`)."""
-FACETS = "number of facets around the axis; 32 do for what does not roll, and cost a tenth where many touch each other"
+FACETS = "facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch each other"
 
 
 class Cylinder(Spec):
