@@ -238,7 +238,6 @@ class WarpBackend(PathSteps, Ways, ReadOuts):
         c, f = self.contacts.candidates, self.friction
         self.islands.follow_joined(self.mobile)
         rubbing = f.pairs, f.lagged.counts, f.pair_count
-        self.islands.follow_joined(self.mobile)
         self.islands.launch_renumber(self.step.held, (c.pairs, c.counts, c.pair_count), rubbing)
 
     def lag_friction(self) -> None:
