@@ -77,8 +77,7 @@ class CylinderKeys(TypedDict, total=False):
     radius: Required[float]
     # full length [m]
     length: Required[float]
-    # number of facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch
-    # each other
+    # facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch each other
     segments: int
 
 
@@ -89,8 +88,7 @@ class ConeKeys(TypedDict, total=False):
     radius: Required[float]
     # from base to tip [m]
     length: Required[float]
-    # number of facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch
-    # each other
+    # facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch each other
     segments: int
 
 
