@@ -61,22 +61,22 @@ def random_pairs(n: int, count: int, seed: int) -> np.ndarray:
 
 
 class Solves:
-    """Solves of one `LinearSolver`, as an iteration makes them.
+    """Solves of one `LinearSolver`, as an iteration makes them, to a relative tolerance.
 
     Attributes:
         iterations: of conjugate gradients since `solve`.
     """
 
-    def __init__(self, solver: LinearSolver):
-        self.solver, self.device = solver, solver.device
+    def __init__(self, solver: LinearSolver, tolerance: float):
+        self.solver, self.device, self.tolerance = solver, solver.device, tolerance
         self.control = new_control(self.device, max(solver.n, 1), solver.islands.counts)
         self.linear = solvers.Solves(solver, Graphs(self.device), self.control)
 
     def solve(self, gradient, diagonal, couplings, near, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction; `near` are the pairs (k, 2) that may touch, forcing the tolerance of pcg if not the tightest."""
         solver, write = self.solver, self.device.write
-        at = numbers(1.0, 1.0, solver.tolerance)
-        at[control.FORCING] = solver.tolerance if forcing is None else forcing
+        at = numbers(1.0, 1.0, self.tolerance)
+        at[control.FORCING] = self.tolerance if forcing is None else forcing
         write(self.control.at, at)
         write(self.control.flags, np.zeros(control.FLAGS, dtype=np.int32))
         done = self.device.read(solver.islands.done, solver.n) != 0
@@ -89,7 +89,7 @@ class Solves:
         return self._direction()
 
     def tighten(self) -> np.ndarray:
-        """The direction, brought to the solver's own tolerance."""
+        """The direction, brought to the tightest tolerance."""
         self.linear.launch_tighten()
         return self._direction()
 
@@ -147,7 +147,7 @@ class System:
         """A solver for these bodies, all of one island."""
         moving = np.ones(self.n, dtype=bool) if moving is None else moving
         names = [f"body {k}" for k in range(self.n)]
-        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), tolerance, 3))
+        return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), 3), tolerance)
 
     def solve(self, solves: Solves, forcing: float | None = None) -> np.ndarray:
         """(n, 12) direction of a solver."""

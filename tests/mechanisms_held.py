@@ -11,7 +11,7 @@ from tool import load_tool
 
 import abd
 
-cases = load_tool("reference_cases")
+cases = load_tool("peers/reference_cases")
 STEP = 0.005
 
 

@@ -10,7 +10,7 @@ import warp as wp
 from abd.backends.device.device import Device
 from abd.backends.device.upload import new_pose
 from abd.backends.reference.numpy_bodies import state
-from cuda_kernels.bodies import integrators
+from cuda_kernels.bodies import poses
 
 NAME = os.environ.get("ABD_TEST_DEVICE", "cpu")
 """What `pytest --device` named."""
@@ -34,7 +34,7 @@ def flags(count: int, *chosen: int):
 def pose_of(q: np.ndarray):
     """The state q (n, 12) on the device."""
     pose = new_pose(DEVICE, len(q))
-    DEVICE.launch(integrators.unpack, len(q), DEVICE.upload(q, wp.float64), pose)
+    DEVICE.launch(poses.unpack, len(q), DEVICE.upload(q, wp.float64), pose)
     return pose
 
 

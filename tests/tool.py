@@ -9,10 +9,11 @@ TOOLS = Path(__file__).resolve().parent.parent / "tools"
 
 
 def load_tool(name: str) -> ModuleType:
-    """tools/<name>.py as a module, loaded once."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    """tools/<name>.py as a module, loaded once; by the last part of its name, as other scripts import it."""
+    path = TOOLS / f"{name}.py"
+    if path.stem not in sys.modules:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
+        sys.modules[path.stem] = module
         spec.loader.exec_module(module)
-    return sys.modules[name]
+    return sys.modules[path.stem]

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 TOOLS = Path(__file__).resolve().parent
-sys.path[:0] = [str(TOOLS), str(TOOLS / "bench"), str(TOOLS.parent), str(TOOLS.parent / "tests")]
+sys.path[:0] = [str(TOOLS), str(TOOLS / "bench"), str(TOOLS / "peers"), str(TOOLS.parent), str(TOOLS.parent / "tests")]
 
 from block_systems import cube  # noqa: E402
 from families import FAMILIES  # noqa: E402
@@ -49,7 +49,7 @@ GRID = 1 << 10
 
 @dataclass
 class Counts:
-    """An observer of a device that counts (`abd.backends.device.device.Observer`)."""
+    """An observer of a device that counts (`abd.backends.device.observer.Observer`)."""
 
     device: Device
     launches: int = 0

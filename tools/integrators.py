@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 TOOLS = Path(__file__).resolve().parent
-sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
+sys.path[:0] = [str(TOOLS), str(TOOLS / "peers"), str(TOOLS.parent)]
 
 from reference_cases import CASES, G, angular_velocity, empty, link, position, solution  # noqa: E402
 from reference_runs import KINDS, run, worst  # noqa: E402

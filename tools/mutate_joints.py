@@ -246,7 +246,7 @@ MUTATIONS = [
         "seated_anew",
     ),
     Mutation(
-        "coordinates of old frames", CONTROL, "sim.reader = JointReader(sim.model)", "pass", RUNNING, "seated_anew"
+        "coordinates of old frames", CONTROL, "sim.joint_coordinates.watch(last)", "pass", RUNNING, "seated_anew"
     ),
     Mutation(
         "twist of G in D",
@@ -408,8 +408,8 @@ MUTATIONS = [
     # impacts at ends of ranges, and contact after a joint broke
     Mutation(
         "end of a range: a rotor drags on",
-        "step/step.py",
-        "if self.joints.has_rotors:",
+        "step/impacts/rebounds.py",
+        "if joints.has_rotors:",
         "if False:",
         IMPACTS,
         "turns_round",
@@ -456,9 +456,9 @@ MUTATIONS = [
     ),
     Mutation(
         "end of a range: bdf2 turns round",
-        "step/step.py",
-        'self.joints.ends if self.settings.integrator == "bdf2" else self.joints.bouncing',
-        "self.joints.bouncing",
+        "step/impacts/rebounds.py",
+        'joints.ends if self.settings.integrator == "bdf2" else joints.bouncing',
+        "joints.bouncing",
         TURNS,
         "gives_nothing_back and bdf2",
     ),
@@ -514,6 +514,11 @@ MUTATIONS = [
 ]
 
 
+def misplaced() -> list[Mutation]:
+    """Mutations whose text is not in its file once."""
+    return [one for one in MUTATIONS if (ROOT / "abd" / one.file).read_text(encoding="utf-8").count(one.old) != 1]
+
+
 def main() -> int:
     """Run them all, or those whose words contain ``--only``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -521,8 +526,7 @@ def main() -> int:
     name = f"mutations-joints-cpu-{date.today().isoformat()}.json"
     parser.add_argument("--out", type=Path, default=ROOT / "tools" / "results" / name)
     given = parser.parse_args()
-    wrong = [one for one in MUTATIONS if (ROOT / "abd" / one.file).read_text(encoding="utf-8").count(one.old) != 1]
-    if wrong:
+    if wrong := misplaced():
         raise SystemExit("not once in their files: " + ", ".join(f"'{one.what}'" for one in wrong))
     rows = []
     with tempfile.TemporaryDirectory() as folder:

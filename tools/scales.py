@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent
-sys.path[:0] = [str(TOOLS), str(TOOLS.parent), str(TOOLS.parent / "tests")]
+sys.path[:0] = [str(TOOLS), str(TOOLS.parent), str(TOOLS.parent / "tests" / "reference")]
 
 from results_file import write_results  # noqa: E402
 from test_scales import bennett, hanging  # noqa: E402

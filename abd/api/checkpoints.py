@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.restarts import set_apart
+from abd.api.restarts import set_apart, without_contacts
+from abd.model import Model
 from abd.state import State
 from abd.step.account import Work
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
+    from abd.scene.scene import Scene
 
 
 def saved(sim: Simulation) -> dict[str, Any]:
@@ -64,3 +66,19 @@ def restore(sim: Simulation, saved: dict[str, Any]) -> None:
     sim.stepper.work = Work(*(float(saved[name]) for name in works))
     if "loads" in saved:
         sim.loads.restore(saved["loads"])
+
+
+def resumed(
+    kind: type[Simulation],
+    scene: Scene | None,
+    model: Model,
+    device: str,
+    saved: dict[str, Any],
+    began: dict[str, Any] | None,
+) -> Simulation:
+    """A simulation of a compiled scene that goes on from a checkpoint; `began`: where a reset leads, None for its start."""
+    out = kind.__new__(kind)
+    out._open(scene, model, device, without_contacts(saved["q"], saved["qd"]))
+    out.restore(saved)
+    out._began = began
+    return out

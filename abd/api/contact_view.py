@@ -268,5 +268,5 @@ def read_contacts(simulation: Simulation) -> tuple[Pressing, Rubs]:
     """What presses and rubs in the present state."""
     stepper = simulation.stepper
     with stepper.listed():
-        rubs = Rubs(simulation.backend.rubbing, stepper.rubbing(), stepper.q.copy(), simulation.model.settings.eps_v)
-        return simulation.backend.pressing(), rubs
+        rubs = Rubs(simulation.backend.readings.rubbing, stepper.rubbing(), stepper.q.copy(), simulation.model.settings.eps_v)
+        return simulation.backend.readings.pressing(), rubs

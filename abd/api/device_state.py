@@ -37,12 +37,12 @@ class DeviceState:
     @property
     def q(self):
         """(n, 12): centre of mass [m] and the three rows of the affine map, in the bodies' internal frames."""
-        return self._simulation.backend.device_positions()
+        return self._simulation.backend.states.device_positions()
 
     @property
     def qd(self):
         """(n, 12): time derivative of `q` [m/s, 1/s]."""
-        return self._simulation.backend.velocity
+        return self._simulation.backend.states.velocity
 
     def to_host(self) -> Arriving | OnHost:
         """Begin to copy `q` and `qd` to the host; `wait()` returns them, as arrays that nobody else changes.

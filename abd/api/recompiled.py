@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from abd.api.restarts import without_contacts
 from abd.joint_list import JointList
 from abd.joints.rows.change import carried
 from abd.joints.rows.system import JointSystem
@@ -28,6 +29,17 @@ from abd.step.merge import OF_BODIES, OF_PAIRS
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
     from abd.scene.scene import Scene
+
+
+def recompiled(old: Simulation, scene: Scene) -> Simulation:
+    """See `Simulation.recompiled`."""
+    model = with_scales_of(scene.compile(), scene, old.compiled)
+    match, out = Matches(old.model, model), type(old).__new__(type(old))
+    q, qd = model.bodies.q, model.bodies.qd
+    out._open(scene, model, old.device, without_contacts(match.states(old.stepper.q, q), qd))
+    carry_over(old, out)
+    out._began = out.checkpoint()
+    return out
 
 
 def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,33 @@ from abd.backends.device.exchange import host_rows
 from abd.model import Kind
 from abd.scene.overlaps.starts import free_states
 from abd.state import State
+from abd.step.impacts.rebounds import before_fall
+from abd.step.merge import merged
 
 if TYPE_CHECKING:
     from abd.api.simulation import Simulation
 
 _log = logging.getLogger(__name__)
+
+
+def reset(sim: Simulation) -> None:
+    """See `Simulation.reset`."""
+    bodies, given = sim.model.bodies, sim.compiled
+    if sim._began is not None:
+        sim.loads.clear()
+        sim.restore(sim._began)
+    else:
+        sim.springs.reset()
+        sim.control.reset()
+        sim.loads.clear()
+        sim.gravity = given.settings.gravity
+        sim.set_friction(given.materials.mu)
+        sim.switches.reset()
+        sim.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
+        sim.coordinates = sim.reader.coordinates(bodies.q)
+        sim.forget_readings()
+    for one in sim.sensors.values():
+        one.begin_anew()
 
 
 def move_to(sim: Simulation, q: np.ndarray, coordinates: np.ndarray | None) -> None:
@@ -36,6 +59,44 @@ def set_velocities(sim: Simulation, qd: Any) -> None:
     given = host_rows(qd, state.qd.shape, "velocities", sim.device)
     dynamic = sim.model.bodies.kind == Kind.DYNAMIC
     begin_anew(sim, state, state.q, np.where(dynamic[:, None], given, state.qd))
+
+
+def reset_worlds(sim: Simulation, worlds: int | Iterable[int]) -> None:
+    """See `Simulation.reset`."""
+    bodies, stepper, settings = sim.model.bodies, sim.stepper, sim.model.settings
+    if sim._began is not None:
+        raise ValueError("worlds of a simulation that was recompiled do not go back alone: reset() takes all of them")
+    chosen = np.isin(bodies.world, _numbers(worlds, bodies.world))
+    dynamic = bodies.kind == Kind.DYNAMIC
+    who = dynamic & chosen
+    now, coordinates, kept = stepper.state(), sim.coordinates, (stepper.work, stepper.opening)
+    q, qd = (np.where(who[:, None], first, last) for first, last in ((bodies.q, now.q), (bodies.qd, now.qd)))
+    q = set_apart(sim, q)
+    stepper.restore(State(q=q, qd=qd, time=now.time, step=now.step))
+    parts, h = [(dynamic & ~who, now), (who, stepper.state())], now.previous_h
+    both = replace(merged(stepper.model, stepper.joints, now, parts, h), time=now.time)
+    if settings.integrator == "bdf2":
+        # it goes on from two states: the one before is where free fall would have come from
+        both.previous_q[who], both.previous_qd[who] = before_fall(q[who], qd[who], settings.gravity, h)
+    stepper.restore(both)
+    stepper.work, stepper.opening = kept
+    table = sim.reader.table
+    again = np.where(table.child >= 0, chosen[table.child], chosen[table.parent])
+    sim.coordinates = np.where(again, sim.reader.coordinates(stepper.q), coordinates)
+    sim.forget_readings()
+
+
+def _numbers(worlds: int | Iterable[int], there: np.ndarray) -> np.ndarray:
+    """Worlds that are asked for by number, or by a mask of all, which must be among those that are `there` (n,)."""
+    asked = np.atleast_1d(np.asarray(worlds if np.ndim(worlds) == 0 else list(worlds)))
+    known = np.unique(there)
+    if asked.dtype == bool and asked.shape == known.shape:
+        return known[asked]
+    if len(asked) and asked.dtype.kind not in "iu":
+        raise ValueError(f"worlds are numbers, or a mask of all {len(known)}, not {asked.dtype} {asked.shape}")
+    if unknown := sorted(set(asked.tolist()) - set(known.tolist())):
+        raise ValueError(f"no body is of world {unknown[0]}: there are {len(known)} worlds")
+    return asked
 
 
 def set_apart(sim: Simulation, q: np.ndarray) -> np.ndarray:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,10 @@ import numpy as np
 
 from abd import backends
 from abd.api.body_view import BodyView
-from abd.api.checkpoints import restore, saved
+from abd.api.checkpoints import restore, resumed, saved
 from abd.api.contact_view import Contacts, read_contacts
 from abd.api.device_state import DeviceState
+from abd.api.joints.coordinates import Coordinates
 from abd.api.joints.coupling_view import CouplingView
 from abd.api.joints.joint_control import JointControl
 from abd.api.joints.joint_view import JointView
@@ -23,15 +23,18 @@ from abd.api.joints.springs import Springs
 from abd.api.loads import Loads, Vector
 from abd.api.material_view import MaterialView
 from abd.api.own_model import own
-from abd.api.restarts import move_to, set_velocities, without_contacts
+from abd.api.recompiled import recompiled
+from abd.api.restarts import move_to, reset, reset_worlds, set_velocities
 from abd.api.sensors import Observed, Sensor, sensor
+from abd.api.started import started
 from abd.api.step_report import StepReport
+from abd.api.summary import summary_table
 from abd.api.switches import PairView, Switches
 from abd.api.views import ByName
 from abd.backends.device.memory import memory_watched
 from abd.errors import Problem, SceneError
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.model import Kind, Model
+from abd.model import Model
 from abd.scene.overlaps.starts import free_start
 from abd.state import State
 from abd.step.account import Opening
@@ -45,9 +48,6 @@ if TYPE_CHECKING:
     from abd.scene.schema.sensor_schema import SensorSpec
 
 _log = logging.getLogger(__name__)
-
-SLOW_TURN = 1.0
-"""Largest |dA/dt|_F h up to which nothing turns by half a turn in a frame."""
 
 
 class Simulation:
@@ -69,21 +69,18 @@ class Simulation:
     """
 
     def __init__(self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto"):
-        given, model = (None, free_start(scene)) if isinstance(scene, Model) else _started(scene)
+        given, model = (None, free_start(scene)) if isinstance(scene, Model) else started(scene)
         self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
 
     def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> None:
-        """Begin in a state."""
+        """Begin in a state; `scene`: where sensors and names come from, None without."""
         self.scene, self.compiled, self.model = scene, model, own(model)
-        self._began: dict[str, Any] | None = None
+        self._began: dict[str, Any] | None = None  # the checkpoint that a reset leads to, None for the start of the scene
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         self.stepper = Stepper(self.model, self.backend, state)
         self.state = DeviceState(self)
-        self.reader = JointReader(self.model)
-        self.turns = self.backend.watch_turns(self.reader.table)
-        self.coordinates = self.reader.coordinates(state.q)
-        self._readings: Readings | None = None
+        self.joint_coordinates = Coordinates(self.model, self.backend, self.stepper)
         self._contacts: Contacts | None = None
         self.sensors: dict[str, Sensor] = {}
         self.control = JointControl(self)
@@ -104,16 +101,7 @@ class Simulation:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        bodies, joints = self.model.bodies, self.model.joints
-        rows = {
-            "device": self.device,
-            "time": f"{self.time:.6g} s, frame {self.frame}, step {self.model.settings.dt:.6g} s",
-            "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
-            "joints": f"{len(joints)}, couplings {len(self.model.couplings)}",
-            "sensors": ", ".join(self.sensors) or "none",
-        }
-        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
-        return f"<table><caption>Simulation of {escape(self.model.name)}</caption>{cells}</table>"
+        return summary_table(self)
 
     @property
     def time(self) -> float:
@@ -123,7 +111,7 @@ class Simulation:
     @property
     def linear_solver(self) -> dict:
         """Which linear solver the last solve took, why, and its size; empty before the first solve."""
-        return self.backend.linear_solver()
+        return self.backend.linear.describe()
 
     @property
     def frame(self) -> int:
@@ -143,25 +131,13 @@ class Simulation:
     def _step(self) -> StepReport:
         self.switches.before_step()
         progress, substeps, wall = self.stepper.advance()
-        self.turns.count(self._turned_by())
-        self._coordinates = None
-        self.forget_readings()
+        self.joint_coordinates.after_step()
+        self._contacts = None
         report = StepReport.of(self.stepper, progress, substeps, self.control.after_step(), wall)
         self.loads.after_step()
         for one in self.sensors.values():
             one.after_step()
         return report
-
-    def _turned_by(self) -> np.ndarray | None:
-        """(c,) ways of the coordinates that are angles in the last frame by their mean rates, None where all turned by less
-        than a radian: what is counted from the states alone is less than half a turn."""
-        stepper, reader = self.stepper, self.reader
-        h, turning = self.model.settings.dt, self.reader.table.counts_turns
-        if h * stepper.figures.fastest < SLOW_TURN or not turning.any():
-            return None
-        near = self.turns.near()
-        rates = [reader.rates(*state, near) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
-        return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
 
     def run(
         self,
@@ -201,47 +177,38 @@ class Simulation:
         if given.shape != (3,) or not np.isfinite(given).all():
             raise ValueError(f"gravity is {gravity!r}; three finite numbers are needed [m/s^2]")
         self.model.settings.gravity.base[:] = given
-        self.backend.set_gravity(given)
+        self.backend.loads.set_gravity(given)
         self.stepper.jump(np.ones(len(self.model.bodies), dtype=bool))
         self.stepper.sleep.disturb()
 
     def set_friction(self, mu: np.ndarray) -> None:
         """Other coefficients of friction (m, m) between materials, from the next step on; `materials` sets single ones."""
         self.model.materials.mu.base[:] = mu
-        self.backend.set_friction(self.model.materials.mu)
+        self.backend.loads.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
 
     def watch_joints(self) -> None:
         """Read the present joints, some of which were appended or are gone; coordinates of those that stay go on."""
-        kept = self.coordinates
-        self.reader = JointReader(self.model)
-        self.turns = self.backend.watch_turns(self.reader.table)
-        coordinates = self.reader.coordinates(self.stepper.q)
-        count = min(len(kept), len(coordinates))
-        coordinates[:count] = kept[:count]
-        self.coordinates = coordinates
-        self.forget_readings()
+        self.joint_coordinates.watch_changed()
+        self._contacts = None
+
+    @property
+    def reader(self) -> JointReader:
+        """What reads the present joints."""
+        return self.joint_coordinates.reader
 
     @property
     def coordinates(self) -> np.ndarray:
         """(c,) coordinates of all joints, angles counted over any number of turns."""
-        if self._coordinates is None:
-            self._coordinates = self.reader.coordinates(self.stepper.q, self.turns.near())
-        return self._coordinates
+        return self.joint_coordinates.values
 
     @coordinates.setter
     def coordinates(self, coordinates: np.ndarray) -> None:
-        self._coordinates = coordinates
-        self.turns.set(coordinates)
+        self.joint_coordinates.values = coordinates
 
     def joint_readings(self) -> Readings:
         """Coordinates, rates, residuals, wrenches and energies of all joints in the present state, as arrays."""
-        if self._readings is None:
-            stepper = self.stepper
-            self._readings = Readings(
-                self.reader, stepper.joints, stepper.q, stepper.qd, self.coordinates, stepper.memory, stepper.applied
-            )
-        return self._readings
+        return self.joint_coordinates.readings()
 
     def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
         """Points at which bodies touch in the present state, with their forces; see `abd.api.contact_view`.
@@ -278,7 +245,8 @@ class Simulation:
 
     def forget_readings(self) -> None:
         """Read joints and contacts anew when they are asked for next."""
-        self._readings = self._contacts = None
+        self.joint_coordinates.forget_readings()
+        self._contacts = None
 
     def add_sensor(
         self, name: str, what: str | Callable[[Simulation], Any], of: Observed = None, every: int = 1
@@ -358,43 +326,26 @@ class Simulation:
         Raises:
             SceneError: the scene has problems, or bodies overlap in the state that follows.
         """
-        from abd.api.recompiled import Matches, carry_over, with_scales_of
-
         scene = self.scene if scene is None else scene
         if scene is None:
             raise ValueError("a simulation that was made of a compiled model needs a scene to be recompiled")
-        model = with_scales_of(scene.compile(), scene, self.compiled)
-        match, out = Matches(self.model, model), Simulation.__new__(Simulation)
-        q, qd = model.bodies.q, model.bodies.qd
-        out._open(scene, model, self.device, without_contacts(match.states(self.stepper.q, q), qd))
-        carry_over(self, out)
-        out._began = out.checkpoint()
-        return out
+        return recompiled(self, scene)
 
-    def reset(self) -> None:
+    def reset(self, worlds: int | Iterable[int] | None = None) -> None:
         """Go back to the start of the scene: the same steps follow, bit for bit, as after making it.
 
         Joints, friction and gravity are what the scene says again; loads put on since are off. Sensors stay, and record anew.
         One that was `recompiled` goes back to that moment.
+
+        With `worlds`, numbers as bodies have them (`Scene.replicate`) or a mask of all, only the moving bodies of these worlds go
+        back, with what they and their joints remember. All others go on as if nothing had been, and so do time, and with it
+        prescribed motions and targets, what was set by hand, joints that broke, loads and sensors.
+
+        Raises:
+            ValueError: there is no such world, or the simulation was recompiled.
+            SceneError: prescribed bodies are in the way by now; nothing went back.
         """
-        bodies, given = self.model.bodies, self.compiled
-        if self._began is not None:
-            self.loads.clear()
-            self.restore(self._began)
-            for one in self.sensors.values():
-                one.begin_anew()
-            return
-        self.springs.reset()
-        self.control.reset()
-        self.loads.clear()
-        self.gravity = given.settings.gravity
-        self.set_friction(given.materials.mu)
-        self.switches.reset()
-        self.stepper.reset(State(q=bodies.q.copy(), qd=bodies.qd.copy()))
-        self.coordinates = self.reader.coordinates(bodies.q)
-        self.forget_readings()
-        for one in self.sensors.values():
-            one.begin_anew()
+        reset(self) if worlds is None else reset_worlds(self, worlds)
 
     def checkpoint(self) -> dict[str, Any]:
         """Everything a bitwise continuation needs, as arrays and numbers."""
@@ -410,49 +361,8 @@ class Simulation:
 
     def __deepcopy__(self, memo) -> Simulation:
         """A second simulation in the same state, on the same device; without sensors, and without loads that are functions."""
-        return _again(self.scene, self.compiled, self.device, self.checkpoint(), self._began)
+        return resumed(type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._began)
 
     def __reduce__(self):
         """Pickled by the compiled scene, the device's name and a checkpoint, as a deep copy is made."""
-        return _again, (self.scene, self.compiled, self.device, self.checkpoint(), self._began)
-
-
-def _again(
-    scene: Scene | None, model: Model, device: str, saved: dict[str, Any], began: dict[str, Any] | None
-) -> Simulation:
-    """A simulation of a compiled scene that goes on from a checkpoint; `began`: where a reset leads, None for its start."""
-    out = Simulation.__new__(Simulation)
-    out._open(scene, model, device, without_contacts(saved["q"], saved["qd"]))
-    out.restore(saved)
-    out._began = began
-    return out
-
-
-def _started(scene) -> tuple[Scene, Model]:
-    """The scene, and what it compiles to with a start that is free of intersections."""
-    from abd.scene.scene import Scene, load
-
-    if isinstance(scene, str | Path):
-        scene = load(scene)
-    if not isinstance(scene, Scene):
-        scene = Scene.from_spec(scene)
-    return scene, scene.started()
-
-
-def run(
-    scene: Scene | SceneSpec | Model | str | Path,
-    duration: float | None = None,
-    steps: int | None = None,
-    device: str = "auto",
-    record: str | Path | None = None,
-    progress: bool = False,
-    on_step: Callable[[StepReport], bool | None] | None = None,
-) -> Simulation:
-    """Make a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for what is given.
-
-    Returns:
-        the simulation after its last step.
-    """
-    simulation = Simulation(scene, device)
-    simulation.run(duration, steps, record, progress, on_step)
-    return simulation
+        return resumed, (type(self), self.scene, self.compiled, self.device, self.checkpoint(), self._began)

@@ -262,7 +262,7 @@ class Switches:
         stepper = self._simulation.stepper
         stepper.off = self.off.copy()
         stepper.leave_out(stepper.off)
-        stepper.backend.set_apart(_pairs(self._now, len(self.off)))
+        stepper.backend.touch.set_apart(_pairs(self._now, len(self.off)))
 
     # checkpoints ----------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What a backend answers: all that the step (`abd.step`) and what users hold (`abd.api`) ask of one.
 
-The calls stand in groups of at most a dozen. `abd.backends.warp.on_warp` answers by kernels, `abd.backends.reference.on_numpy` by
-the definitions; a test holds both to this page, and those who ask.
+A backend is a set of parts, each with at most a dozen calls. Those of `abd.backends.warp.on_warp` answer by kernels, those of
+`abd.backends.reference.on_numpy` by the definitions; a test holds both to this page, and those who ask.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class States(Protocol):
         """Positions and velocities (n, 12) of the last two steps, from the host, and what is remembered of the forces on the
         bodies (n, 12) (`abd.potentials.integrators`); nothing without."""
 
+    def abandon(self) -> None:
+        """Give up a step that was begun: the iterate is the state before it."""
+
     def read_state(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 12) of the last finished step."""
 
@@ -41,9 +44,6 @@ class States(Protocol):
 
     def read_positions(self) -> np.ndarray:
         """(n, 12) of the current iterate."""
-
-    def read_prescribed(self) -> np.ndarray:
-        """(k, 12) of the prescribed bodies at the current iterate."""
 
     def read_forces(self) -> np.ndarray:
         """(n, 12) what is remembered of the forces on the bodies."""
@@ -62,36 +62,21 @@ class States(Protocol):
 
 
 class Steps(Protocol):
-    """A (sub)step, from its beginning to its end or until it is given up."""
+    """A (sub)step, from its beginning to its end."""
 
     def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
         """Start a step: its scheme, the modes of the bodies (n,), friction's eps [m], goals (k, 12) of prescribed bodies if
         there are any."""
 
-    def lag_friction(self) -> None:
-        """Freeze friction's contacts at the current iterate."""
-
-    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
-        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
-
     def mobility(self) -> np.ndarray:
         """(n,) change of velocity per load times c h^2 [1/(kg s)]; 0 for bodies that forces do not move."""
-
-    def sleep(self, ripe: np.ndarray) -> None:
-        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
-
-    def leave_out(self, absent: np.ndarray) -> None:
-        """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
 
-    def abandon(self) -> None:
-        """Give up a step that was begun: the state is as it was before it."""
-
 
 class Arcs(Protocol):
-    """Ways of the bodies: of a prescribed motion, and from the state to the iterate."""
+    """Steps along arcs: how far a path leads, and energies at trials on it."""
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n to where the motion leads; returns the largest alpha per island.
@@ -104,20 +89,16 @@ class Arcs(Protocol):
     def accept(self) -> None:
         """The trial becomes the current iterate."""
 
-    def snap_to_goals(self, chosen: np.ndarray) -> None:
-        """Set the chosen prescribed bodies (n,) exactly to their goals."""
-
-    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
-        """Stiffness and multipliers of the prescribed bodies' pull."""
-
-    def hold(self, held: np.ndarray) -> None:
-        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
-
     def evaluate(self) -> None:
         """Energies at the current iterate, those of settled islands too; contacts only if they are not known already."""
 
-    def free_way(self, h: float) -> NotProven:
-        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions."""
+
+class Ways(Protocol):
+    """Ways of the bodies between two states."""
+
+    def free_way(self, h: float, going_on: bool = False) -> NotProven:
+        """Pairs of bodies whose way from the state to the iterate, in a step of h [s], is not proven free of collisions. What is
+        found on the way serves longer where iterations are `going_on` from there."""
 
     def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
         """Pairs of bodies of different parties (n,), 0 for those that count with nobody, that come in one another's way
@@ -126,14 +107,50 @@ class Arcs(Protocol):
         The state is lost: another has to be loaded."""
 
 
+class Idle(Protocol):
+    """Who takes no part in a step.
+
+    Attributes:
+        absent: (n,) bool, bodies that are left out; sleeping: (n,) bool, those that sleep, and who is left out.
+    """
+
+    absent: np.ndarray
+    sleeping: np.ndarray
+
+    def hold(self, held: np.ndarray) -> None:
+        """Bodies (n,) that do not move any more in this step, besides the static ones and those that are left out."""
+
+    def sleep(self, ripe: np.ndarray) -> None:
+        """Put to sleep for this step those islands that may move by ripe bodies (n,) alone, and who is left out."""
+
+    def leave_out(self, absent: np.ndarray) -> None:
+        """Bodies (n,) bool that take no part in the next (sub)steps: they stay where they are, and nothing meets them."""
+
+
+class Goals(Protocol):
+    """Where prescribed bodies go."""
+
+    def read_prescribed(self) -> np.ndarray:
+        """(k, 12) of the prescribed bodies at the current iterate."""
+
+    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        """Stiffness and multipliers of the prescribed bodies' pull."""
+
+    def snap_to_goals(self, chosen: np.ndarray) -> None:
+        """Set the chosen prescribed bodies (n,) exactly to their goals."""
+
+
 class Rows(Protocol):
     """Joint rows."""
 
     def set_joints(self, system: JointSystem) -> None:
         """Take over a joint system; the next step needs its memory."""
 
-    def begin_joints(self, memory: JointMemory | None, ch2: float, time: float, speed: float) -> int | None:
-        """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`); a memory if the host changed it.
+    def load(self, memory: JointMemory) -> None:
+        """Go on from a memory of the host's."""
+
+    def begin_joints(self, ch2: float, time: float, speed: float) -> int | None:
+        """Laws of a (sub)step that was begun and ends at `time` [s] (`JointSystem.laws`).
 
         Returns:
             the first barrier row whose gap is closed, None without."""
@@ -158,7 +175,7 @@ class Rows(Protocol):
 
 
 class Touch(Protocol):
-    """Contacts and friction."""
+    """Who touches and rubs."""
 
     def list_standing(self, scale: float = 1.0) -> None:
         """List the contacts of the present state, and evaluate them with energies in J times a scale; `load_state` or
@@ -167,17 +184,17 @@ class Touch(Protocol):
     def near_contacts(self, q: np.ndarray) -> Contacts:
         """What counts of the listed contacts in the present state q (n, 12)."""
 
-    def contact_figures(self) -> tuple[float, int, float]:
-        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
-
-    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
-
     def set_own_laws(self, own: OwnLaws) -> None:
         """Pairs of bodies whose law is their own."""
 
     def set_apart(self, pairs: np.ndarray) -> None:
         """Bodies (k, 2), and no others, that do not collide from now on."""
+
+    def lag_friction(self) -> None:
+        """Freeze friction's contacts at the current iterate."""
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
 
     def touching(self) -> np.ndarray:
         """(n,) 1 for bodies with an active contact at the current iterate."""
@@ -192,13 +209,6 @@ class Touch(Protocol):
 
     def island_gaps(self) -> np.ndarray:
         """(islands,) smallest gaps at the current iterate, in activations, infinite without any; beyond 1 lower bounds."""
-
-    def pressing(self) -> Pressing:
-        """Points at which bodies press on one another at the current iterate."""
-
-    def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
-        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
 
 
 class Loads(Protocol):
@@ -215,7 +225,13 @@ class Loads(Protocol):
 
 
 class Readings(Protocol):
-    """What is read of a step, and what goes into a checkpoint."""
+    """What is read of a step.
+
+    Attributes:
+        rubbing: reads friction point by point (`abd.contact.sharing`).
+    """
+
+    rubbing: Any
 
     def figures(self) -> Figures:
         """Of the state that the last step led to; joints and friction left theirs in `finish`."""
@@ -228,14 +244,31 @@ class Readings(Protocol):
 
         Without `exact`, the gap of a contact that does not act may be a lower bound."""
 
-    def linear_solver(self) -> dict:
+    def contact_figures(self) -> tuple[float, int, float]:
+        """Energy [J] of the contacts of `list_standing`, how many act, and the smallest gap [m]."""
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
+
+    def pressing(self) -> Pressing:
+        """Points at which bodies press on one another at the current iterate."""
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        """Of every lagged contact the bodies (l, 2), kind (l,), normal (l, 3), contact points Y_i, Y_j (l, 4), share (l, 3) and
+        load (l,) [N], as `abd.potentials.friction.Lagged` has them; and the reference (n, 12) of slips."""
+
+
+class Linear(Protocol):
+    """What linear systems are solved with."""
+
+    def describe(self) -> dict:
         """Which solver the last solve took, and why."""
 
-    def solver_memory(self) -> dict[str, np.ndarray]:
-        """What the linear solver remembers from step to step, part of the state."""
+    def memory(self) -> dict[str, np.ndarray]:
+        """What it remembers from step to step, part of the state."""
 
-    def recall_solver(self, saved: dict[str, np.ndarray]) -> None:
-        """Go on with what a saved state says the linear solver remembered; without it as in the beginning."""
+    def recall(self, memory: dict[str, np.ndarray]) -> None:
+        """Go on with what a saved state says it remembered; without it as in the beginning."""
 
 
 class Iteration(Protocol):
@@ -252,6 +285,9 @@ class Iteration(Protocol):
             StepFailure: it could not be done.
         """
 
+    def free_way(self, h: float) -> NotProven:
+        """`Ways.free_way` of an iterate from which another one follows."""
+
     def restiffen(self) -> None:
         """The contact stiffness has changed: islands that touch anything move on."""
 
@@ -267,14 +303,16 @@ class Start(Protocol):
         and bodies (n,) that sleep if their whole island does."""
 
 
-class FrictionPart(Protocol):
+class Friction(Protocol):
     """What rubs.
 
     Attributes:
-        enabled: whether anything may; count: contacts that are frozen.
+        enabled: whether anything may; sticks: whether contacts remember how far they are stretched; count: those that are
+            frozen.
     """
 
     enabled: bool
+    sticks: bool
     count: int
 
     def read_anchors(self) -> Anchors:
@@ -284,7 +322,7 @@ class FrictionPart(Protocol):
         """What they remember from now on."""
 
 
-class IslandsPart(Protocol):
+class Islands(Protocol):
     """What moves together.
 
     Attributes:
@@ -296,12 +334,24 @@ class IslandsPart(Protocol):
     ties: np.ndarray
 
 
-class Backend(States, Steps, Arcs, Rows, Touch, Loads, Readings, Protocol):
-    """One scene, where its arrays live.
+class IterateData(Protocol):
+    """What terms read of the iterate.
+
+    Attributes:
+        step: what the step holds fixed, with its `ch2` [s^2]; eps: friction's in the present step [m].
+    """
+
+    step: Any
+    eps: float
+
+
+class Backend(Protocol):
+    """One scene, where its arrays live: a set of parts, of the same names on every backend.
 
     Attributes:
         model: the scene; n: its bodies; device: where, with a `name`; constants: of the bodies.
-        system: the joint system at work; pair_law: the law of contact; eps: friction's in the present step [m].
+        system: the joint system at work; pair_law: the law of contact; at: the iterate.
+        states, steps, arcs, ways, idle, goals, rows, touch, loads, readings, linear: what is asked of it.
         iteration, start: Newton's parts; whole: steps in one piece (`abd.backends.recorded.whole_step`), None where there are
             none.
         friction, islands: what rubs, and what moves together; sweep: `abd.potentials.sweeps.swept`.
@@ -313,10 +363,21 @@ class Backend(States, Steps, Arcs, Rows, Touch, Loads, Readings, Protocol):
     constants: Any
     system: JointSystem
     pair_law: PairLaw
-    eps: float
+    at: IterateData
+    states: States
+    steps: Steps
+    arcs: Arcs
+    ways: Ways
+    idle: Idle
+    goals: Goals
+    rows: Rows
+    touch: Touch
+    loads: Loads
+    readings: Readings
+    linear: Linear
     iteration: Iteration
     start: Start
     whole: Any
     sweep: Any
-    friction: FrictionPart
-    islands: IslandsPart
+    friction: Friction
+    islands: Islands

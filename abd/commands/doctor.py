@@ -14,7 +14,7 @@ def findings() -> list[tuple[str, str]]:
     import warp as wp
 
     from abd.backends.device import cuda_support as cuda
-    from abd.backends.device.device import threads_available
+    from abd.backends.device.launcher import threads_available
     from abd.backends.device.raw_kernels import raw_kernels
 
     problem = cuda.cuda_problem()

@@ -19,7 +19,7 @@ FEW = 32
 
 
 class RubbingDefinition:
-    """Reads friction; the part of `NumpyBackend` that `abd.backends.warp.terms.rubbing` is of the kernels."""
+    """Reads friction, for `abd.backends.reference.parts.readings`, as `abd.backends.warp.terms.rubbing` does on a device."""
 
     rubbing = staticmethod(rubbing)
 

@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.cuda_support import start_warp
-from abd.backends.device.device import threads_available
+from abd.backends.device.launcher import threads_available
 from abd.export import obj_kernels as kernels
 from abd.export.formats import ExportError
 from abd.export.scenery import Scenery

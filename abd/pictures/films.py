@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.backends.device.device import threads_available
+from abd.backends.device.launcher import threads_available
 from abd.errors import AbdError
 from abd.optional import required
 from abd.pictures.camera import Camera, View

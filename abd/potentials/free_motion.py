@@ -96,14 +96,3 @@ def torque(force: np.ndarray, A: np.ndarray) -> np.ndarray:
 def rates(A: np.ndarray, w: np.ndarray) -> np.ndarray:
     """(n, 3, 3) rates ``[w]_x A`` of a rigid motion."""
     return skew(w) @ A
-
-
-def nearest_turn(R: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """(n, 3) of the rotation vectors of R (n, 3, 3), those closest to w (n, 3): with the full turns that w makes."""
-    v = axial(R)
-    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
-    angle, small = np.arctan2(sine, cosine), sine < 1e-9
-    shown = v / np.where(small, 1.0, sine)[:, None]
-    full = 2.0 * np.pi * np.round((np.sum(w * shown, axis=1) - angle) / (2.0 * np.pi))
-    unclear = np.where((np.linalg.norm(w, axis=1) < 1.0)[:, None], v, w)
-    return np.where(small[:, None], unclear, (angle + full)[:, None] * shown)

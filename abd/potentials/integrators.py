@@ -26,9 +26,16 @@ and Newton starts where it pushes a body that is in contact, `abd.step.start`.
 
 Forces that hold a spinning body in a joint act on its gyroscopic motion, which the free motion contains: the shares of the new
 and of the last forces follow the turn ``h |L| / J_mid`` of the step, and spin about thin axes Euler's equation
-(`abd.potentials.gyration`). Mechanisms with a body that turns by more than half a radian, in which joints turn about as far,
-take `DISSIPATIVE` steps: forces that alternate from step to step turn bodies there so far that radii of 0.8 and more do not
-damp them (a slider-crank in steps of a quarter of a radian gains energy with 0.9, as in Exudyn, and loses it with 0.8).
+(`abd.potentials.gyration`).
+
+Forces of joints on bodies whose arms to the joints turn by x in a step, where those forces go back and forth from step to step:
+what they displace at rest is ``D(z) ~ (z + rho)^3`` near z = -rho, of one that turns with the body
+``Re D(z e^(ix)) ~ (z + rho)^3 - 3 rho^2 x^2 (z + rho)``, whose zeros ``-rho (1 + 3^(1/2) x)`` grow where they are beyond 1. A
+crank whose mass is far from its pivot gains energy then: with 0.9 in steps of 0.1 rad, with 0.8 of 0.3 rad. So a mechanism
+takes the first of the radii, rho_1 that is asked for and `RADII`, which damps them, ``x <= (1/rho - 1) / 3^(1/2)``, with the
+fastest of its arms (`abd.joints.rows.sizes.turning_arms`). a stays what it is where the radius changes, which happens a few
+times in a turn at any h, and leaves the order what it is; to move it would make what alternates several times larger.
+Mechanisms with a body that turns by more than half a radian take `DISSIPATIVE` steps.
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches what turns, and brakes it.
 
@@ -54,6 +61,10 @@ class Mode(IntEnum):
     SMOOTH = 2
 
 
+RADII = (0.8, 0.65, 0.5)
+"""Spectral radii below the one that is asked for: of mechanisms that turn further in a step."""
+LEVELS = 1 + len(RADII)
+"""Rows of `Scheme.motion` for `Mode.SMOOTH`, from the largest radius down."""
 LASTING = 2.0
 """Growth of the force on a body within a step beyond which it was an impact's, or began there, and is not there any more."""
 
@@ -75,10 +86,12 @@ COLUMNS = (
     "moved_f",
     "moved_a",
     "root",
+    "turn",
 )
 """Columns of `Scheme.motion`: h; s_b; impulse of q*; 1/(c_b h^2); what a and the momenta become; where Newton starts:
 the displacement per mass ``lead_f f + lead_a a + lead_load (external force)`` beyond q*; a where this step expects it; and the
-spectral radius of bodies that spin (`abd.potentials.gyration`), -1 where forces are not remembered."""
+spectral radius of bodies that spin (`abd.potentials.gyration`), -1 where forces are not remembered; the turn [rad] up to which it
+damps the forces of joints."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ class Scheme:
     Attributes:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
         weights: (2, 9) of rows that measure over one step and over two.
-        motion: (3, 17) by `Mode`.
+        motion: (2 + `LEVELS`, 18) by `Mode`, of `Mode.SMOOTH` by level too.
         pull: weight of the pull towards prescribed poses, in which one of implicit Euler has 1.
         chord: targets are those of `weights[1]`, bodies have no modes.
     """
@@ -111,24 +124,38 @@ class Scheme:
 
 def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) -> Scheme:
     """The scheme of one step of length h [s] after one of length `previous_h` [s] (0: there is none); `radius` is the
-    spectral radius of generalized alpha.
+    largest spectral radius of generalized alpha.
 
     bdf2 begins, and begins again after a change of h, with one step of implicit Euler on chords.
     """
     one = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
     euler = _motion(h, scale=1.0, stiffness=1.0 / h**2, a_F=0.0, m_F=h, a=(1.0, 0.0), lead_load=h * h)
+    all_euler = np.stack([euler] * (2 + LEVELS))
     if name == "bdf2":
         if previous_h != h:
-            return Scheme(h, 1.0, 1.0, np.stack([one, one]), np.stack([euler] * 3), chord=True)
+            return Scheme(h, 1.0, 1.0, np.stack([one, one]), all_euler, chord=True)
         two = np.array([4 / 3, -1 / 3, 8 * h / 9, -2 * h / 9, 4 / 3, -1 / 3, 1.5 / h, 1 / h, 0.5 / h])
-        return Scheme(h, 4.0 / 9.0, 2.0 / 3.0, np.stack([two, two]), np.stack([euler] * 3), chord=True)
+        return Scheme(h, 4.0 / 9.0, 2.0 / 3.0, np.stack([two, two]), all_euler, chord=True)
     if name == "bdf1":
-        return Scheme(h, 1.0, 1.0, np.stack([one, one]), np.stack([euler] * 3))
+        return Scheme(h, 1.0, 1.0, np.stack([one, one]), all_euler)
+    ratio = h / previous_h if previous_h > 0.0 else 1.0
+    levels = [_smooth(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
+    levels[-1][COLUMNS.index("turn")] = np.inf
+    c = 1.0 / (levels[0][COLUMNS.index("stiffness")] * h * h)
+    for row in levels:
+        row[COLUMNS.index("scale")] = c * row[COLUMNS.index("stiffness")] * h * h
+    fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
+    euler[1] = c
+    two = _two_steps(h, previous_h) if previous_h > 0.0 else one
+    return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, *levels]), pull=c)
+
+
+def _smooth(h: float, ratio: float, radius: float) -> np.ndarray:
+    """Row of generalized alpha in a step `ratio` times as long as the one before."""
     am, af = (2.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
     gamma = 0.5 + af - am
     beta = 0.25 * (gamma + 0.5) ** 2
     c = beta * (1.0 - af) / (1.0 - am)
-    ratio = h / previous_h if previous_h > 0.0 else 1.0
     remembered = {
         "k": (h * beta * af / (1.0 - am), h * (0.5 - beta - beta * am / (1.0 - am))),
         "a": (af / (1.0 - am), -am / (1.0 - am)),
@@ -137,7 +164,7 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     }
     # of f and of a, of which the latter is moved where h has changed
     moved = {key: (f + (1.0 - ratio) * a, ratio * a) for key, (f, a) in remembered.items()}
-    smooth = _motion(
+    return _motion(
         h,
         scale=1.0,
         stiffness=1.0 / (c * h * h),
@@ -149,19 +176,22 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
         lead=tuple(total - h * kick for total, kick in zip(moved["lead"], moved["k"], strict=True)),
         moved=(1.0 - ratio, ratio),
         root=radius,
+        turn=(1.0 / radius - 1.0) / np.sqrt(3.0) if radius > 0.0 else np.inf,
     )
-    fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
-    euler[1] = c
-    two = _two_steps(h, previous_h) if previous_h > 0.0 else one
-    return Scheme(h, c, 1.0, np.stack([one, two]), np.stack([euler, fresh, smooth]), pull=c)
+
+
+def levels(rule: Scheme, turns: np.ndarray) -> np.ndarray:
+    """(k,) which of the rows of `Mode.SMOOTH` mechanisms take whose fastest arms turn by `turns` (k,) [rad/s]."""
+    most = rule.motion[Mode.SMOOTH :, COLUMNS.index("turn")]
+    return np.argmax(rule.h * turns[:, None] <= most, axis=1)
 
 
 def _motion(
     h, scale, stiffness, a_F, m_F, k=(0.0, 0.0), a=(0.0, 0.0), m=(0.0, 0.0), lead=(0.0, 0.0), lead_load=0.0,
-    moved=(0.0, 1.0), root=-1.0,
+    moved=(0.0, 1.0), root=-1.0, turn=np.inf,
 ):  # fmt: skip
     """Row of `Scheme.motion`; pairs belong to f and a."""
-    return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load, *moved, root])
+    return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load, *moved, root, turn])
 
 
 def _two_steps(h: float, before: float) -> np.ndarray:

@@ -35,7 +35,7 @@ def minimise(
     stiffness,
     progress: Progress,
     tolerance: float,
-    watch: Callable[[], None] | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> None:
     """Iterate to the minimum of the incremental potential with friction as lagged.
 
@@ -44,7 +44,8 @@ def minimise(
         h: actual step [s].
         stiffness: adapts the contact stiffness between iterations (`abd.step.stiffness`).
         tolerance: largest velocity of a full step [m/s].
-        watch: called with every iterate from which another one follows; what it raises ends the minimisation.
+        watch: called after every iterate from which another one follows, with how many there were; what it raises ends
+            the minimisation.
 
     Raises:
         StepFailure: not converged within the limit, or no decrease along the direction.
@@ -52,12 +53,12 @@ def minimise(
     iteration = backend.iteration
     if not iteration.begin(tolerance, h, settings.linear_tolerance):
         return
-    for _ in range(settings.max_newton):
+    for iterates in range(1, settings.max_newton + 1):
         status = iteration.run(progress)
         if not status.moving:
             return
         if watch is not None:
-            watch()
+            watch(iterates)
         if stiffness.adapt(backend, status.gap, status.least):
             iteration.restiffen()
     raise not_converged(backend, settings.max_newton, status.open, iteration.speeds(h), tolerance)
@@ -70,7 +71,7 @@ def solve_step(
     stiffness,
     progress: Progress,
     loaded: bool = False,
-    watch: Callable[[], None] | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> bool:
     """One step from the started iterate: minimise, and repeat the lagging of friction as the settings say; with a single
     one, once more where contacts were made or loaded in the step (`abd.step.lagging`).
@@ -91,20 +92,22 @@ def solve_step(
         return False
     if wanted == 1:
         least = least_change(settings, h, loaded)
-        loaded = changed(*backend.friction_loads(), backend.mobility(), *least)
+        loaded = changed(*backend.touch.friction_loads(), backend.steps.mobility(), *least)
         if loaded:
             if rubs < tolerance:
                 minimise(backend, settings, h, stiffness, progress, rubs, watch)
-            backend.lag_friction()
+            backend.touch.lag_friction()
             minimise(backend, settings, h, stiffness, progress, rubs, watch)
         return loaded
     for _ in range(wanted - 1):
-        backend.lag_friction()
+        backend.touch.lag_friction()
         minimise(backend, settings, h, stiffness, progress, rubs, watch)
     return False
 
 
-def _balance(backend: Backend, settings, h: float, stiffness, progress: Progress, watch: Callable[[], None] | None) -> None:
+def _balance(
+    backend: Backend, settings, h: float, stiffness, progress: Progress, watch: Callable[[int], None] | None
+) -> None:
     """Minimise and lag friction until a lagging leaves a state that is converged as it is. What is found before is only
     where friction is lagged next, and needs not be more exact than the lagging is.
 
@@ -115,7 +118,7 @@ def _balance(backend: Backend, settings, h: float, stiffness, progress: Progress
     tolerance, exact, spent = LOOSE * rubs, 0, 0
     for lagging in count():
         if lagging:
-            backend.lag_friction()
+            backend.touch.lag_friction()
         part = Progress(stages=progress.stages)
         try:
             minimise(backend, settings, h, stiffness, part, tolerance, watch)

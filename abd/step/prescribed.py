@@ -79,13 +79,13 @@ class Prescribed:
             self.pace = self.pace.copy()
             self.pace[bodies] = pace
             pull = unit * float(np.clip(pace[behind] / travel[behind], 1e-2, 1.0).min(initial=1.0))
-            backend.set_pull(pull, lp, lA)
+            backend.goals.set_pull(pull, lp, lA)
         enough = np.maximum(REACHED * travel, resolution)
         near = False
         for _ in range(ROUNDS):
             self._close(backend, goals, CLOSE if near else ROOM)
             minimise_step()
-            q = backend.read_prescribed()
+            q = backend.goals.read_prescribed()
             missing = _missing(goals, q)
             far = missing > 0.0
             open_ones = bodies[far]
@@ -108,8 +108,8 @@ class Prescribed:
             lp[open_ones] -= pull * weight * delta[:, :3]
             lA[open_ones] -= (pull * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
             pull = min(2.0 * pull, 1e4 * unit)
-            backend.set_pull(pull, lp, lA)
-            backend.evaluate()
+            backend.goals.set_pull(pull, lp, lA)
+            backend.arcs.evaluate()
         names = tuple(self.model.bodies.names[b] for b in open_ones)
         if self.may_lag and not len(self.late):
             _log.warning("blocked on their way, and lagging behind their targets: %s", ", ".join(names))
@@ -132,16 +132,16 @@ class Prescribed:
         A move that would leave less than a share `room` of a tight gap is left to the next rounds: a barrier squeezed by a
         body that is held has no way out.
         """
-        far = self.bodies[_missing(goals, backend.read_prescribed()) > 0.0]
+        far = self.bodies[_missing(goals, backend.goals.read_prescribed()) > 0.0]
         if len(far) and not self._move(backend, far, room) and len(far) > 1:
             for body in far:
                 self._move(backend, body, room)
         # an arc ends within rounding of its goal
-        reached = _missing(goals, backend.read_prescribed()) <= 1e-14 * (1.0 + np.abs(goals).max(axis=1))
+        reached = _missing(goals, backend.goals.read_prescribed()) <= 1e-14 * (1.0 + np.abs(goals).max(axis=1))
         held = self._marked(self.bodies[reached])
-        backend.snap_to_goals(held)
-        backend.hold(held)
-        backend.evaluate()
+        backend.goals.snap_to_goals(held)
+        backend.idle.hold(held)
+        backend.arcs.evaluate()
 
     def _marked(self, chosen: np.ndarray) -> np.ndarray:
         """(n,) bool, which bodies are chosen."""
@@ -151,21 +151,21 @@ class Prescribed:
 
     def _move(self, backend, chosen: np.ndarray, room: float) -> bool:
         """Move the chosen bodies along their arcs to their goals, if that leaves room; returns whether it did."""
-        alpha = backend.follow_velocity(self._marked(chosen))
+        alpha = backend.arcs.follow_velocity(self._marked(chosen))
         if not (alpha == 1.0).all():
             return False
         roomy = room * min(_closest(backend), 1.0)
-        backend.try_step(alpha)
-        backend.accept()
+        backend.arcs.try_step(alpha)
+        backend.arcs.accept()
         if _closest(backend) >= roomy:
             return True
-        backend.accept()
+        backend.arcs.accept()
         return False
 
 
 def _closest(backend) -> float:
     """Smallest gap at the iterate, in activations."""
-    return float(backend.island_gaps().min(initial=np.inf))
+    return float(backend.touch.island_gaps().min(initial=np.inf))
 
 
 def _missing(goals: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -34,7 +34,6 @@ from abd.backends.progress import Progress
 from abd.contact.path import between
 from abd.energies import Figures
 from abd.errors import OutOfMemory, StepFailure
-from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind
@@ -107,12 +106,9 @@ class Retries:
     def __init__(self, stepper):
         self.stepper, model = stepper, stepper.model
         kind = model.bodies.kind
-        jointed = np.zeros(len(kind), dtype=bool)
-        ends = JointList.of(model.joints).bodies
-        jointed[ends[ends >= 0]] = True
         may_lag = model.settings.kinematic_block == "lag"
         # other prescribed bodies are where their motions say, whoever else is there
-        self.linked = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (jointed | may_lag))
+        self.linked = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.linked.jointed | may_lag))
         self.separate = 0
 
     def advance(self, h: float, retries: int, progress: Progress) -> int:
@@ -154,7 +150,7 @@ class Retries:
         try:
             ways = [self._try(who, h, progress)]
         except StepFailure as failure:
-            touching = stepper.backend.touching_pairs()
+            touching = stepper.backend.touch.touching_pairs()
             stepper.take_back(*kept)
             refused = isinstance(failure, NotFree)
             progress.refused_ways += refused
@@ -183,7 +179,7 @@ class Retries:
         states = (stepper.q, stepper.qd) if self.separate else None
         try:
             with memory_watched(stepper.backend.device.name):
-                stepper.substep(h, progress)
+                stepper.substeps.take(h, progress)
         except OutOfMemory as error:
             raise StepFailure("memory", str(error)) from error
         if states is None:
@@ -300,7 +296,7 @@ class Retries:
             for way in ways:
                 if way.begin <= middle <= way.end:
                     before[way.who], after[way.who], turn[way.who] = way.at(begin, end)
-            met = backend.meetings(before, turn, after, party)
+            met = backend.ways.meetings(before, turn, after, party)
             if len(met):
                 return met.pairs.astype(int)
         return np.zeros((0, 2), dtype=int)
@@ -320,10 +316,10 @@ class Retries:
         """After pieces that make h [s], go on as after one step of that length."""
         stepper, last = self.stepper, self.stepper.previous_h
         if last != h:
-            forces = stepper.backend.read_forces()
+            forces = stepper.backend.states.read_forces()
             acted, mean = forces[:, :6], forces[:, 6:]
-            stepper.backend.set_forces(np.concatenate([acted, acted + h / last * (mean - acted)], axis=1))
-        stepper.set_previous(start.q, start.qd, h)
+            stepper.backend.states.set_forces(np.concatenate([acted, acted + h / last * (mean - acted)], axis=1))
+        stepper.rebounds.set_previous(start.q, start.qd, h)
         memory = stepper.memory.copy()
         history = start.extra["joint_history"].reshape(4, -1)
         memory.history[1], memory.history[3] = history[0], history[2]
@@ -334,8 +330,8 @@ class Retries:
         """Of the merged state; works are in the account already."""
         stepper = self.stepper
         backend, model = stepper.backend, stepper.model
-        backend.list_standing(backend.step.ch2)
-        found = replace(backend.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
+        backend.touch.list_standing(backend.at.step.ch2)
+        found = replace(backend.readings.figures(), external_work=0.0, drive_work=0.0, friction_work=0.0)
         left = max(run.end.figures.residual_force for run in runs)
         if not len(model.joints):
             return replace(found, residual_force=left)

@@ -43,7 +43,7 @@ class Sleep:
     def observe(self, backend, h: float) -> None:
         """Count a step of length h [s] that has just ended."""
         if self.enabled:
-            self.calm = np.where(backend.vertex_speeds() <= self.speed, self.calm + h, 0.0)
+            self.calm = np.where(backend.readings.vertex_speeds() <= self.speed, self.calm + h, 0.0)
 
     def disturb(self) -> None:
         """Wake everything: something changed that no path shows."""

@@ -109,9 +109,10 @@ class Meetings:
 
 
 def starting_laws(
-    model: Model, law: PairLaw, contacts: Contacts, q: np.ndarray, qd: np.ndarray
+    model: Model, law: PairLaw, contacts: Contacts, q: np.ndarray, qd: np.ndarray | None = None
 ) -> tuple[OwnLaws, Anchors]:
-    """The own laws of the pairs that are within their activation in the state q, qd (n, 12), and what friction holds of them."""
+    """The own laws of the pairs that are within their activation in the state q (n, 12); with its velocities qd (n, 12), what
+    friction holds of them too."""
     if not len(contacts):
         return OwnLaws(), Anchors()
     meetings = Meetings(law, contacts, q, model.bodies.radius)
@@ -130,9 +131,11 @@ def starting_laws(
         low, high = np.where(too_much, low, middle), np.where(too_much, middle, high)
     activation = np.where(carries, np.exp(low), usual)
     own = within & ((activation != usual) | (factor > 1.0))
+    laws = OwnLaws(meetings.key, activation, factor)[own]
+    if qd is None:
+        return laws, Anchors()
     mu = model.materials.mu[model.bodies.material[meetings.i], model.bodies.material[meetings.j]]
-    anchors = holding(parts, meetings, loads, q, qd, mu, model.settings.eps_v)
-    return OwnLaws(meetings.key, activation, factor)[own], anchors
+    return laws, holding(parts, meetings, loads, q, qd, mu, model.settings.eps_v)
 
 
 def _loads(parts: _Parts, meetings: Meetings, within: np.ndarray) -> np.ndarray:

@@ -67,7 +67,7 @@ class ContactStiffness:
 
     def _stiffen(self, backend, within: float, growth: float) -> bool:
         """Multiply the forces of the pairs with a gap below so many activations."""
-        pairs, gaps = backend.pair_gaps()
+        pairs, gaps = backend.touch.pair_gaps()
         chosen = pairs[gaps < within]
         law = backend.pair_law
         key = np.sort(law.keys(*chosen.T))
@@ -76,8 +76,8 @@ class ContactStiffness:
         factor[at[known]] = np.minimum(growth * factor[at[known]], STIFFEST)
         new = key[~known]
         usual = law.regular(*law.bodies_of(new))
-        backend.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, np.full(len(new), growth))))
-        backend.evaluate()
+        backend.touch.set_own_laws(merged(replace(law.own, factor=factor), OwnLaws(new, usual, np.full(len(new), growth))))
+        backend.arcs.evaluate()
         return bool(len(key))
 
     def end(self, backend, h: float) -> None:
@@ -86,7 +86,7 @@ class ContactStiffness:
         own = law.own
         if not len(own):
             return
-        pairs, gaps = backend.pair_gaps(exact=True)
+        pairs, gaps = backend.touch.pair_gaps(exact=True)
         key = law.keys(*pairs.T)
         order = np.argsort(key)
         listed = OwnLaws(key[order], gaps[order], gaps[order])
@@ -98,7 +98,7 @@ class ContactStiffness:
         kept = together & ((factor > 1.0) | (own.activation != usual))
         if kept.all() and (factor == own.factor).all():
             return
-        backend.set_own_laws(replace(own, factor=factor)[kept])
+        backend.touch.set_own_laws(replace(own, factor=factor)[kept])
 
 
 def merged(a: OwnLaws, b: OwnLaws) -> OwnLaws:

@@ -12,6 +12,10 @@ Only the islands do so whose way is not free (`abd.step.retries`).
     attempt 4                                          |--|         the impact
     attempt 5                                             |-----|   free, the rest of the step
 
+A way that is not free is mostly seen long before Newton's method has converged: what has walked around another body does not
+come back. So it is looked at on the way, too (`looked_at`), and the attempt ended where it is not free. Now and then that was but
+a corner that an iterate cut, and the step is taken in pieces for nothing.
+
 The same is done where bodies meet that come far relative to one another in a (sub)step (`abd.step.impacts.fast_hits`).
 """
 
@@ -29,6 +33,8 @@ SHORTER = 4
 LONGER = 8
 """How much longer than the last one that was free a (sub)step may be, where one of this frame was not: at first twice as long
 as the one that had to be shorter, then four times."""
+FIRST_LOOK = 8
+"""Iterations after which it is first looked whether the way is free."""
 
 
 class NotFree(StepFailure):
@@ -46,6 +52,12 @@ class NotFree(StepFailure):
             bodies=bodies,
         )
         self.found = found
+
+
+def looked_at(iterates: int) -> bool:
+    """Whether it is time to look if the way is free, after so many iterates of a minimisation: 8, 16, 32 and so on."""
+    rounds, rest = divmod(iterates, FIRST_LOOK)
+    return rest == 0 and rounds & (rounds - 1) == 0
 
 
 class Pieces:

@@ -1,4 +1,4 @@
-"""Inertial targets and momenta of the integrators (`abd.potentials.integrators`), and moves between poses and q (n, 12)."""
+"""Inertial targets of free rigid motion, and momenta (`abd.potentials.integrators`); those of bdf2 are in `chords`."""
 
 import warp as wp
 
@@ -32,6 +32,7 @@ LEAD = wp.constant(11)
 LEAD_LOAD = wp.constant(13)
 MOVED = wp.constant(14)
 ROOT = wp.constant(16)
+TURN = wp.constant(17)
 LASTING = wp.constant(wp.float64(2.0))
 
 
@@ -96,10 +97,58 @@ def blended(
 
 
 @wp.kernel
+def ask_levels(
+    first: wp.int32,
+    body: BodyData,
+    armed: wp.array(dtype=wp.int32),
+    arm: wp.array(dtype=wp.vec3d),
+    now: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    motion: wp.array2d(dtype=wp.float64),
+    asked: wp.array(dtype=wp.int32),
+):
+    """Which of the radii damps the force of a joint on an arm (k,), as fast as it turns (`abd.joints.rows.sizes.turning_arms`,
+    `abd.potentials.integrators.levels`)."""
+    k = wp.tid() + first
+    b = armed[k]
+    A = now.A[b]
+    turn = wp.length(wp.cross(turning_of(body, b, A, rate_of(velocity, b)), A * arm[k]))
+    i = wp.int32(0)
+    while turn * motion[SMOOTH + i, STEP] > motion[SMOOTH + i, TURN]:
+        i = i + 1
+    asked[k] = i
+
+
+@wp.kernel
+def choose_levels(
+    first: wp.int32,
+    armed: wp.array(dtype=wp.int32),
+    mechanism: wp.array(dtype=wp.int32),
+    asked: wp.array(dtype=wp.int32),
+    level: wp.array(dtype=wp.int32),
+):
+    """Mechanisms take what their fastest arms ask for."""
+    k = wp.tid() + first
+    wp.atomic_max(level, mechanism[armed[k]], asked[k])
+
+
+@wp.func
+def row_of(
+    mode: wp.array(dtype=wp.int32), mechanism: wp.array(dtype=wp.int32), level: wp.array(dtype=wp.int32), b: wp.int32
+) -> wp.int32:
+    """The row of `motion` that a body follows."""
+    if mode[b] == SMOOTH:
+        return SMOOTH + level[mechanism[b]]
+    return mode[b]
+
+
+@wp.kernel
 def coast(
     first: wp.int32,
     body: BodyData,
     mode: wp.array(dtype=wp.int32),
+    mechanism: wp.array(dtype=wp.int32),
+    level: wp.array(dtype=wp.int32),
     motion: wp.array2d(dtype=wp.float64),
     now: Pose,
     velocity: wp.array2d(dtype=wp.float64),
@@ -111,8 +160,8 @@ def coast(
 ):
     """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and the start.
 
-    `abd.potentials.integrators` says what `motion` (3, 17) holds for every mode, `abd.potentials.gyration` what spin makes of it;
-    rest is friction's reference.
+    `abd.potentials.integrators` says what `motion` (6, 18) holds for every mode and level, `abd.potentials.gyration` what spin
+    makes of it; rest is friction's reference.
     """
     b = wp.tid() + first
     p = now.p[b]
@@ -129,7 +178,7 @@ def coast(
     lead.twist[b] = wp.vec3d()
     if body.kind[b] != DYNAMIC:
         return
-    i = mode[b]
+    i = row_of(mode, mechanism, level, b)
     h = motion[i, STEP]
     scale[b] = motion[i, SCALE]
     lead.load[b] = motion[i, LEAD_LOAD]
@@ -210,6 +259,8 @@ def keep_momentum(
     first: wp.int32,
     body: BodyData,
     mode: wp.array(dtype=wp.int32),
+    mechanism: wp.array(dtype=wp.int32),
+    level: wp.array(dtype=wp.int32),
     motion: wp.array2d(dtype=wp.float64),
     weights: wp.array2d(dtype=wp.float64),
     pose: Pose,
@@ -235,7 +286,7 @@ def keep_momentum(
             for c in range(3):
                 velocity[b, 3 + 3 * r + c] = dA[r, c]
         return
-    i = mode[b]
+    i = row_of(mode, mechanism, level, b)
     k = motion[i, STIFFNESS] * (scale[b] / motion[i, SCALE])
     D = A - target.A[b]
     s = body.moment[b]
@@ -289,166 +340,3 @@ def keep_momentum(
         velocity[b, r] = v[r]
         for c in range(3):
             velocity[b, 3 + 3 * r + c] = rate[r, c]
-
-
-@wp.kernel
-def predict(
-    first: wp.int32,
-    body: BodyData,
-    now: Pose,
-    before: Pose,
-    velocity: wp.array2d(dtype=wp.float64),
-    earlier: wp.array2d(dtype=wp.float64),
-    weights: wp.array2d(dtype=wp.float64),
-    ch2: wp.float64,
-    target: Pose,
-    scale: wp.array(dtype=wp.float64),
-    lead: Lead,
-    rest: Pose,
-):
-    """On chords: target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before."""
-    b = wp.tid() + first
-    p = weights[1, 0] * now.p[b] + weights[1, 1] * before.p[b]
-    A = weights[1, 0] * now.A[b] + weights[1, 1] * before.A[b]
-    for r in range(3):
-        p[r] = p[r] + weights[1, 2] * velocity[b, r] + weights[1, 3] * earlier[b, r]
-        for c in range(3):
-            k = 3 + 3 * r + c
-            A[r, c] = A[r, c] + weights[1, 2] * velocity[b, k] + weights[1, 3] * earlier[b, k]
-    target.p[b] = p
-    target.A[b] = A
-    scale[b] = ONE
-    lead.dp[b] = p - now.p[b]
-    lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, 7]
-    lead.load[b] = ch2
-    rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b]
-    rest.A[b] = weights[1, 4] * now.A[b] + weights[1, 5] * before.A[b]
-
-
-@wp.kernel
-def differentiate(
-    first: wp.int32,
-    pose: Pose,
-    now: Pose,
-    before: Pose,
-    weights: wp.array2d(dtype=wp.float64),
-    velocity: wp.array2d(dtype=wp.float64),
-):
-    """On chords: velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
-    b = wp.tid() + first
-    w = weights[1, 6]
-    v = weights[1, 8]
-    dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
-    dA = w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b])
-    for r in range(3):
-        velocity[b, r] = dp[r]
-        for c in range(3):
-            velocity[b, 3 + 3 * r + c] = dA[r, c]
-
-
-@wp.kernel
-def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
-    """Pose of a state q (n, 12)."""
-    b = wp.tid() + first
-    A = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            A[r, c] = q[b, 3 + 3 * r + c]
-    pose.p[b] = wp.vec3d(q[b, 0], q[b, 1], q[b, 2])
-    pose.A[b] = A
-
-
-@wp.kernel
-def unpack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), q: wp.array2d(dtype=wp.float64), pose: Pose):
-    """Poses of chosen bodies (k,) from their states q (k, 12)."""
-    k = wp.tid() + first
-    A = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            A[r, c] = q[k, 3 + 3 * r + c]
-    pose.p[chosen[k]] = wp.vec3d(q[k, 0], q[k, 1], q[k, 2])
-    pose.A[chosen[k]] = A
-
-
-@wp.kernel
-def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), out: Pose):
-    """out = pose + d, a straight step (n, 12)."""
-    b = wp.tid() + first
-    p = pose.p[b]
-    A = pose.A[b]
-    for r in range(3):
-        p[r] = p[r] + d[b, r]
-        for c in range(3):
-            A[r, c] = A[r, c] + d[b, 3 + 3 * r + c]
-    out.p[b] = p
-    out.A[b] = A
-
-
-@wp.kernel
-def add_rows(first: wp.int32, x: wp.array2d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):
-    """y += x (n, 12)."""
-    b = wp.tid() + first
-    for r in range(12):
-        y[b, r] = y[b, r] + x[b, r]
-
-
-@wp.kernel
-def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
-    """State q (n, 12) of a pose."""
-    b = wp.tid() + first
-    p = pose.p[b]
-    A = pose.A[b]
-    for r in range(3):
-        q[b, r] = p[r]
-        for c in range(3):
-            q[b, 3 + 3 * r + c] = A[r, c]
-
-
-@wp.kernel
-def pack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), pose: Pose, q: wp.array2d(dtype=wp.float64)):
-    """States q (k, 12) of the poses of chosen bodies (k,)."""
-    k = wp.tid() + first
-    p = pose.p[chosen[k]]
-    A = pose.A[chosen[k]]
-    for r in range(3):
-        q[k, r] = p[r]
-        for c in range(3):
-            q[k, 3 + 3 * r + c] = A[r, c]
-
-
-@wp.kernel
-def copy_pose(first: wp.int32, source: Pose, target: Pose):
-    """target = source."""
-    b = wp.tid() + first
-    target.p[b] = source.p[b]
-    target.A[b] = source.A[b]
-
-
-@wp.kernel
-def exchange_poses(first: wp.int32, a: Pose, b: Pose):
-    """Exchange the contents of two poses."""
-    k = wp.tid() + first
-    p = a.p[k]
-    A = a.A[k]
-    a.p[k] = b.p[k]
-    a.A[k] = b.A[k]
-    b.p[k] = p
-    b.A[k] = A
-
-
-@wp.kernel
-def exchange_values(first: wp.int32, a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64)):
-    """Exchange the contents of two arrays."""
-    k = wp.tid() + first
-    v = a[k]
-    a[k] = b[k]
-    b[k] = v
-
-
-@wp.kernel
-def snap(first: wp.int32, goal: Pose, chosen: wp.array(dtype=wp.int32), pose: Pose):
-    """Set the chosen bodies exactly to their goal."""
-    b = wp.tid() + first
-    if chosen[b] != 0:
-        pose.p[b] = goal.p[b]
-        pose.A[b] = goal.A[b]

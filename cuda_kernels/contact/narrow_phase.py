@@ -12,6 +12,7 @@ from cuda_kernels.bodies.affine import ZERO, Path
 from cuda_kernels.contact.broad_phase import absolute
 from cuda_kernels.contact.ccd import corners, relative_speed
 from cuda_kernels.contact.pair_law import reach
+from cuda_kernels.contact.relative_frames import Frames
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -22,7 +23,6 @@ from cuda_kernels.contact.surfaces import (
     proximity,
     separation,
 )
-from cuda_kernels.joints.relative_frames import Frames
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("contact",)

@@ -7,12 +7,12 @@ Mirrors `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/syste
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ZERO
-from cuda_kernels.bodies.figures import CHUNK
 from cuda_kernels.bodies.integrators import SMOOTH
 from cuda_kernels.joints.laws import BARRIER, CUBIC, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
 from cuda_kernels.joints.rows import Rows
+from cuda_kernels.parallel.chunks import CHUNK
 
 wp.set_module_options({"enable_backward": False, "max_unroll": 4})
 LOADED_FOR = ("joints",)

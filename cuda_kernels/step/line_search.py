@@ -1,5 +1,5 @@
 """The decisions of the line search on the device, one thread per island: twin of
-``abd/backends/reference/line_search.py``, which says what they mean, and of `WarpBackend._within_limits`."""
+``abd/backends/reference/line_search.py``, which says what they mean, and of `abd.backends.warp.parts.arcs`."""
 
 import warp as wp
 

@@ -219,7 +219,7 @@ def test_points_of_the_kernels_are_those_of_the_definitions(contact_set):
     sim = abd.Simulation(scene, device=NAME)
     for _ in range(4):
         sim.step()
-    found, c = sim.backend.pressing(), sim.backend.contacts
+    found, c = sim.backend.readings.pressing(), sim.backend.contacts
     topology = None if contact_set == "ipc" else Topology.of(sim.model, Surfaces.of(sim.model))
     expected = pressing(sim.model, Surfaces.of(sim.model), topology, c.pair_law, *c.acting(sim.model), sim.stepper.q)
     assert len(found.pair) == len(expected.pair) > 9
@@ -250,7 +250,7 @@ def test_friction_of_the_kernels_is_that_of_the_definition():
 
     sim = steps(everything_rubs(), 4)
     ((contacts, eps),) = sim.stepper.rubbing()
-    q, reader, n = sim.stepper.q, sim.backend.rubbing, len(sim.bodies)
+    q, reader, n = sim.stepper.q, sim.backend.readings.rubbing, len(sim.bodies)
     assert {0, 1, 2} <= set(contacts[1].tolist())
     found, expected = (one(*contacts, q, eps, 7.0) for one in (reader.rubbing, forces.rubbing))
     for name in ("point", "force", "slip", "torque_i", "torque_j"):

@@ -40,7 +40,7 @@ def test_the_state_is_read_without_a_copy():
 def test_the_numpy_backend_shows_its_own_arrays():
     simulation = falling("numpy")
     simulation.step()
-    assert simulation.state.q is simulation.backend.q
+    assert simulation.state.q is simulation.backend.at.q
     np.testing.assert_array_equal(simulation.state.qd, simulation.stepper.qd)
     assert simulation.state.body_frame.shape == (3, 4, 4)
 

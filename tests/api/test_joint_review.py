@@ -84,14 +84,14 @@ def test_a_failed_frame_leaves_no_work_behind():
     for _ in range(3):
         simulation.step()
     stepper = simulation.stepper
-    before, substep = stepper.work, stepper.substep
+    before, substep = stepper.work, stepper.substeps.take
 
     def failing(h, progress):
         if h > 0.006 or stepper.time > 0.034:
             raise StepFailure("not_converged", "on purpose")
         substep(h, progress)
 
-    stepper.substep = failing
+    stepper.substeps.take = failing
     with pytest.raises(StepFailure):
         simulation.step()
     assert stepper.work == before and before.drive != 0.0 != before.friction

@@ -101,14 +101,14 @@ def started(backend, model: Model, simulation: abd.Simulation):
     backend.islands.join(np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2))
     rule = scheme(model.settings.integrator, DT, state.previous_h)
     forces = state.extra["forces"].reshape(n, 12)
-    backend.load_state(state.q, state.qd, state.previous_q, state.previous_qd, forces)
+    backend.states.load_state(state.q, state.qd, state.previous_q, state.previous_qd, forces)
     goals = simulation.stepper.prescribed.goals(state.time + DT)
-    mode = simulation.stepper.modes(rule, simulation.stepper.acting)
-    backend.begin(rule, mode, model.settings.eps_v * rule.beta * DT, goals)
-    backend.follow_velocity(np.ones(n, int))
-    backend.evaluate()
-    backend.lag_friction()
-    backend.linearize() if isinstance(backend, NumpyBackend) else backend.potential.linearize()
+    mode = simulation.stepper.modes.of(rule, simulation.stepper.acting)
+    backend.steps.begin(rule, mode, model.settings.eps_v * rule.beta * DT, goals)
+    backend.arcs.follow_velocity(np.ones(n, int))
+    backend.arcs.evaluate()
+    backend.touch.lag_friction()
+    backend.linear.linearize() if isinstance(backend, NumpyBackend) else backend.potential.linearize()
     return backend
 
 
@@ -139,26 +139,26 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
-    assert definition.contact_count() > 0 and definition.friction.count == kernels.friction.count > 0
+    assert definition.readings.contact_count() > 0 and definition.friction.count == kernels.friction.count > 0
     iteration, read, count = kernels.iteration, kernels.device.read, kernels.islands.count
     iteration.begin(1e-3, DT, model.settings.linear_tolerance)
     iteration.find_direction()
-    speed, (expected_speed, _) = read(iteration.control.moved, count), definition.solve()
+    speed, (expected_speed, _) = read(iteration.control.moved, count), definition.linear.solve()
     assert largest_difference(kernels.device.read(kernels.potential.gradient), definition.potential.gradient) <= 1e-10
     assert largest_difference(whole_hessian(kernels), definition.potential.blocks) <= 1e-10
-    assert largest_difference(kernels.device.read(kernels.linear.direction), definition.direction) <= 1e-7
+    assert largest_difference(kernels.device.read(kernels.linear.direction), definition.linear.direction) <= 1e-7
     np.testing.assert_allclose(speed, expected_speed, rtol=1e-7)
     iteration.search.measure_slope(iteration.control.slope)
-    np.testing.assert_allclose(read(iteration.control.slope, count), definition.descent(), rtol=1e-7)
+    np.testing.assert_allclose(read(iteration.control.slope, count), definition.linear.descent(), rtol=1e-7)
     iteration.path.follow()
     assert read(iteration.control.flags)[control.COVERED]
-    alpha, expected = read(iteration.control.limit, count), definition.follow_direction()
+    alpha, expected = read(iteration.control.limit, count), definition.arcs.follow_direction(definition.linear)
     np.testing.assert_allclose(alpha, expected, rtol=1e-5)
-    (change, size), (expected_change, expected_size) = kernels.try_step(0.5 * alpha), definition.try_step(0.5 * alpha)
+    (change, size), (expected_change, expected_size) = kernels.arcs.try_step(0.5 * alpha), definition.arcs.try_step(0.5 * alpha)
     np.testing.assert_allclose(change, expected_change, atol=1e-9 * expected_size.max())
     np.testing.assert_allclose(size, expected_size, rtol=1e-8)
-    assert kernels.contact_count() == definition.contact_count()
-    np.testing.assert_array_equal(kernels.touching(), definition.touching())
+    assert kernels.readings.contact_count() == definition.readings.contact_count()
+    np.testing.assert_array_equal(kernels.touch.touching(), definition.touch.touching())
 
 
 @pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
@@ -171,12 +171,12 @@ def test_the_start_leads_prescribed_bodies_exactly_to_their_goals(backend):
     assert np.flatnonzero(model.bodies.kind == Kind.KINEMATIC).tolist() == [pusher]
     goal = affine_state(model.motions[pusher](2 * DT))
     sides = backend(model)
-    sides.load_state(q, qd, q, qd)
-    sides.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, goal[None])
-    sides.follow_velocity(np.where(np.arange(n) == pusher, 1, 0))
-    sides.try_step(np.ones(sides.islands.count))
-    sides.accept()
-    np.testing.assert_allclose(sides.read_positions()[pusher], goal, rtol=0, atol=1e-14)
+    sides.states.load_state(q, qd, q, qd)
+    sides.steps.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, goal[None])
+    sides.arcs.follow_velocity(np.where(np.arange(n) == pusher, 1, 0))
+    sides.arcs.try_step(np.ones(sides.islands.count))
+    sides.arcs.accept()
+    np.testing.assert_allclose(sides.states.read_positions()[pusher], goal, rtol=0, atol=1e-14)
 
 
 def test_two_runs_give_the_same_bits():
@@ -236,8 +236,8 @@ def test_linear_solvers_agree():
     near, directions = [kernels.contacts.candidates.pair_list(), kernels.friction.pair_list()], {}
     for method in ("direct", "pcg"):
         names = simulation.model.bodies.names
-        solver = linear.LinearSolver(kernels.device, method, kernels.mobile, names, kernels.islands, 1e-9, 3)
-        solves = Solves(solver)
+        solver = linear.LinearSolver(kernels.device, method, kernels.idle.mobile, names, kernels.islands, 3)
+        solves = Solves(solver, 1e-9)
         potential = kernels.potential
         directions[method] = solves.solve(potential.gradient, potential.diagonal, potential.couplings, near)
         assert (solves.iterations > 0) == (method == "pcg")

@@ -13,6 +13,7 @@ from abd import backends
 from abd.backends.device import cuda_support, memory
 from abd.backends.device.device import Device
 from abd.backends.warp.on_warp import WarpBackend
+from abd.backends.warp.parts.steps import Steps
 from abd.cli import main
 from abd.commands import doctor
 from abd.errors import DeviceError, OutOfMemory, StepFailure
@@ -214,14 +215,14 @@ def test_a_step_that_runs_out_of_memory_leaves_the_last_good_state(monkeypatch):
     simulation.backend.whole = None  # whole steps finish by themselves
     simulation.step()
     before = simulation.checkpoint()
-    finish, calls = simulation.backend.finish, []
-    monkeypatch.setattr(simulation.backend, "finish", lambda: (calls.append(1), full()))
+    finish, calls = simulation.backend.steps.finish, []
+    monkeypatch.setattr(simulation.backend.steps, "finish", lambda: (calls.append(1), full()))
     with pytest.raises(StepFailure, match=r"out of memory on the processor: asked for 12\.0 GiB") as failed:
         simulation.step()
     assert failed.value.reason == "memory" and failed.value.step == 2
     assert len(calls) == 1, "shorter substeps ask for as much"
     assert simulation.frame == 1 and simulation.stepper.q.tobytes() == before["q"].tobytes()
-    monkeypatch.setattr(simulation.backend, "finish", finish)
+    monkeypatch.setattr(simulation.backend.steps, "finish", finish)
     assert simulation.step().step == 2
 
 
@@ -241,8 +242,8 @@ def test_benchmarks_say_why_they_run_on_the_processor(machine, capsys):
 
 
 def test_a_run_that_runs_out_of_memory_keeps_its_frames(tmp_path, monkeypatch, capsys):
-    finish = WarpBackend.finish
-    monkeypatch.setattr(WarpBackend, "finish", lambda self: full() if self.now.p.numpy()[0, 2] < 0.0 else finish(self))
+    finish = Steps.finish
+    monkeypatch.setattr(Steps, "finish", lambda self: full() if self.states.now.p.numpy()[0, 2] < 0.0 else finish(self))
     monkeypatch.setattr("abd.backends.warp.on_warp.WholeStep", lambda backend: None)  # whole steps finish by themselves
     scene = abd.Scene()
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.001))

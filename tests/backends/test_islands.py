@@ -110,9 +110,9 @@ def test_each_island_has_its_own_step_length(make):
     backend, n = make(model), len(model.bodies)
     names = model.bodies.names
     q, qd = model.bodies.q, model.bodies.qd * 5.0
-    backend.load_state(q, qd, q, qd)
-    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
-    alpha = backend.follow_velocity(np.ones(n, int))
+    backend.states.load_state(q, qd, q, qd)
+    backend.steps.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
+    alpha = backend.arcs.follow_velocity(np.ones(n, int))
     at = backend.islands.host
     assert alpha[at[names.index("falling")]] == 1.0
     assert alpha[at[names.index("hitting")]] < 0.9
@@ -124,19 +124,19 @@ def test_settled_islands_stay_where_they_are(make):
     model = two_worlds_apart().compile()
     backend, n, names = make(model), len(model.bodies), model.bodies.names
     q, qd = model.bodies.q, model.bodies.qd
-    backend.load_state(q, qd, q, qd)
-    backend.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
-    backend.follow_velocity(np.zeros(n, int))
-    backend.evaluate()
-    backend.lag_friction()
+    backend.states.load_state(q, qd, q, qd)
+    backend.steps.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
+    backend.arcs.follow_velocity(np.zeros(n, int))
+    backend.arcs.evaluate()
+    backend.touch.lag_friction()
     settled = np.arange(backend.islands.count) == backend.islands.host[names.index("falling")]
     iteration = backend.iteration
-    backend.asleep = lambda: settled
-    backend.sleeping[names.index("falling")] = True
+    backend.idle.asleep = lambda: settled
+    backend.idle.sleeping[names.index("falling")] = True
     assert iteration.begin(1e-9, DT, 1e-9)
     status = iteration.run(Progress())
     assert status.moving
-    moved = np.abs(backend.read_positions() - q).max(axis=1)
+    moved = np.abs(backend.states.read_positions() - q).max(axis=1)
     assert moved[names.index("falling")] == 0.0 and moved[names.index("hitting")] > 1e-3
     speeds = iteration.speeds(DT)
     assert speeds[settled] == -1.0 and speeds[~settled] > 0.0
@@ -155,7 +155,7 @@ def sleepers(**solver) -> abd.Scene:
 
 
 def slept(simulation: abd.Simulation) -> list[str]:
-    flags = simulation.backend.sleeping
+    flags = simulation.backend.idle.sleeping
     return [name for name, asleep in zip(simulation.model.bodies.names, flags, strict=True) if asleep]
 
 

@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 from on_device import DEVICE
 
-from abd.backends.device.device import Pool, room_for
+from abd.backends.device.pool import Pool, room_for
 
 pytestmark = pytest.mark.device
 

@@ -9,7 +9,6 @@ import warp as wp
 import abd
 from abd.backends.warp.on_warp import WarpBackend
 from abd.backends.warp.terms.contacts import Contacts
-from cuda_kernels.bodies import paths
 
 H, SPENT = 0.01, 0.81
 GAP = 1.2e-3
@@ -26,7 +25,7 @@ def three_boxes() -> WarpBackend:
     backend = at_rest.backend
     backend.contacts.candidates.forget()
     moves(backend, c=(0, 0, 0.01))
-    backend.follow_velocity(np.ones(3, dtype=int))
+    backend.arcs.follow_velocity(np.ones(3, dtype=int))
     assert backend.contacts.candidates.pair_list().tolist() == [[0, 1]]
     return backend
 
@@ -36,8 +35,8 @@ def moves(backend: WarpBackend, **by: tuple[float, float, float]) -> None:
     lead = np.zeros((3, 3))
     for name, displacement in by.items():
         lead["abc".index(name)] = displacement
-    backend.device.write(backend.lead.dp, lead)
-    backend.lead.load.zero_()
+    backend.device.write(backend.track.lead.dp, lead)
+    backend.track.lead.load.zero_()
 
 
 def unite(backend: WarpBackend, proven: bool, recorded: bool = False) -> np.ndarray:
@@ -47,7 +46,7 @@ def unite(backend: WarpBackend, proven: bool, recorded: bool = False) -> np.ndar
     # as if nothing were proven, where that is asked for
     contacts.times_of_impact = lambda *arguments: stop(*arguments[:4], proven and len(arguments) > 4 and arguments[4])
     assert backend.islands.count == 2
-    alpha = _follow_recorded(backend) if recorded else backend.follow_velocity(np.ones(3, dtype=int))
+    alpha = _follow_recorded(backend) if recorded else backend.arcs.follow_velocity(np.ones(3, dtype=int))
     assert backend.islands.count == 1
     pairs = contacts.candidates.pair_list().tolist()
     kept = backend.device.read(contacts.candidates.kept, len(pairs))
@@ -58,8 +57,7 @@ def unite(backend: WarpBackend, proven: bool, recorded: bool = False) -> np.ndar
 def _follow_recorded(backend: WarpBackend) -> np.ndarray:
     """What a record does, piece by piece."""
     iteration, read = backend.iteration, backend.device.read
-    path = backend.lower, backend.upper, backend.pose, backend.lead, backend.moving, backend.path
-    backend.device.launch(paths.start_paths, 3, backend.body, backend.step, *path)
+    backend.track.launch_start()
     iteration.control.limit.fill_(1.0)
     backend.potential.know_contacts()
     iteration.path.follow()
@@ -83,6 +81,6 @@ def test_what_is_proven_of_kept_pairs_is_not_proven_again():
     d, found = backend.device, []
     for proven in (True, False):
         limit, out = d.upload(np.ones(1), wp.float64), d.zeros(3, wp.float64)
-        Contacts.times_of_impact(backend.contacts, backend.path, backend.islands.island, limit, out, proven)
+        Contacts.times_of_impact(backend.contacts, backend.track.path, backend.islands.island, limit, out, proven)
         found.append(d.read(out).min())
     np.testing.assert_allclose(found, [1.0, SPENT * GAP / 0.05], rtol=1e-6)

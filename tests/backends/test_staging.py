@@ -38,12 +38,12 @@ def test_values_of_all_kinds_arrive(device, kind, shape):
 def test_a_full_page_begins_anew(device):
     """What was written before stays what it was."""
     count = PAGE // 8 // 3
-    arrays, waits = [device.zeros(count, wp.float64) for _ in range(8)], device._staging.waits
+    arrays, waits = [device.zeros(count, wp.float64) for _ in range(8)], device._host._staging.waits
     for k, array in enumerate(arrays):
         device.write(array, np.full(count, float(k)))
     for k, array in enumerate(arrays):
         assert (device.read(array) == k).all()
-    assert device._staging.waits >= waits + 2
+    assert device._host._staging.waits >= waits + 2
 
 
 def test_what_is_larger_than_the_page_arrives(device):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from half_spaces import half_space_contacts
 from ipctk_scene import scatter_gradient, scatter_hessian, scenes
 from ulp import assert_agrees
 
 from abd.potentials import contact, mollifier
 from abd.potentials.barrier import BARRIERS
-from abd.potentials.contact import ContactParameters, Contacts, Stencil
+from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import body_block, body_gradient
 
 ipctk = pytest.importorskip("ipctk")
@@ -76,30 +77,6 @@ def test_scenes_reach_every_case():
         value = mollifier.value(scene.vertices[index], contact.thresholds(contacts))
         parallel += np.count_nonzero((value < 1) & (contact.closest(scene.vertices[index], contacts).D < D_HAT**2))
     assert len(kinds) == 4 and max(weights) >= 4 and parallel > 20
-
-
-def half_space_contacts(seed: int, count: int) -> tuple[Contacts, np.ndarray]:
-    """Points just above slanted half-spaces, and their positions (m, 4, 3)."""
-    rng = np.random.default_rng(seed)
-    normals = rng.normal(size=(count, 3))
-    normals /= np.linalg.norm(normals, axis=1)[:, None]
-    offsets = rng.normal(size=count)
-    height = rng.uniform(0.1, 0.9, size=count) * D_HAT + 1e-3
-    sideways = np.cross(normals, rng.normal(size=(count, 3)))
-    points = (offsets + height)[:, None] * normals + sideways
-    ones = np.ones(count)
-    contacts = Contacts(
-        stencil=np.full(count, Stencil.POINT_PLANE),
-        first=np.zeros(count, int),
-        second=np.ones(count, int),
-        rest=np.repeat(rng.normal(size=(count, 1, 3)), 4, axis=1),
-        plane=np.column_stack([normals, offsets]),
-        xi=1e-3 * ones,
-        stiffness=ones,
-        mu=0.5 * ones,
-        flipped=np.zeros(count, bool),
-    )
-    return contacts, np.repeat(points[:, None], 4, axis=1)
 
 
 @pytest.mark.parametrize("kind", BARRIERS)

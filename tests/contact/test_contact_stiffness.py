@@ -78,8 +78,8 @@ def test_the_force_is_one_function_of_the_gap_in_activations(kind, xi):
 def backend_with(law: PairLaw, pairs: list[tuple[int, int]], gaps: list[float]) -> Mock:
     """A backend that lists these pairs with these gaps in activations."""
     backend = Mock(pair_law=law)
-    backend.set_own_laws = lambda own: setattr(law, "own", own)
-    backend.pair_gaps = lambda exact=False: (np.array(pairs), np.array(gaps))
+    backend.touch.set_own_laws = lambda own: setattr(law, "own", own)
+    backend.touch.pair_gaps = lambda exact=False: (np.array(pairs), np.array(gaps))
     return backend
 
 

@@ -224,7 +224,7 @@ def test_a_way_that_is_never_free_is_a_failure_that_changes_nothing(monkeypatch)
         lengths.append(h)
         return NotProven.nobody() if len(lengths) == 5 else NotProven(np.array([0.3]), np.array([[1, 0]]))
 
-    monkeypatch.setattr(failing.backend, "free_way", never)
+    monkeypatch.setattr(failing.backend.ways, "free_way", never)
     monkeypatch.setattr(failing.backend, "whole", None)  # whole steps do not ask it
     with pytest.raises(StepFailure, match=r"'box' and 'ground'.*not proven free") as caught:
         failing.step()

@@ -11,7 +11,7 @@ import abd
 from abd.cli import main
 
 pytest.importorskip("mujoco")
-robots = load_tool("robots")
+robots = load_tool("peers/robots")
 
 FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 ROBOTS = {

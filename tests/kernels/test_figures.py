@@ -17,7 +17,7 @@ from abd.joints.coordinates.readings import Readings
 from abd.joints.rows.forces import row_work
 from abd.joints.rows.table import values
 from abd.potentials.integrators import row_weights, scheme
-from cuda_kernels.bodies import figures
+from cuda_kernels.step import figures
 
 pytestmark = pytest.mark.device
 
@@ -63,7 +63,7 @@ def simulation(request) -> abd.Simulation:
 def test_figures_of_bodies_and_joints_are_those_of_the_definitions(simulation, monkeypatch):
     stepper, model = simulation.stepper, simulation.model
     # impacts after the step turn rotors, and friction in them does work
-    monkeypatch.setattr(stepper, "_rebound", lambda *_: None)
+    monkeypatch.setattr(stepper.rebounds, "rebound", lambda *_: None)
     q, before, work = stepper.q, stepper.memory, stepper.work
     report = simulation.step()
     found, now, system = stepper.figures, stepper.memory, stepper.joints
@@ -90,14 +90,14 @@ def test_figures_of_bodies_and_joints_are_those_of_the_definitions(simulation, m
 
 def begun(backend, patch) -> list[np.ndarray]:
     """Where the laws, parameters and shifts will stand with which the next step begins."""
-    begin, seen = backend.begin_joints, []
+    begin, seen = backend.rows.begin_joints, []
 
     def watched(*arguments):
         out, joints = begin(*arguments), backend.joints
         seen.extend(backend.device.read(one) for one in (joints.rows.law, joints.rows.p, joints.linear.shift))
         return out
 
-    patch.setattr(backend, "begin_joints", watched)
+    patch.setattr(backend.rows, "begin_joints", watched)
     # a step in one piece asks nobody
     patch.setattr(backend, "whole", None, raising=False)
     return seen
@@ -113,13 +113,13 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
         slide.apply_force(force)
         before, start = stepper.memory.copy(), stepper.time
         rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
-        ch2, weights = rule.c * DT * DT, row_weights(rule, stepper.modes(rule, stepper.acting), *system.row_bodies)
+        ch2, weights = rule.c * DT * DT, row_weights(rule, stepper.modes.of(rule, stepper.acting), *system.row_bodies)
         law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)
         expected_shift = system.shifts(before, ch2)
         with pytest.MonkeyPatch.context() as patch:
             seen = begun(backend, patch)
             # impacts turn rotors after the step
-            patch.setattr(stepper, "_rebound", lambda *_: None)
+            patch.setattr(stepper.rebounds, "rebound", lambda *_: None)
             simulation.step()
         for one, other in zip(seen, (law, p, expected_shift), strict=True):
             assert_close(one, other, CLOSE)
@@ -145,18 +145,18 @@ def test_figures_of_contacts_are_those_of_the_definitions():
     found, q = stepper.figures, stepper.q
     definition = NumpyBackend(simulation.model)
     # the boxes start within their activation
-    definition.set_own_laws(simulation.backend.pair_law.own)
-    definition.load_state(q, stepper.qd, q, stepper.qd)
-    definition.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
-    definition.follow_velocity(np.zeros(simulation.backend.n, int))
-    assert found.contacts == definition.contact_count() > 0
-    assert found.smallest_gap == pytest.approx(definition.smallest_gap(), rel=1e-10)
+    definition.touch.set_own_laws(simulation.backend.pair_law.own)
+    definition.states.load_state(q, stepper.qd, q, stepper.qd)
+    definition.steps.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
+    definition.arcs.follow_velocity(np.zeros(simulation.backend.n, int))
+    assert found.contacts == definition.readings.contact_count() > 0
+    assert found.smallest_gap == pytest.approx(definition.readings.smallest_gap(), rel=1e-10)
     assert found.contact == pytest.approx(definition.contacts.energy(q).sum() / DT**2, rel=1e-9)
     assert found.friction_work < 0.0 and stepper.work.friction < found.friction_work
-    np.testing.assert_array_equal(simulation.backend.touching(), definition.touching())
+    np.testing.assert_array_equal(simulation.backend.touch.touching(), definition.touch.touching())
     assert stepper.touching.tolist() == [False, True, True, True, False]
-    definition.velocity = stepper.qd
-    assert_close(simulation.backend.vertex_speeds(), definition.vertex_speeds(), CLOSE)
+    definition.states.velocity = stepper.qd
+    assert_close(simulation.backend.readings.vertex_speeds(), definition.readings.vertex_speeds(), CLOSE)
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 5000])

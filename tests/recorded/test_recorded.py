@@ -208,8 +208,8 @@ def test_islands_that_sleep_are_woken(friction_iterations):
     slept = []
     for _ in range(28):
         step_both(direct, recorded, ROUNDING, DECISIONS)
-        np.testing.assert_array_equal(recorded.backend.sleeping, direct.backend.sleeping)
-        slept.append(int(direct.backend.sleeping.sum()))
+        np.testing.assert_array_equal(recorded.backend.idle.sleeping, direct.backend.idle.sleeping)
+        slept.append(int(direct.backend.idle.sleeping.sum()))
     assert max(slept) == 2 and slept[-1] == 1
 
 
@@ -219,7 +219,7 @@ def test_some_sleep_while_others_end_at_different_iterations():
     direct, recorded = pair(apart(**solver))
     for _ in range(7):
         step_both(direct, recorded, ROUNDING)
-    assert direct.backend.sleeping.sum() == recorded.backend.sleeping.sum() == 1
+    assert direct.backend.idle.sleeping.sum() == recorded.backend.idle.sleeping.sum() == 1
 
 
 @pytest.mark.parametrize("kind", ["static", "kinematic"])

@@ -10,13 +10,13 @@ from test_recorded import PD, ROUNDING, apart, links, pile, pinched
 
 import abd
 from abd import backends
-from abd.backends.device.device import Pool
 from abd.backends.device.launches import Launches
+from abd.backends.device.pool import Pool
 from abd.backends.linear import solver_choice
 from abd.backends.recorded import iteration as iterations
 from abd.backends.recorded import search
 from abd.backends.reference import line_search
-from abd.backends.warp import path_steps
+from abd.backends.warp.parts import arcs
 from abd.backends.warp.terms import reduction
 from abd.errors import StepFailure
 from cuda_kernels.step import control
@@ -71,7 +71,7 @@ def test_the_line_search_gives_up():
 
 def test_no_step_keeps_the_limits():
     scene = links(1, "exact", {"retries": 0}, coordinate={"theta": {"range": (-0.05, 0.02)}})
-    with patch.object(path_steps, "LIMIT_CUTS", 1), patch.object(search, "LIMIT_CUTS", 1):
+    with patch.object(arcs, "LIMIT_CUTS", 1), patch.object(search, "LIMIT_CUTS", 1):
         assert failures(*pair(scene)) == "limits"
 
 

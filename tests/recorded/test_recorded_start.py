@@ -16,7 +16,7 @@ from abd.backends.device.device import Device
 from abd.backends.recorded.start import Start
 from abd.backends.reference.start import Start as DefinedStart
 from abd.backends.warp.terms import reduction
-from abd.step import step as solver_step
+from abd.step import substep
 from abd.step.start import start
 
 SCENES = Path(__file__).parents[2] / "scenes"
@@ -114,13 +114,13 @@ def follow_starts(scene, steps: int, within: float = 0.0) -> list[tuple[int, int
 
         def noted(backend, *arguments, found=found):
             with (
-                patch.object(backend, "follow_velocity", wraps=backend.follow_velocity) as follow,
-                patch.object(backend, "try_step", wraps=backend.try_step) as trial,
+                patch.object(backend.arcs, "follow_velocity", wraps=backend.arcs.follow_velocity) as follow,
+                patch.object(backend.arcs, "try_step", wraps=backend.arcs.try_step) as trial,
             ):
                 start(backend, *arguments)
-            found.append((backend.read_positions(), (follow.call_count, trial.call_count)))
+            found.append((backend.states.read_positions(), (follow.call_count, trial.call_count)))
 
-        with patch.object(solver_step, "start", noted):
+        with patch.object(substep, "start", noted):
             step_both(direct, recorded, within, counts=())
         assert len(found) % 2 == 0
         half = len(found) // 2

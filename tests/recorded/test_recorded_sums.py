@@ -19,7 +19,7 @@ from abd.backends.device.device import Device
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms import reduction
 from abd.model import Model
-from cuda_kernels.bodies import integrators
+from cuda_kernels.bodies import poses
 
 pytestmark = pytest.mark.device
 
@@ -73,7 +73,7 @@ class Sums:
 
     def move(self, q: np.ndarray) -> None:
         """Other contents of the same arrays."""
-        DEVICE.launch(integrators.unpack, self.n, DEVICE.upload(q, wp.float64), self.pose)
+        DEVICE.launch(poses.unpack, self.n, DEVICE.upload(q, wp.float64), self.pose)
 
     def compute(self) -> None:
         """What an iteration takes from contact and friction; may be recorded."""

@@ -14,7 +14,7 @@ from abd.rotations import axial
 
 pytestmark = pytest.mark.device
 
-mechanisms, programs = load_tool("peer_mechanisms"), load_tool("peer_programs")
+mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
 
 
 def eigenvalues(turn: float, radius: float, ratio: float) -> np.ndarray:

@@ -9,13 +9,14 @@ from tool import load_tool
 
 import abd
 from abd import backends
+from abd.joints.rows.sizes import turning_arms
 from abd.potentials import free_motion
 from abd.potentials.integrators import scheme
 
 pytestmark = pytest.mark.device
 
 measured = load_tool("integrators")
-mechanisms, programs = load_tool("peer_mechanisms"), load_tool("peer_programs")
+mechanisms, programs = load_tool("peers/peer_mechanisms"), load_tool("peers/peer_programs")
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
@@ -115,3 +116,46 @@ def test_free_motion_keeps_the_energy(moment):
         energy.append(float(L[0] @ free_motion.spin(free_motion.inertia(A, s), L)[0]))
     np.testing.assert_allclose(energy, energy[0], rtol=1e-6)
     np.testing.assert_allclose(A[0] @ A[0].T, np.eye(3), atol=1e-12)
+
+
+def crank(J: float, turn: float, name: str = NAME, **solver) -> abd.Simulation:
+    """A body of 1 kg and moments J [kg m^2], 0.5 m from a hinge, about which it turns by so much in a step of 10 ms [rad]."""
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01, **solver})
+    motion = {"velocity": (0, 0, -50.0 * turn), "angular_velocity": (0, 100.0 * turn, 0)}
+    scene.add_body("body", proxy=True, mass=1.0, inertia=(J,) * 3, position=(0.5, 0, 0), **motion)
+    scene.add_hinge("pivot", abd.WORLD, "body", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return abd.Simulation(scene, device=name)
+
+
+@pytest.mark.parametrize("J", [0.01, 1 / 12])
+@pytest.mark.parametrize("turn", [0.2, 0.3, 0.45])
+@pytest.mark.parametrize("radius", [0.8, 0.95])
+def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
+    """With a radius of 0.8 in all steps it gains several times of what it has, at 0.3 rad."""
+    simulation, energies = crank(J, turn, spectral_radius=radius), []
+    for _ in range(300):
+        report = simulation.step()
+        energies.append(sum(report.energy[name] for name in ("kinetic", "gravity", "elastic", "joint")))
+    change = (np.array(energies) - energies[0]) / (0.5 * (J + 0.25) * (100.0 * turn) ** 2)
+    assert change.max() < 1.2e-2 and abs(np.ptp(change[-20:])) < 0.1
+
+
+def test_the_definitions_take_the_same_radii():
+    """Through two changes of the radius, down and up again."""
+    ends = []
+    for name in ("numpy", NAME):
+        simulation = crank(0.01, 0.14, name, tolerance=1e-9)
+        ends.append([simulation.step() and simulation.bodies["body"].transform.copy() for _ in range(60)])
+    assert np.abs(np.subtract(*ends)).max() < 1e-7
+
+
+def test_arms_count_as_far_as_the_rotation_of_bodies_yields():
+    """Against the roots that it bounds, for bodies of all shapes."""
+    for s in 10.0 ** np.linspace(-3, 4, 30):
+        roots = np.roots([1.0 + s, 3.0 - 3.0 * s, 3.0, 1.0])
+        known = np.sqrt(roots.astype(complex)).real.max() / np.sqrt(3.0)
+        scene = abd.Scene()
+        scene.add_body("body", proxy=True, mass=2.0, inertia=(2.0 * 0.25 / s,) * 3, position=(0.5, 0, 0))
+        scene.add_spherical("ball", abd.WORLD, "body", anchor=(0, 0, 0))
+        body, arm = turning_arms(scene.compile())
+        assert list(body) == [0] and 0.99 * known < np.linalg.norm(arm[0]) < 1.8 * known

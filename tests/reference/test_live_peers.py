@@ -9,7 +9,7 @@ from tool import load_tool
 
 import abd
 
-cases = load_tool("reference_cases")
+cases = load_tool("peers/reference_cases")
 
 
 def richardson(coarse, fine):

@@ -1,6 +1,6 @@
 """Motion and joint forces of exact joints with bdf2, against known numbers at a stated step, with the order.
 
-Short parts of the runs of `tools/references.py`; the whole ones are in `test_reference_trajectories_slow.py`.
+Short parts of the runs of `tools/peers/references.py`; the whole ones are in `test_reference_trajectories_slow.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import abd
 
 pytestmark = pytest.mark.device
 
-cases = load_tool("reference_cases")
-runs = load_tool("reference_runs")
+cases = load_tool("peers/reference_cases")
+runs = load_tool("peers/reference_runs")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from mechanisms_held import HELD, worst_residual
 from tool import load_tool
 
-cases = load_tool("reference_cases")
-references = load_tool("references")
-runs = load_tool("reference_runs")
+cases = load_tool("peers/reference_cases")
+references = load_tool("peers/references")
+runs = load_tool("peers/reference_runs")
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from abd.scene.compile.motion import prescribed_motion
 from abd.scene.geometry.pose import body_pose, rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import Orientation
-from abd.scene.schema.formula import FormulaError, parse_formula
+from abd.scene.schema.formulas.formula import FormulaError, parse_formula
 from abd.scene.schema.schema import BodySpec, MotionSpec
 
 START = body_pose(BodySpec(name="b", box=(1, 1, 1), position=(1, 2, 3), axis_angle={"axis": (1, 2, 2), "degrees": 40}))

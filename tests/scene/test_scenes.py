@@ -145,7 +145,7 @@ def test_runs_and_is_certified(name, played):
 
 
 def test_meshes_are_what_their_script_makes():
-    script = load_tool("make_meshes")
+    script = load_tool("make/make_meshes")
     folder = scenes_directory() / "meshes"
     assert {path.stem for path in folder.glob("*.obj")} == set(script.MESHES)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
@@ -274,7 +274,7 @@ def test_chain_stays_linked_and_hangs_by_its_links(played):
     for upper, lower in pairwise(lines):
         assert abs(linking_number(upper, lower)) == pytest.approx(1.0, abs=1e-6)
     assert linking_number(lines[0], lines[2]) == pytest.approx(0.0, abs=1e-6)
-    pitch = load_tool("make_meshes").LINK_PITCH
+    pitch = load_tool("make/make_meshes").LINK_PITCH
     gaps = pitch - -np.diff([run.X[name][-1, 2, 3] for name in names])
     assert (gaps > 0.0).all() and (gaps < run.d_hat).all()
     # the first one hangs on a link that does not move, by a contact of a stiffness of its own

@@ -14,7 +14,7 @@ from abd.scene.schema import body_keys, joint_keys
 from abd.scene.schema.joint_schema import JointSpec
 from abd.scene.schema.schema import BodySpec
 
-typed_keys = load_tool("typed_keys")
+typed_keys = load_tool("make/typed_keys")
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 USER = ROOT / "tests" / "typed" / "user.py"
@@ -22,7 +22,7 @@ USER = ROOT / "tests" / "typed" / "user.py"
 
 @pytest.mark.parametrize("name", typed_keys.texts())
 def test_the_types_are_those_of_the_schema(name):
-    """`python tools/typed_keys.py` writes them anew."""
+    """`python tools/make/typed_keys.py` writes them anew."""
     assert (ROOT / "abd" / "scene" / "schema" / name).read_text(encoding="utf-8") == typed_keys.texts()[name]
 
 

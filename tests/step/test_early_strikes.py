@@ -10,7 +10,8 @@ from executors import pair
 
 import abd
 from abd.potentials.integrators import Mode
-from abd.step.step import Stepper, Struck
+from abd.step.step import Stepper
+from abd.step.substep import Struck
 
 
 def dropped() -> abd.Scene:
@@ -24,15 +25,14 @@ def dropped() -> abd.Scene:
 
 def watched(stepper: Stepper) -> list[np.ndarray]:
     """Grows with the bodies of every minimisation of a stepper that is ended."""
-    ended, make = [], stepper._watch
+    ended, make = [], stepper.substeps._watch
 
-    def making(mode):
-        watch = make(mode)
-        assert watch is not None, "the box above is smooth"
+    def making(mode, h):
+        watch = make(mode, h)
 
-        def watching():
+        def watching(iterates):
             try:
-                watch()
+                watch(iterates)
             except Struck as struck:
                 ended.append(struck.bodies.copy())
                 assert (mode[struck.bodies] != Mode.DISSIPATIVE).all()
@@ -40,7 +40,7 @@ def watched(stepper: Stepper) -> list[np.ndarray]:
 
         return watching
 
-    stepper._watch = making
+    stepper.substeps._watch = making
     return ended
 
 
@@ -51,7 +51,7 @@ def test_the_outcome_is_that_of_the_whole_step(driver):
     else:
         early, late = (pair(dropped())[driver == "recorded"] for _ in range(2))
     ended, newton = watched(early.stepper), [0, 0]
-    with patch.object(late.stepper, "_watch", lambda mode: None):
+    with patch.object(late.stepper.substeps, "_watch", lambda mode, h: None):
         for _ in range(8):
             for k, simulation in enumerate((early, late)):
                 newton[k] += simulation.step().newton_iterations
@@ -71,23 +71,21 @@ def test_a_body_that_an_iterate_brings_to_another_is_found():
     scene.add_body("box", box=(0.1,) * 3, position=(0.8, 0.12, 0))
     simulation = abd.Simulation(scene, device="cpu")
     ended = []
-    make = simulation.stepper._watch
+    make = simulation.stepper.substeps._watch
 
-    def making(mode):
-        watch = make(mode)
-        if watch is None:
-            return None
+    def making(mode, h):
+        watch = make(mode, h)
 
-        def watching():
+        def watching(iterates):
             try:
-                watch()
+                watch(iterates)
             except Struck as struck:
                 ended.append(struck.bodies.tolist())
                 raise
 
         return watching
 
-    simulation.stepper._watch = making
+    simulation.stepper.substeps._watch = making
     simulation.step()
     assert [True, True] in ended or ([True, False] in ended and [False, True] in ended)
     assert simulation.bodies["box"].velocity[1, 3] > 0.0

@@ -102,7 +102,7 @@ def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
     scene.add_body("wild", box=(0.1, 0.1, 0.1), position=(5, 0, 0), angular_velocity=(0, 0, 30), kappa=1e5)
     simulation = abd.Simulation(scene, device)
     backend = simulation.backend
-    part, name = (backend, "try_step") if device == "numpy" else (backend.potential, "evaluate_trial")
+    part, name = (backend.arcs, "try_step") if device == "numpy" else (backend.potential, "evaluate_trial")
     evaluate = getattr(part, name)
 
     def uphill(alpha, *out):

@@ -9,7 +9,7 @@ from on_device import NAME
 
 import abd
 from abd.errors import StepFailure
-from abd.step import step as stepping
+from abd.step import substep as stepping
 
 pytestmark = pytest.mark.device
 

@@ -10,7 +10,7 @@ from on_device import NAME
 import abd
 from abd.backends.answers import NotProven
 from abd.errors import StepFailure
-from abd.step import step as stepping
+from abd.step import substep as stepping
 from abd.step.merge import OF_BODIES
 
 pytestmark = pytest.mark.device
@@ -61,17 +61,17 @@ def of_bodies(sim: abd.Simulation, names) -> dict[str, np.ndarray]:
 
 def refusing(sim: abd.Simulation, frames: tuple[int, ...]) -> abd.Simulation:
     """The way of the thrown body is refused in some whole frames."""
-    names, free_way = sim.model.bodies.names, sim.backend.free_way
+    names, free_way = sim.model.bodies.names, sim.backend.ways.free_way
     if "thrown" not in names:
         return sim
     pair = np.array([[names.index("thrown"), names.index("plate")]])
 
     def refuse(h: float) -> NotProven:
-        if sim.frame in frames and 0.9 * DT < h < 1.1 * DT and not sim.backend.absent[pair[0, 0]]:
+        if sim.frame in frames and 0.9 * DT < h < 1.1 * DT and not sim.backend.idle.absent[pair[0, 0]]:
             return NotProven(np.array([0.6]), pair)
         return free_way(h)
 
-    sim.backend.free_way, sim.backend.whole = refuse, None  # whole steps do not ask it
+    sim.backend.ways.free_way, sim.backend.whole = refuse, None  # whole steps do not ask it
     return sim
 
 
@@ -135,14 +135,14 @@ def test_friction_is_read_in_frames_in_which_some_retry(make):
 
     both, apart, aside = refusing(made(), (9, 11)), made(thrown=False), made(thrown=False)
     mine = [(aside.model.bodies.names.index("slider"), aside.model.bodies.names.index("ground"))]
-    free_way = aside.backend.free_way
+    free_way = aside.backend.ways.free_way
 
     def refuse(h: float) -> NotProven:
-        if aside.frame in (9, 11) and 0.9 * DT < h < 1.1 * DT and not aside.backend.absent[mine[0][0]]:
+        if aside.frame in (9, 11) and 0.9 * DT < h < 1.1 * DT and not aside.backend.idle.absent[mine[0][0]]:
             return NotProven(np.array([0.6]), np.array(mine))
         return free_way(h)
 
-    aside.backend.free_way = refuse
+    aside.backend.ways.free_way = refuse
     retried = 0
     for frame in range(12):
         reports = both.step(), apart.step(), aside.step()
@@ -194,12 +194,12 @@ def test_who_meets_whom(make):
     for k in range(3):
         scene.add_body(f"box {k}", box=(0.2,) * 3, position=((0.0, 0.5, 1.2)[k], 0, 0))
     backend = MAKES[make](scene).backend
-    begin, turn = backend.read_positions(), np.zeros((3, 3))
+    begin, turn = backend.states.read_positions(), np.zeros((3, 3))
 
     def met(shift: float, *party: int) -> list[list[int]]:
         end = begin.copy()
         end[0, 0] += shift
-        return backend.meetings(begin, turn, end, np.array(party)).pairs.tolist()
+        return backend.ways.meetings(begin, turn, end, np.array(party)).pairs.tolist()
 
     assert met(0.85, 1, 2, 2) == [[0, 1]]
     assert met(0.85, 1, 1, 2) == [] and met(0.85, 1, 0, 2) == []
@@ -213,7 +213,7 @@ def test_who_is_met_by_one_that_retries_goes_with_it(monkeypatch):
     both, apart = MAKES[NAME](two_places()), MAKES[NAME](two_places(thrown=False))
     n, names = len(both.model.bodies), both.model.bodies.names
     thrown, flying = names.index("thrown"), names.index("flying")
-    runs, go, met, parties = [], both.stepper.retries._run, both.backend.meetings, []
+    runs, go, met, parties = [], both.stepper.retries._run, both.backend.ways.meetings, []
 
     def run(start, plan, *rest):
         runs.append([name for name, chosen in zip(names, plan.who, strict=True) if chosen])
@@ -226,7 +226,7 @@ def test_who_is_met_by_one_that_retries_goes_with_it(monkeypatch):
         return NotProven(np.ones(len(pairs)), pairs)
 
     monkeypatch.setattr(both.stepper.retries, "_run", run)
-    monkeypatch.setattr(both.backend, "meetings", meet)
+    monkeypatch.setattr(both.backend.ways, "meetings", meet)
     report = both.step()
     apart.step()
     while not report.refused_ways:
@@ -252,8 +252,8 @@ def test_an_island_that_does_not_converge_is_halved_alone(monkeypatch):
 
     def refuse(backend, settings, h, *rest):
         lagged = solve(backend, settings, h, *rest)
-        lengths.append((h, bool(backend.absent[failing].any())))
-        if h > 0.6 * DT and not backend.absent[failing].any():
+        lengths.append((h, bool(backend.idle.absent[failing].any())))
+        if h > 0.6 * DT and not backend.idle.absent[failing].any():
             raise StepFailure("not_converged", "on purpose", islands=failing)
         return lagged
 

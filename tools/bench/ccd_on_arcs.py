@@ -72,24 +72,24 @@ class Follower:
     def arcs(self) -> dict[str, np.ndarray]:
         """Fields of the arcs along the velocities."""
         backend = self.backend
-        backend.follow_velocity(np.ones(backend.n, dtype=int))
-        return {name: backend.device.read(getattr(backend.path, name)) for name in FIELDS}
+        backend.arcs.follow_velocity(np.ones(backend.n, dtype=int))
+        return {name: backend.device.read(getattr(backend.track.path, name)) for name in FIELDS}
 
     def follow(self, fields: dict[str, np.ndarray]) -> tuple[float, int, np.ndarray]:
         """Seconds of one pass over the candidates, their number, and how far the islands' paths are free (islands,)."""
         backend = self.backend
         device, contacts, islands = backend.device, backend.contacts, backend.islands
         for name, values in fields.items():
-            device.write(getattr(backend.path, name), values)
-        limit, out = islands.scalars("limit"), backend.values["a"]
+            device.write(getattr(backend.track.path, name), values)
+        limit, out = islands.scalars("limit"), backend.scratch.a
         device.write(limit, np.ones(islands.count))
         contacts.candidates.forget()
-        contacts.candidates.build(backend.path, islands.island, limit)
+        contacts.candidates.build(backend.track.path, islands.island, limit)
         contacts.evaluate(backend.at, "current")
         times = []
         for _ in range(REPEATS):
             begin = perf_counter()
-            contacts.times_of_impact(backend.path, islands.island, limit, out)
+            contacts.times_of_impact(backend.track.path, islands.island, limit, out)
             times.append(perf_counter() - begin)
         return min(times), contacts.candidates.count, islands.reduced(out, sums.MIN)
 

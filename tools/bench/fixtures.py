@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(HERE.parent.parent)]
 
 from families.others import FIXTURES  # noqa: E402
 from results_file import write_results  # noqa: E402

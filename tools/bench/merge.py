@@ -17,7 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(HERE.parent.parent)]
 
 from peer_libuipc import COLUMNS as PEER_COLUMNS  # noqa: E402
 from raw_kernels import COLUMNS as RAW_COLUMNS  # noqa: E402

@@ -30,7 +30,7 @@ from time import perf_counter
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(HERE.parent.parent)]
 
 from families import FAMILIES, requested  # noqa: E402
 from families.chains import chain  # noqa: E402

@@ -18,7 +18,7 @@ from statistics import median
 from time import perf_counter
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(HERE.parent.parent)]
 
 from families import FAMILIES, QUICK_STEPS, requested  # noqa: E402
 from results_file import write_results  # noqa: E402

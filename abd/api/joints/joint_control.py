@@ -12,7 +12,7 @@ import numpy as np
 from abd.api.loads import jumps
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.closure.redundancy import CLOSED, open_by
-from abd.joints.coordinates.readings import JointReader, rigid_motion
+from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.rows.anew import critically_damped, on_the_way, seated, softened
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import (
@@ -301,7 +301,7 @@ class JointControl:
         if switched or any(changes_of(joints[k], sim.model.joints[k]) for k in joints.changed_since(sim.model.joints)):
             sim.model.joints.take_over(joints)
             self._read_anew()
-            sim.backend.set_joints(build_system(sim.model))
+            sim.backend.rows.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
         """Bring the joints to what they were at the start."""
@@ -322,9 +322,7 @@ class JointControl:
         """Read coordinates at the joints' present frames; angles go on near their last values."""
         sim = self._simulation
         last = sim.coordinates
-        sim.reader = JointReader(sim.model)
-        sim.turns = sim.backend.watch_turns(sim.reader.table)
-        sim.coordinates = sim.reader.coordinates(sim.stepper.q, last)
+        sim.joint_coordinates.watch(last)
         sim.forget_readings()
 
     def _row(self, index: int, coordinate: str, role: Role) -> int:
@@ -364,7 +362,7 @@ class JointControl:
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
         coordinates = (sim.reader.table, sim.coordinates)
         stepper.memory, stepper.applied = carried(old, stepper.memory, stepper.applied, new, coordinates, states)
-        sim.backend.set_joints(new)
+        sim.backend.rows.set_joints(new)
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)

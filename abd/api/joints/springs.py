@@ -182,7 +182,7 @@ class Springs:
         sim.watch_joints()
         for one, row in zip(body.tolist(), numbers, strict=True):
             self._append(one, row)
-        sim.backend.set_joints(build_system(sim.model))
+        sim.backend.rows.set_joints(build_system(sim.model))
 
     def reset(self) -> None:
         """None, as at the start."""

@@ -6,28 +6,23 @@ runs in a fixed order inside one item, and the one number that items share (`cud
 
 from __future__ import annotations
 
-import ctypes
 import logging
-import os
 import sys
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from threading import Timer
 from types import ModuleType
-from typing import Protocol
 
 import numpy as np
 import warp as wp
 
 from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
-from abd.backends.device.packed_launch import packed
+from abd.backends.device.host_access import HostAccess
+from abd.backends.device.launcher import Launcher, threads_available
+from abd.backends.device.observer import Observer
 from abd.backends.device.raw_kernels import raw_kernels
-from abd.backends.device.staging import Staging
 from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
 
@@ -38,45 +33,10 @@ _PATIENCE = 1.5
 """Loading that takes longer [s] is compiling: compiled kernels load in a tenth of a second."""
 
 
-def threads_available() -> int:
-    """Processors this process may use, or ``ABD_THREADS``."""
-    wanted = os.environ.get("ABD_THREADS", "")
-    if wanted.isdigit() and int(wanted) > 0:
-        return int(wanted)
-    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
-
-
 EMULATED = "emulated"
 """Name of the device that has the shape of CUDA on the processor, where it can be tested without a GPU. "emulated:SEED" runs
 the items of a launch out of order, as a GPU may."""
-PIECES = 4
-"""Into at most so many pieces such a launch is cut."""
-LANDING = 4096
-"""Bytes up to which an array is read through pinned memory that is kept for arrays of its shape."""
-RECORDS = 2048
-"""Recorded launches a device keeps before it starts anew."""
-VARIANTS = 32
-"""Those that differ in numbers only, before the oldest of them takes new numbers, which costs less than a new record."""
 _UNSEEN = nullcontext()
-
-
-class Observer(Protocol):
-    """Who watches what a device does (`abd.backends.device.launches`, `.timeline`); the contexts enclose the work.
-
-    Attributes:
-        inside_graphs: whether to run what graphs hold launch by launch, so that every launch is seen.
-    """
-
-    inside_graphs: bool
-
-    def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> AbstractContextManager:
-        """A kernel on `count` items."""
-
-    def replay(self) -> AbstractContextManager:
-        """A graph; only asked for without `inside_graphs`."""
-
-    def transfer(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
-        """Something that the host takes part in ("read", "write", "sort") on `count` entries, None for all."""
 
 
 class Device:
@@ -94,7 +54,6 @@ class Device:
             kernel by kernel, whose items threads share.
         recording: whether launches are being recorded; nothing can be read then.
         rehearsing: whether launches are gone through without being made.
-        commands: where they go instead of being run, None for Warp's own records.
         generation: rises with every allocation and swap of arrays; what was recorded before is not to be replayed then.
         asked: conditions that the host has looked at, outside of records.
         raw: hand-written kernels that take the place of Warp's, None where there are none; why_not_raw: the reason.
@@ -121,17 +80,11 @@ class Device:
         self.threads = 1 if self.records else threads_available()
         self.generation, self.asked = 0, 0
         self.recording = self.rehearsing = False
-        self.commands: CommandBuffer | None = None
         self.observer: Observer | None = None
-        self._order = np.random.default_rng(int(seed)) if emulated and seed else None
+        self._launcher = Launcher(self.warp, self.threads, seed if emulated else "")
+        self._host = HostAccess(self.warp, self.wide)
         self.raw, self.why_not_raw = raw_kernels(self.warp)
-        self._recorded: dict[tuple, list] = {}
-        self._variants: dict[tuple, deque[tuple]] = {}
         self._views: dict[int, wp.array] = {}
-        self._host_views: dict[int, np.ndarray] = {}
-        self._staging = Staging(self.warp)
-        self._landings: dict[tuple, wp.array] = {}
-        self._pool = ThreadPoolExecutor(self.threads - 1, "abd") if self.threads > 1 else None
 
     def lanes(self, threads: int) -> int:
         """How many threads of a CUDA device share the work on an item: `threads`, or one on the processor."""
@@ -169,81 +122,27 @@ class Device:
             kernel.module.load(self.warp)
             return
         if self.observer is None:
-            self._launch(kernel, begin, count, inputs, grain)
+            self._run(kernel, begin, count, inputs, grain)
             return
         with self.observer.launch(kernel, count, inputs):
-            self._launch(kernel, begin, count, inputs, grain)
+            self._run(kernel, begin, count, inputs, grain)
 
-    def _launch(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
-        if self.raw is not None and self.raw.launch(kernel, begin, count, inputs):
-            return
-        if self._order is not None:
-            self._launch_out_of_order(kernel, begin, count, inputs)
-            return
-        slices = 1 if self._pool is None else min(self.threads, count // grain)
-        if slices <= 1:
-            self._command(kernel, 0, begin, count, inputs)()
-            return
-        cuts = [begin + count * k // slices for k in range(slices + 1)]
-        commands = [self._command(kernel, k, cuts[k], cuts[k + 1] - cuts[k], inputs) for k in range(slices)]
-        waiting = [self._pool.submit(command) for command in commands[1:]]
-        commands[0]()
-        for job in waiting:
-            job.result()
+    def _run(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
+        if self.raw is None or not self.raw.launch(kernel, begin, count, inputs):
+            self._launcher.run(kernel, begin, count, inputs, grain)
 
-    def _launch_out_of_order(self, kernel, begin: int, count: int, inputs: tuple) -> None:
-        """Pieces of random lengths, one after the other in a random order."""
-        order, pieces = self._order, min(count, PIECES)
-        cuts = [0, *sorted(order.choice(count - 1, pieces - 1, replace=False) + 1), count] if pieces > 1 else [0, count]
-        for lane in order.permutation(pieces).tolist():
-            first, end = int(cuts[lane]), int(cuts[lane + 1])
-            self._command(kernel, lane, begin + first, end - first, inputs)()
+    @property
+    def commands(self) -> CommandBuffer | None:
+        """Where launches go instead of being run, None for Warp's own records."""
+        return self._launcher.commands
 
-    def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> Callable[[], None]:
-        """Runs a launch recorded per kernel, lane and arguments: packing them anew costs more than a small kernel. Where there
-        are many that differ in numbers only, the oldest of them takes the new numbers.
+    @commands.setter
+    def commands(self, commands: CommandBuffer | None) -> None:
+        self._launcher.commands = commands
 
-        Arguments count as the same by identity, numbers by value; a struct is read when the launch runs, so its members
-        may change meanwhile. The record keeps its arguments alive, so that no identity comes back as another object.
-        """
-        key = (kernel, lane, *(x if isinstance(x, int | float) else id(x) for x in inputs))
-        record = self._recorded.get(key)
-        if record is None:
-            if len(self._recorded) >= RECORDS:
-                self._recorded.clear()
-                self._variants.clear()
-            variant = (kernel, lane, *(None if isinstance(x, int | float) else id(x) for x in inputs))
-            alike = self._variants.setdefault(variant, deque())
-            if len(alike) < VARIANTS:
-                command = wp.launch(kernel, dim=count, inputs=(first, *inputs), device=self.warp, record_cmd=True)
-                record = [command, first, count, inputs, None]
-            else:
-                record = self._recorded.pop(alike.popleft())
-                self._renumber(record, inputs)
-            self._recorded[key] = record
-            alike.append(key)
-        command = record[0]
-        if record[1] != first:
-            command.set_param_at_index(0, first)
-            record[1], record[4] = first, None
-        if record[2] != count:
-            command.set_dim(count)
-            record[2], record[4] = count, None
-        if self.commands is not None:
-            return partial(self.commands.launch, command)
-        if not self.is_cpu or self.warp.is_capturing:
-            return command.launch
-        if record[4] is None:
-            record[4] = packed(command)
-        return record[4]
-
-    @staticmethod
-    def _renumber(record: list, inputs: tuple) -> None:
-        """Change a record to these arguments, which differ from its own in numbers only."""
-        for index, (now, before) in enumerate(zip(inputs, record[3], strict=True), 1):
-            if now is not before and now != before:
-                record[0].set_param_at_index(index, now)
-        record[3], record[4] = inputs, None
+    def forget_launches(self) -> None:
+        """Pack every launch anew."""
+        self._launcher.forget()
 
     def _allocate(self) -> None:
         """Something gets a new place: what was recorded is outdated."""
@@ -307,62 +206,23 @@ class Device:
         """Host values that nobody needs any more: on the processor the array itself."""
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
 
+    def extent(self, count: int, room: int) -> int:
+        """Items that a launch covers on `count` of them, for which there is this much room: a record may meet more."""
+        return room if self.records else count
+
     def read(self, array: wp.array, count: int | None = None) -> np.ndarray:
         """Host copy of the first `count` entries."""
         self._refuse_host("read")
-        if self.observer is None and not self.wide:
-            view = self._host_views.get(id(array))
-            if view is not None:
-                return (view if count is None else view[:count]).copy()
+        if self.observer is None and (view := self._host.known(array)) is not None:
+            return (view if count is None else view[:count]).copy()
         with self._seen("read", array, count):
-            if not self.wide:
-                view = self._seen_by_host(array)
-                return (view if count is None else view[:count]).copy()
-            # Warp takes no slice of an empty array
-            view = array if count is None or count >= len(array) else array[:count]
-            if self.is_cpu:
-                return view.numpy().copy()
-            return self._land(view) if 0 < view.size * view.strides[-1] <= LANDING else view.numpy()
-
-    def _seen_by_host(self, array: wp.array) -> np.ndarray:
-        """An array of the processor as numpy sees it, without a copy; made once, for that takes longer than to read a few
-        numbers."""
-        view = self._host_views.get(id(array))
-        if view is None:
-            like = array.numpy()
-            if not like.nbytes or not array.is_contiguous:
-                return like
-            # what Warp gives numpy holds the array, which would live as long as its view
-            memory = (ctypes.c_char * like.nbytes).from_address(array.ptr)
-            view = np.ndarray(like.shape, like.dtype, memory)
-            self._host_views[id(array)] = view
-            weakref.finalize(array, self._host_views.pop, id(array), None)
-        return view
-
-    def _land(self, view: wp.array) -> np.ndarray:
-        """Host copy of a small array through pinned memory, which waits for the device's stream alone."""
-        key = view.dtype, view.shape
-        landing = self._landings.get(key)
-        if landing is None:
-            landing = wp.empty(view.shape, dtype=view.dtype, device="cpu", pinned=True)
-            self._landings[key] = landing
-        wp.copy(landing, view)
-        wp.synchronize_stream(self.warp.stream)
-        return landing.numpy().copy()
+            return self._host.read(array, count)
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
         self._refuse_host("written")
         with self._seen("write", array, len(values)):
-            if not self.wide:
-                self._seen_by_host(array)[: len(values)] = values
-            elif len(values):
-                kind = wp.dtype_to_numpy(getattr(array.dtype, "_wp_scalar_type_", array.dtype))
-                numbers = np.ascontiguousarray(values, dtype=kind)
-                width = wp.types.type_size_in_bytes(array.dtype) // np.dtype(kind).itemsize
-                if numbers.size != len(values) * width * (array.size // len(array)):
-                    raise ValueError(f"rows of {numbers.shape[1:]} are no rows of {array.dtype} {array.shape[1:]}")
-                self._staging.write(array, numbers)
+            self._host.write(array, values)
 
     def fill(self, array: wp.array, value: float = 0) -> None:
         """Set all entries of an array; a launch like any other, which may be recorded."""
@@ -426,47 +286,3 @@ class Device:
 
     def _seen(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
         return _UNSEEN if self.observer is None else self.observer.transfer(name, array, count)
-
-
-GROWTH = 1.5
-"""From one room to the next larger one, so that a slowly growing need rarely allocates."""
-SMALLEST_ROOM = 16
-
-
-def room_for(count: int) -> int:
-    """The smallest of the rooms 16, 24, 36, 54, ... that holds so many."""
-    room = SMALLEST_ROOM
-    while room < count:
-        room = int(GROWTH * room)
-    return room
-
-
-class Pool:
-    """Named arrays that grow and keep their contents no longer than the next growth.
-
-    Arrays that were last asked for with the same count have the same room, whatever was asked for before: the room of one is
-    that of all.
-    """
-
-    def __init__(self, device: Device):
-        self.device = device
-        self._arrays: dict[str, wp.array] = {}
-
-    def get(self, name: str, count: int, dtype, tail: tuple[int, ...] = ()) -> wp.array:
-        """Array `name` with room for `count` leading entries."""
-        array = self._arrays.get(name)
-        if array is None or array.shape[0] < count:
-            capacity = room_for(count)
-            array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
-            self._arrays[name] = array
-        return array
-
-    def room(self, name: str) -> int:
-        """Leading entries of a named array, 0 before its first use."""
-        array = self._arrays.get(name)
-        return 0 if array is None else array.shape[0]
-
-    @property
-    def bytes(self) -> int:
-        """What the arrays take on the device."""
-        return sum(array.capacity for array in self._arrays.values())

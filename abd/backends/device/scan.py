@@ -6,7 +6,8 @@ import math
 
 import warp as wp
 
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from cuda_kernels.parallel import scans
 
 WARP = 32

@@ -16,7 +16,7 @@ class Timeline:
 
     Attributes:
         launches: kernels launched one by one; replays: graphs; transfers: name -> number of "read", "write", "sort".
-        inside_graphs: False, see `abd.backends.device.device.Observer`.
+        inside_graphs: False, see `abd.backends.device.observer.Observer`.
     """
 
     inside_graphs = False

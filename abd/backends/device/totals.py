@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import GROWTH, Device
-from cuda_kernels.bodies import figures
+from abd.backends.device.device import Device
+from abd.backends.device.pool import GROWTH
+from cuda_kernels.step import figures
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Totals:
         self._empty: set[str] = set(sections)
 
     def launch(self, name: str, kernel, count: int, *inputs, grain: int = 64) -> None:
-        """Run a kernel of `cuda_kernels.bodies.figures` on `count` items and fold what it leaves into a section.
+        """Run a kernel of `cuda_kernels.step.figures` on `count` items and fold what it leaves into a section.
 
         The kernel takes `inputs`, then count, across, along and the partial results (quantities, chunks).
         """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.factor_schedules import LevelsOfRows, RangesOfPanels
 from cuda_kernels.linear import factor as kernels
 from cuda_kernels.linear.couplings import Coupling
-from cuda_kernels.linear.factor_panels import Panels
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 
@@ -28,26 +28,23 @@ class Cholesky:
 
     def __init__(self, device: Device, bodies: np.ndarray, n: int, couplings: int):
         self.device, self.bodies, self.n = device, bodies, n
-        self.pattern, self.panels, self.sources, self.factor = Pattern(), Panels(), Sources(), Factor()
+        self.pattern, self.sources, self.factor = Pattern(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self._pool, self._room = Pool(device), 0
         self._addresses = Addresses(device, couplings)
-        self._in_ranges: RangesOfPanels | None = None
-        self._in_levels: LevelsOfRows | None = None
+        self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
     def adopt(self, elimination: Elimination) -> None:
         """Take over an elimination; `find` has to look up the pairs of every coupling afterwards."""
         self.elimination = elimination
         get, write = self._pool.get, self.device.write
         pattern, rest = elimination.fill()
-        panels = rest if elimination.in_ranges else {}
         self.body = pattern["body"] = self.bodies[elimination.order].astype(np.int32)
-        for struct, prefix, arrays in ((self.pattern, "", pattern), (self.panels, "panels.", panels)):
-            for name, values in arrays.items():
-                array = get(prefix + name, len(values), wp.int32)
-                write(array, values)
-                setattr(struct, name, array)
+        for name, values in pattern.items():
+            array = get(name, len(values), wp.int32)
+            write(array, values)
+            setattr(self.pattern, name, array)
         place = np.full(self.n, -1, dtype=np.int32)
         place[self.body] = np.arange(elimination.size)
         write(self.place, place)
@@ -65,16 +62,11 @@ class Cholesky:
         s.slot, s.number, s.stride, s.addresses = found, number, stride, self._addresses.table
         self._found = [found[k * stride : (k + 1) * stride] for k in range(number)]
         self._filled = [False] * number
-        if elimination.in_ranges:
-            self._in_ranges = RangesOfPanels(self.device, elimination, pattern, panels)
-            self.ranges, self.levels = self._in_ranges.ranges, len(self._in_ranges.levels)
-            # what was recorded before holds other launches
-            self.device.generation += 1
-        else:
-            if self._in_levels is None:
-                self._in_levels = LevelsOfRows(self.device)
-            self._in_levels.follow(elimination, pattern, rest)
-            self.ranges, self.levels = 0, self._in_levels.count
+        kind = RangesOfPanels if elimination.in_ranges else LevelsOfRows
+        if not isinstance(self._schedule, kind):
+            self._schedule = kind(self.device)
+        self._schedule.follow(elimination, pattern, rest)
+        self.ranges, self.levels = self._schedule.ranges, self._schedule.count
 
     def take(self, diagonal, couplings: list[tuple[Coupling, int]], done) -> None:
         """Say where the blocks are: the bodies' (n, 12, 12), and those of all couplings with their pair counts.
@@ -106,28 +98,15 @@ class Cholesky:
 
     def compute(self) -> None:
         """Factor the matrix."""
-        if self._in_levels is not None:
-            self._in_levels.factor(self.pattern, self.sources, self.factor)
-        else:
-            self._in_ranges.factor(self.pattern, self.panels, self.sources, self.factor)
+        self._schedule.factor(self.pattern, self.sources, self.factor)
 
     def compute_and_solve(self, scale: float, rhs, x, dots) -> None:
         """Factor the matrix and solve for (n, 12) x = scale H^-1 rhs; dots (n,) the bodies' rhs . x."""
-        rows = self.device.rows
-        if self._in_levels is not None:
-            self._in_levels.factor_and_solve(self.pattern, self.sources, self.factor, scale, rhs, x, dots)
-        else:
-            self._in_ranges.factor_and_solve(
-                self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots
-            )
+        self._schedule.factor_and_solve(self.pattern, self.sources, self.factor, scale, rhs, x, dots)
 
     def solve(self, scale: float, rhs, x, dots) -> None:
         """The same with the last factor."""
-        rows = self.device.rows
-        if self._in_levels is not None:
-            self._in_levels.solve(self.pattern, self.factor, scale, rhs, x, dots)
-        else:
-            self._in_ranges.solve(self.pattern, self.panels, self.sources, self.factor, scale, rows(rhs), rows(x), dots)
+        self._schedule.solve(self.pattern, self.factor, scale, rhs, x, dots)
 
     @property
     def is_diagonal(self) -> bool:

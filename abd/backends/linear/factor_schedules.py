@@ -1,4 +1,4 @@
-"""The launches of a block Cholesky factor: ranges of panels with levels above them, or levels of rows.
+"""The launches of a block Cholesky factor: ranges of panels with levels above them, or levels of rows. Both have the same calls.
 
 Ranges are for a processor: few items that each do much, and blocks used again while they are in cache. Levels of rows
 are for a GPU: many threads per block, and launches that know nothing of the pattern. Both stand for one `Elimination`, which
@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.backends.linear.elimination import Elimination, starts_of
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear import factor_levels as level_kernels
@@ -45,16 +46,22 @@ Arrays = dict[str, np.ndarray]
 class RangesOfPanels:
     """Ranges first, one item each, then levels of panels, an item per piece.
 
-    Args:
-        pattern, panels: arrays of the elimination, as `Elimination.fill` returns them.
-
     Attributes:
-        ranges: number of them; levels: (piece, pieces, grain, panel, panels) of each.
+        ranges, count: numbers of ranges and of levels; levels: (piece, pieces, grain, panel, panels) of each.
     """
 
-    def __init__(self, device: Device, elimination: Elimination, pattern: Arrays, panels: Arrays):
-        self.device, self.ranges = device, len(elimination.ranges) - 1
-        self._none = device.empty(0, vec12)
+    def __init__(self, device: Device):
+        self.device, self.panels, self.ranges, self.count = device, Panels(), 0, 0
+        self._pool, self._none = Pool(device), device.empty(0, vec12)
+        self.levels: list[tuple[int, int, int, int, int]] = []
+
+    def follow(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
+        """Stand for an elimination, whose arrays `Elimination.fill` has returned; what was recorded holds other launches."""
+        self.device.generation += 1
+        for name, values in panels.items():
+            array = self._pool.get(name, len(values), wp.int32)
+            self.device.write(array, values)
+            setattr(self.panels, name, array)
         first, ups = panels["panels"], panels["ups"]
         rows = np.diff(first)
         taken = starts_of(rows[panels["up_panel"]] * panels["up_reach"], np.int64)
@@ -66,32 +73,34 @@ class RangesOfPanels:
             pieces, products = heads[k + 1] - heads[k], float(work[levels[k + 1]] - work[levels[k]])
             grain = max(1, int(WORTH_A_THREAD * pieces / (products + pieces)))
             self.levels.append((heads[k], pieces, grain, levels[k], levels[k + 1] - levels[k]))
+        self.ranges, self.count = len(elimination.ranges) - 1, len(self.levels)
 
-    def factor(self, p: Pattern, g: Panels, a: Sources, f: Factor) -> None:
+    def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
         """Factor the matrix."""
-        self.device.launch(kernels.factor_ranges, self.ranges, p, g, a, f, 0, 0.0, self._none, self._none, grain=1)
-        self._factor_levels(p, g, a, f)
+        self._factor_ranges(p, a, f, 0, 0.0, self._none, self._none)
 
-    def factor_and_solve(self, p: Pattern, g: Panels, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
-        """The same, and solve for x = scale H^-1 rhs and the bodies' rhs . x; forward within the ranges on the way."""
-        self.device.launch(kernels.factor_ranges, self.ranges, p, g, a, f, 1, scale, rhs, x, grain=1)
-        self._factor_levels(p, g, a, f)
-        self._solve_levels(p, g, f, scale, rhs, x, dots)
+    def factor_and_solve(self, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
+        """The same, and solve for x = scale H^-1 rhs (n, 12) and the bodies' rhs . x; forward within the ranges on the way."""
+        rhs, x = self.device.rows(rhs), self.device.rows(x)
+        self._factor_ranges(p, a, f, 1, scale, rhs, x)
+        self._solve_levels(p, f, scale, rhs, x, dots)
 
-    def solve(self, p: Pattern, g: Panels, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
+    def solve(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
         """Solve with the last factor."""
-        self.device.launch(kernels.forward_ranges, self.ranges, p, g, f, scale, rhs, x, grain=1)
-        self._solve_levels(p, g, f, scale, rhs, x, dots)
+        rhs, x = self.device.rows(rhs), self.device.rows(x)
+        self.device.launch(kernels.forward_ranges, self.ranges, p, self.panels, f, scale, rhs, x, grain=1)
+        self._solve_levels(p, f, scale, rhs, x, dots)
 
-    def _factor_levels(self, p: Pattern, g: Panels, a: Sources, f: Factor) -> None:
-        launch = self.device.launch
+    def _factor_ranges(self, p: Pattern, a: Sources, f: Factor, solving: int, scale: float, rhs, x) -> None:
+        launch, g = self.device.launch, self.panels
+        launch(kernels.factor_ranges, self.ranges, p, g, a, f, solving, scale, rhs, x, grain=1)
         for piece, pieces, grain, panel, panels in self.levels:
             launch(kernels.gather_pieces, pieces, p, g, a, f, begin=piece, grain=grain)
             launch(kernels.factor_corners, panels, p, g, f, begin=panel, grain=8)
             launch(kernels.divide_pieces, pieces, p, g, f, begin=piece, grain=8)
 
-    def _solve_levels(self, p: Pattern, g: Panels, f: Factor, scale: float, rhs, x, dots) -> None:
-        launch = self.device.launch
+    def _solve_levels(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
+        launch, g = self.device.launch, self.panels
         for _, _, _, panel, panels in self.levels:
             launch(kernels.forward_panels, panels, p, g, f, scale, rhs, x, begin=panel, grain=64)
         for _, _, _, panel, panels in reversed(self.levels):
@@ -104,8 +113,10 @@ class LevelsOfRows:
 
     Attributes:
         levels: data of the kernels; arrays that the next elimination finds room in.
-        count: levels of the present elimination.
+        ranges, count: no ranges, and the levels of the present elimination.
     """
+
+    ranges = 0
 
     def __init__(self, device: Device):
         self.device, self.levels, self.count = device, Levels(), 0
@@ -175,22 +186,27 @@ class LevelsOfRows:
 
 def lanes_of(bounds: np.ndarray, pattern: Arrays, products: Arrays) -> Arrays:
     """Lanes (m,) of `factor_levels.Levels` for levels that begin with rows `bounds` (m + 1,)."""
-    starts, begins = pattern["starts"], bounds[:-1]
-    rows = np.diff(bounds).astype(np.int64)
-    slots = np.diff(starts[bounds]).astype(np.int64)
 
     def lanes(longest: np.ndarray, items: np.ndarray) -> np.ndarray:
         wanted = 1 << np.ceil(np.log2(np.maximum(longest / SHARE, 1))).astype(np.int64)
         room = 1 << np.floor(np.log2(np.maximum(MOST_THREADS // (12 * items), 1))).astype(np.int64)
         return np.minimum(np.minimum(wanted, WARP), room).astype(np.int32)
 
-    if not len(begins):
-        return {name: np.zeros(0, dtype=np.int32) for name in ("products", "ups", "rights")}
-    return {
-        "products": lanes(np.maximum.reduceat(np.diff(products["starts"]), starts[begins]), slots),
-        "ups": lanes(np.maximum.reduceat(np.diff(pattern["ups"]), begins), rows),
-        "rights": lanes(np.maximum.reduceat(np.diff(starts) - 1, begins), rows),
-    }
+    return {name: lanes(*of) for name, of in sums_of(bounds, pattern, products).items()}
+
+
+def sums_of(bounds: np.ndarray, pattern: Arrays, products: Arrays) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By kinds of sums, products of slots, updates of rows and blocks right of their diagonals: the longest sum (m,) of every
+    level, and how many there are (m,)."""
+    starts, begins = pattern["starts"], bounds[:-1]
+    lengths = {"products": np.diff(products["starts"]), "ups": np.diff(pattern["ups"]), "rights": np.diff(starts) - 1}
+    rows, slots = (np.diff(one).astype(np.int64) for one in (bounds, starts[bounds]))
+
+    def longest(name: str) -> np.ndarray:
+        first = starts[begins] if name == "products" else begins
+        return np.maximum.reduceat(lengths[name], first) if len(begins) else np.zeros(0, dtype=np.int64)
+
+    return {name: (longest(name), slots if name == "products" else rows) for name in lengths}
 
 
 def longest_chain(elimination: Elimination) -> float:
@@ -201,16 +217,9 @@ def longest_chain(elimination: Elimination) -> float:
     their lanes; what the triangles of the diagonal blocks take, twelve threads each.
     """
     pattern, products = elimination.fill()
-    lanes = lanes_of(elimination.levels, pattern, products)
-    begins, starts = elimination.levels[:-1], pattern["starts"]
-    longest = {
-        "products": np.maximum.reduceat(np.diff(products["starts"]), starts[begins]),
-        "ups": np.maximum.reduceat(np.diff(pattern["ups"]), begins),
-        "rights": np.maximum.reduceat(np.diff(starts) - 1, begins),
-    }
-    rows, slots = np.diff(elimination.levels), np.diff(starts[elimination.levels])
-    items = {"products": slots, "ups": rows, "rights": rows}
-    # threads that are fewer than items times lanes take more than one
-    turns = {name: -(-12 * items[name].astype(np.int64) * lanes[name] // THREADS) for name in longest}
-    sums = sum(float((turns[name] * -(-longest[name] // lanes[name])).sum()) for name in longest) / 12.0
-    return sums + len(begins) * TRIANGLES
+    lanes, total = lanes_of(elimination.levels, pattern, products), 0.0
+    for name, (longest, items) in sums_of(elimination.levels, pattern, products).items():
+        # threads that are fewer than items times lanes take more than one
+        turns = -(-12 * items * lanes[name] // THREADS)
+        total += float((turns * -(-longest // lanes[name])).sum()) / 12.0
+    return total + (len(elimination.levels) - 1) * TRIANGLES

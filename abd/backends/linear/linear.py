@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.backends.linear.cholesky import Cholesky
 from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
@@ -23,6 +24,8 @@ from abd.errors import StepFailure
 from cuda_kernels.linear import krylov
 from cuda_kernels.linear.couplings import Coupling
 
+NOT_POSITIVE = "not_positive_definite", "a pivot of the linear system is not positive, or not a number"
+"""Reason and words of that failure."""
 CORRECTION = 1e-6
 """Tolerance of pcg in the solves that close exact joints, at most."""
 SURPRISED = 3.0
@@ -39,13 +42,13 @@ class LinearSolver:
     Args:
         wanted: "auto", or the name of a solver (`abd.backends.linear.solvers`).
         moving: (n,) bool, bodies that take part; the others' directions stay zero. names: of all bodies, for failures.
-        tolerance: of pcg, ``sqrt(r . M^-1 r)`` relative to its start.
         couplings: how many there are: of joints, whose pairs stay, and of what comes and goes.
 
     Attributes:
         direction: (n, 12) what a solve fills.
         bodies: (N,) those that take part; couplings: how many there are.
         choice: which solver, and why; joined: whether the factor of what stays holds the joints' blocks.
+        recalls: how often it has gone on from a memory.
     """
 
     def __init__(
@@ -55,11 +58,10 @@ class LinearSolver:
         moving: np.ndarray,
         names: list[str],
         islands: Islands,
-        tolerance: float,
         couplings: int,
     ):
         self.names = names
-        self.device, self.wanted, self.tolerance, self.islands = device, wanted, tolerance, islands
+        self.device, self.wanted, self.islands = device, wanted, islands
         self.n, self.bodies, self.couplings = len(moving), np.flatnonzero(moving), couplings
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction = device.zeros((self.n, 12), wp.float64)
@@ -71,6 +73,7 @@ class LinearSolver:
         self._joints: wp.array | None = None
         self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
+        self.recalls = 0
         self._start_anew()
 
     def begin(self) -> None:
@@ -95,6 +98,7 @@ class LinearSolver:
     def recall(self, memory: dict[str, np.ndarray]) -> None:
         """Go on as the solver with that `memory` would; without one as in the beginning."""
         names = ("solver_pairs", "solver_numbers")
+        self.recalls += 1
         self._recalled = {name: memory[name].copy() for name in names} if names[1] in memory else None
         if self._recalled is None:
             self._start_anew()
@@ -166,11 +170,7 @@ class LinearSolver:
         """
         body = self.factor.failed_body()
         if body is not None:
-            raise StepFailure(
-                "not_positive_definite",
-                "a pivot of the linear system is not positive, or not a number",
-                bodies=(self.names[body],),
-            )
+            raise StepFailure(*NOT_POSITIVE, bodies=(self.names[body],))
 
     # patterns ----------------------------------------------------------------------------------------------------
 

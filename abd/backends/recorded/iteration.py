@@ -12,22 +12,22 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import LOOSEST, Status
+from abd.backends.answers import LOOSEST, NotProven, Status
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
-from abd.backends.linear.linear import CORRECTION
+from abd.backends.linear.linear import CORRECTION, NOT_POSITIVE
 from abd.backends.linear.solvers import Solves
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.reach import Reach
 from abd.backends.recorded.search import HALVINGS, Search
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS, LIMIT_CUTS
-from cuda_kernels.bodies import integrators, paths
+from cuda_kernels.bodies import paths, poses
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, newton
 
 FAILURES = {
-    control.NOT_POSITIVE: ("not_positive_definite", "a pivot of the linear system is not positive, or not a number"),
+    control.NOT_POSITIVE: NOT_POSITIVE,
     control.NOT_FINITE: ("not_finite", "the Newton direction is not finite"),
     control.NOT_FINITE_GRADIENT: ("not_finite", "the gradient is not finite, or conjugate gradients broke down"),
     control.NO_CONVERGENCE: (
@@ -69,7 +69,7 @@ class Iteration:
     def __init__(self, backend):
         self.backend, self.device = backend, backend.device
         d, room = self.device, max(backend.n, 1)
-        self.graphs = Graphs(d)
+        self.graphs: Graphs = backend.graphs
         c = self.control = new_control(d, room, backend.islands.counts)
         self.linear = Solves(backend.linear, self.graphs, c)
         self.search, self.path = Search(backend, self.graphs, c), Reach(backend, c)
@@ -77,6 +77,7 @@ class Iteration:
         self.scratch, self.settled = (d.zeros(room, wp.float64) for _ in range(2))
         self.all, self.some = (d.zeros(room, wp.int32) for _ in range(2))
         self.reads = 0
+        self.has_loose_pairs = False
         self._flag = {
             name: c.flags[getattr(control, name) : getattr(control, name) + 1]
             for name in ("STALE", "SOUND", "COVERED", "AGAIN", "TIGHTEN")
@@ -95,8 +96,8 @@ class Iteration:
         write(c.at, numbers(tolerance, h, tightest))
         self.device.fill(self.all)
         stale = True
-        if b.sleeping.any():
-            asleep = b.asleep()
+        if b.idle.sleeping.any():
+            asleep = b.idle.asleep()
             if asleep.all():
                 return False
             write(self.all, asleep.astype(np.int32))
@@ -179,13 +180,27 @@ class Iteration:
         """Renew the candidate list for the path of the last direction, along which no vertex moves further [m]."""
         b, c = self.backend, self.control
         contacts = b.contacts.arrays("current")
-        b.contacts.candidates.renew(b.path, reach, b.islands.island, c.limit)
-        b.carry_contacts(contacts)
+        b.contacts.candidates.renew(b.track.path, reach, b.islands.island, c.limit)
+        b.touch.carry(contacts)
+        self._follow_list()
+
+    def _follow_list(self) -> None:
+        """The candidate list was renewed."""
+        b = self.backend
         b.islands.keep_numbering()
-        b.launch_renumber()
+        b.touch.launch_renumber()
         self._carry()
-        b.launch_settle(c.converged)
+        b.potential.launch_settle(self.control.converged)
         self._follow_pairs()
+
+    def free_way(self, h: float) -> NotProven:
+        """`Ways.free_way` of an iterate from which another one follows."""
+        builds = self.backend.contacts.candidates.builds
+        found = self.backend.ways.free_way(h, going_on=True)
+        if self.backend.contacts.candidates.builds != builds:
+            self._follow_list()
+            self._raise(control.STALE)
+        return found
 
     def restiffen(self) -> None:
         """The contact stiffness has changed: islands that touch anything move on."""
@@ -217,7 +232,7 @@ class Iteration:
         """Plain numbers that are recorded by value, and what decides on the launches."""
         b = self.backend
         choice = b.linear.choice.solver, b.linear.uses_loose_pairs
-        return b.step.ch2, b.eps, b.fixed_stiffness, b.has_loose_pairs, b.potential.has_constraints, *choice
+        return b.at.step.ch2, b.at.eps, b.fixed_stiffness, self.has_loose_pairs, b.potential.has_constraints, *choice
 
     def _follow_pairs(self) -> None:
         """Bring the linear solver's choice up to date with the pairs that may touch."""
@@ -231,7 +246,7 @@ class Iteration:
         """The same with so many pairs (k, 2) that come and go, which `lists` gives."""
         b, ties = self.backend, self.backend.potential.ties
         pairs = listed + len(ties)
-        b.has_loose_pairs = pairs > 0
+        self.has_loose_pairs = pairs > 0
         b.linear.follow_near(b.joints.coupling, b.joints.pairs, pairs, lambda: [*lists(), ties])
         self.linear.reserve(b.system.has_exact)
 
@@ -259,7 +274,7 @@ class Iteration:
         """An iteration on the present list."""
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
-        b.launch_settle(c.converged)
+        b.potential.launch_settle(c.converged)
         self.graphs.when(self._flag["STALE"], self._assemble)
         self.graphs.when(self._flag["SOUND"], self.find_direction)
         self.graphs.when(self._flag["SOUND"], self.path.follow)
@@ -319,7 +334,7 @@ class Iteration:
         b.islands.fold(c.each, sums.MAX, self.path.largest)
         launch(newton.advance_forcing, 1, c, self.path.largest)
         if b.system.has_edges:
-            changes = b.values["b"]
+            changes = b.scratch.b
             self.device.fill(changes)
             b.joints.effort_changes(b.linear.direction, changes)
             b.islands.reduce(changes, sums.MAX, self.scratch)
@@ -341,30 +356,30 @@ class Iteration:
         self.path.aim(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
-        """As `NumpyBackend.close_joints`, for the islands that the direction seems to end."""
+        """As `DenseSolver.close_joints`, for the islands that the direction seems to end."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c)
         launch(newton.choose_closing, n, c)
-        launch(newton.leave_aside, n, c, b.islands.island, b.aside)
-        direction, missing, potential = b.linear.direction, b.vectors, b.potential
+        launch(newton.leave_aside, n, c, b.islands.island, b.scratch.aside)
+        direction, missing, potential = b.linear.direction, b.scratch.vectors, b.potential
 
         def close() -> None:
             # forces that the exact rows lack at the end of the direction; their multipliers take them over
             self.device.fill(missing)
-            b.joints.add_missing(b.straight, b.aside, missing)
-            b.joints.take_over(b.straight, False, b.aside)
+            b.joints.add_missing(b.scratch.straight, b.scratch.aside, missing)
+            b.joints.take_over(b.scratch.straight, False, b.scratch.aside)
             potential.hold_back(missing)
             self.linear.launch_correct(missing)
             potential.hold_back(direction)
-            launch(integrators.add_rows, n, missing, potential.gradient)
+            launch(poses.add_rows, n, missing, potential.gradient)
             look()
             launch(control.go_round, 1, c, CLOSINGS + 1, 0)
 
         def look() -> None:
-            a = b.values["a"]
-            launch(integrators.go_straight, n, b.pose, direction, b.straight)
+            a = b.scratch.a
+            launch(poses.go_straight, n, b.at.current, direction, b.scratch.straight)
             self.device.fill(a)
-            b.joints.predicted_errors(b.straight, direction, a)
+            b.joints.predicted_errors(b.scratch.straight, direction, a)
             b.islands.reduce(a, sums.MAX, self.scratch)
             launch(newton.judge_closing, n, c, self.scratch, CLOSED)
 
@@ -391,11 +406,11 @@ class Iteration:
     def _finish(self) -> None:
         """Take the last trial, learn from it, and see who has converged."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        b.exchange()
+        b.potential.exchange()
         self.path.spend()
         exact = b.system.has_exact
         if exact:
-            b.launch_joint_errors(self.scratch)
+            b.rows.launch_errors(self.scratch)
         launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ALONE)
         if exact:
             self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
@@ -405,6 +420,6 @@ class Iteration:
 
     def _update_multipliers(self) -> None:
         b = self.backend
-        b.launch_settle(self.control.converged)
-        b.update_multipliers()
+        b.potential.launch_settle(self.control.converged)
+        b.rows.update_multipliers(b.linear.direction)
         self._raise(control.STALE)

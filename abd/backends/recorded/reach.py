@@ -1,4 +1,5 @@
-"""How far a path leads, decided on the device: twin of `NumpyBackend.follow_direction`, which says what it means."""
+"""How far a path leads, decided on the device: twin of `follow_direction` of `abd.backends.reference.parts.arcs`, which says
+what it means."""
 
 from __future__ import annotations
 
@@ -25,10 +26,12 @@ class Reach:
     def aim(self, moved: wp.array, limit: wp.array) -> None:
         """The path leads along the direction; per island the largest displacement of a surface in the full step [m], and the
         largest alpha that strains no body too much."""
-        b, islands, (a, other) = self.backend, self.backend.islands, (self.backend.values[name] for name in ("a", "b"))
+        b, islands, (a, other) = self.backend, self.backend.islands, (self.backend.scratch.a, self.backend.scratch.b)
+        track = b.track
         self.device.launch(
             paths.direction_paths,
-            b.n, b.body, b.lower, b.upper, *b.surface_box, b.pose, islands.done, b.linear.direction, b.path, a, other,
+            b.n, b.at.body, track.lower, track.upper, *track.surface_box, b.at.current, islands.done, b.linear.direction,
+            track.path, a, other,
         )  # fmt: skip
         islands.reduce(a, sums.MAX, moved)
         islands.reduce(other, sums.MIN, limit)
@@ -36,9 +39,7 @@ class Reach:
     def measure(self) -> None:
         """Speeds of the islands along the path."""
         b, c = self.backend, self.control
-        a = b.values["a"]
-        self.device.launch(paths.displacements, b.n, b.lower, b.upper, b.path, b.islands.island, c.limit, a)
-        b.islands.reduce(a, sums.MAX, self._scratch)
+        b.islands.reduce(b.track.displacements(c.limit, b.scratch.a), sums.MAX, self._scratch)
         self.device.launch(newton.measure_path, b.n, c, self._scratch)
 
     def follow(self) -> None:
@@ -46,13 +47,13 @@ class Reach:
         b, c = self.backend, self.control
         self.measure()
         self.stop_at_contacts()
-        b.contacts.candidates.test_cover(b.path, self.largest, b.islands.island, c.limit, self._covered)
+        b.contacts.candidates.test_cover(b.track.path, self.largest, b.islands.island, c.limit, self._covered)
 
     def stop_at_contacts(self, proven: bool = False) -> None:
         """Limits by the first impacts of the listed contacts; `proven` as `Contacts.times_of_impact` has it."""
         b, c = self.backend, self.control
-        a = b.values["a"]
-        b.contacts.times_of_impact(b.path, b.islands.island, c.limit, a, proven)
+        a = b.scratch.a
+        b.contacts.times_of_impact(b.track.path, b.islands.island, c.limit, a, proven)
         b.islands.reduce(a, sums.MIN, self._scratch)
         self.device.launch(newton.shorten, b.n, c, self._scratch)
         b.islands.fold(c.each, sums.MAX, self.largest)
@@ -62,4 +63,4 @@ class Reach:
         b, c = self.backend, self.control
         self.device.launch(line_search.reach_of_trial, b.n, c)
         b.islands.fold(c.each, sums.MAX, self.largest)
-        b.contacts.candidates.spend(b.path, self.largest, b.islands.island, c.alpha)
+        b.contacts.candidates.spend(b.track.path, self.largest, b.islands.island, c.alpha)

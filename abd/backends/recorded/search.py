@@ -1,5 +1,5 @@
 """The line search of a recorded Newton iteration, on every island by itself: twin of
-`abd.backends.reference.line_search`, which says what it does, and of `WarpBackend._within_limits`."""
+`abd.backends.reference.line_search`, which says what it does, and of `abd.backends.warp.parts.arcs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import warp as wp
 from abd.backends.device.device import ALONE
 from abd.backends.device.graphs import Graphs
 from abd.joints.rows.system import LIMIT_CUTS
-from cuda_kernels.bodies import affine
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, line_search
 
@@ -50,13 +49,13 @@ class Search:
     def keep_limits(self) -> None:
         """Cut `alpha` and `limit` until the gaps of all joint limits stay open."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        shares = b.values["a"]
-        b.joints.measure_gaps(b.pose)
+        shares = b.scratch.a
+        b.joints.measure_gaps(b.at.current)
 
         def cut() -> None:
-            launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
+            b.track.advance(c.alpha)
             self.device.fill(shares, 1.0)
-            b.joints.open_shares(b.trial, shares)
+            b.joints.open_shares(b.at.trial, shares)
             b.islands.reduce(shares, sums.MIN, self.scratch)
             launch(line_search.cut, n, c, self.scratch)
             launch(control.go_round, 1, c, LIMIT_CUTS, control.NO_CUT)
@@ -78,7 +77,7 @@ class Search:
 
     def measure_slope(self, out: wp.array) -> None:
         b = self.backend
-        row = b.values["row"]
+        row = b.scratch.row
         self.device.launch(sums.dot_rows, b.n, b.potential.gradient, b.linear.direction, row)
         b.islands.reduce(row, sums.SUM, out)
 
@@ -91,7 +90,7 @@ class Search:
     def _try(self) -> None:
         """A trial: taken, halved, or taken to look at its slope."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(affine.advance, n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
+        b.track.advance(c.alpha)
         b.potential.evaluate_trial(c.alpha, c.change, c.size)
         launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
@@ -108,12 +107,12 @@ class Search:
         b, c, launch = self.backend, self.control, self.device.launch
         exact = b.system.has_exact
         if exact:
-            b.launch_joint_errors(self.scratch)
-        b.exchange()
+            b.rows.launch_errors(self.scratch)
+        b.potential.exchange()
         b.potential.linearize()
         self.check_room()
         self.measure_slope(c.steepness)
         launch(line_search.judge_slopes, b.n, c, self.scratch, int(exact))
         launch(line_search.take_doubtful, 1, c)
         # `exchange` again takes the trial back; who takes it for good exchanges once more
-        b.exchange()
+        b.potential.exchange()

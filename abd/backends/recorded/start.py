@@ -14,7 +14,6 @@ import warp as wp
 from abd.backends.recorded.iteration import FAILURES
 from abd.backends.warp.terms.reduction import Reduction
 from abd.errors import StepFailure
-from cuda_kernels.bodies import affine, paths
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, line_search
 from cuda_kernels.step import start as kernels
@@ -49,18 +48,18 @@ class Start:
         """Move the iterate from q_n to the start.
 
         Args:
-            moving: (n,) how bodies start (`cuda_kernels.bodies.paths.start_paths`); touching: whether some are in contact.
+            moving: (n,) how bodies start (`abd.backends.answers`); touching: whether some are in contact.
             ripe: (n,) bool, bodies that sleep if their whole island does.
 
         Raises:
             StepFailure: no fraction of the path keeps the joint limits, or there are too many candidates.
         """
         b = self.backend
-        key = touching, b.step.ch2, b.eps
-        self.device.write(b.moving, moving.astype(np.int32))
+        key = touching, b.at.step.ch2, b.at.eps
+        self.device.write(b.track.moving, moving.astype(np.int32))
         self.graphs.run(("start path", *key), self.leave)
         self._renew()
-        b.sleep(ripe)
+        b.idle.sleep(ripe)
         # what is recorded evaluates them
         b.potential.contacts_known = True
         status = self._look(("start", *key), lambda: self._go(touching))
@@ -95,9 +94,9 @@ class Start:
         """Renew the candidate list for the path, and form the islands anew."""
         b, c, islands = self.backend, self.control, self.backend.islands
         motion = float(self.device.read(self.path.largest)[0])
-        b.contacts.candidates.renew(b.path, motion, islands.island, c.limit)
+        b.contacts.candidates.renew(b.track.path, motion, islands.island, c.limit)
         islands.keep_numbering()
-        b.launch_renumber()
+        b.touch.launch_renumber()
         islands.launch_carry(c.speed, sums.MAX, c.speed)
         islands.launch_carry(c.limit, sums.MIN, c.limit)
         islands.unsettle()
@@ -113,8 +112,7 @@ class Start:
         self.backend.islands.fold(self.control.speed, sums.MAX, self.path.largest)
 
     def _set_path(self) -> None:
-        b = self.backend
-        self.device.launch(paths.start_paths, b.n, b.body, b.step, b.lower, b.upper, b.pose, b.lead, b.moving, b.path)
+        self.backend.track.launch_start()
         self.device.fill(self.control.limit, 1.0)
 
     def go_alone(self) -> None:
@@ -133,7 +131,7 @@ class Start:
         b.contacts.evaluate(b.at, "current")
         self.path.stop_at_contacts()
         self._keep_limits()
-        b.friction.launch_lag(b.pose, b.step.At)
+        b.friction.launch_lag(b.at.current, b.at.step.At)
         b.potential.evaluate()
         friction, reduction = b.friction, b.friction.reduction
         launch(kernels.check_frozen, 1, c, friction.wanted, friction.room)
@@ -159,7 +157,7 @@ class Start:
     def _leave_gently(self) -> None:
         """The second path, which the list need not cover."""
         b, c = self.backend, self.control
-        self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.moving)
+        self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.track.moving)
         self._set_path()
         self.path.follow()
         self.graphs.when(self._covered, self._try_second)
@@ -182,14 +180,14 @@ class Start:
 
     def _evaluate_trial(self) -> None:
         b, c = self.backend, self.control
-        self.device.launch(affine.advance, b.n, b.path, b.islands.island, b.islands.done, c.alpha, b.trial)
+        b.track.advance(c.alpha)
         b.potential.evaluate_trial(c.alpha, c.change, c.size)
 
     def _take(self) -> None:
         """The trial becomes the iterate, where it falls."""
         b = self.backend
         self.graphs.when(self._asked, self._hold_rising)
-        b.exchange()
+        b.potential.exchange()
         self.path.spend()
 
     def _hold_rising(self) -> None:

@@ -2,12 +2,12 @@
 
 Of mechanisms and free bodies, whose steps take one or two Newton iterations on a few numbers, most of the time goes into
 what the host does between the launches. Here it says by which scheme and to which targets the step goes, and reads what came
-of it: the launches are those of `WarpBackend.begin`, `Start`, `Iteration`, `Ways` and `finish`, without the ones that
+of it: the launches are those of `Steps.begin`, `Start`, `Iteration`, `Ways` and `Steps.finish`, without the ones that
 walk through contacts. Whether bodies come near one another is tested on the boxes that they sweep, grown by the margin of a
 candidate list: where no two meet, the list is known to be empty, and for how far.
 
 Whatever the record does not find in order, it leaves: the state is the one before, and the step is taken once more by the
-host, who knows what to do about it (`abd.step.step`). Both ways give the same bits.
+host, who knows what to do about it (`abd.step.substep`). Both ways give the same bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from abd.backends.recorded.iteration import numbers
 from abd.energies import Figures
 from abd.joints.rows.system import TURN
 from abd.potentials.integrators import Scheme
-from cuda_kernels.bodies import ways as way_kernels
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, newton
 from cuda_kernels.step import whole_step as kernels
@@ -73,19 +72,19 @@ class WholeStep:
         self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
         self._asked: tuple | None = None
-        self._followed = False
+        self._followed, self._recalls = False, 0
         self._nothing_touches = not backend.contacts.candidates.may_touch
         kind = backend.model.bodies.kind
-        self._mobile, self._formed = backend.mobile.copy(), -1
+        self._mobile, self._formed = backend.idle.mobile.copy(), -1
         self._untouched = np.zeros(backend.n, dtype=np.int32)
-        self._prescribed = backend.prescribed_count > 0
+        self._prescribed = backend.goals.count > 0
         self.kind = d.upload(kind, wp.int32)
 
     def serves(self) -> bool:
         """Whether the next step may be taken so: nothing asks the host on the way, and nothing touched in vain before."""
         b = self.backend
         system = b.system
-        if self._prescribed or system.followers or b.asks_host:
+        if self._prescribed or system.followers or b.rows.asks_host:
             return False
         if not self._nothing_touches:
             if b.n > MOST_BODIES or len(b.pair_law.own):
@@ -101,16 +100,16 @@ class WholeStep:
         """Take a step whose loads and memory of joints are on the device; None where it is left to the host.
 
         Args:
-            rule, mode (n,), eps [m]: as `WarpBackend.begin` has them; the arrays are not changed afterwards.
+            rule, mode (n,), eps [m]: as `Steps.begin` has them; the arrays are not changed afterwards.
             time: its end [s]; speed: below which friction in joints counts as static [m/s]; tolerance: Newton's [m/s].
             judged: whether limits that push on bodies in a smooth step spoil it.
         """
         b = self.backend
         b.linear.begin()
         asked = eps, speed, tolerance, judged
-        if b.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
+        if b.scheme.said is not self or self._rule is not rule or self._mode is not mode or self._asked != asked:
             self._say(rule, mode, *asked)
-        b.row_memory.aim(b.step.ch2, time)
+        b.rows.memory.aim(b.at.step.ch2, time)
         self._list_nobody()
         if not b.iteration.linear.solver.exact:
             return self._leave()
@@ -131,10 +130,10 @@ class WholeStep:
             return self._leave()
         self._wait = self._passed_over = 0
         self.taken += 1
-        b.row_memory.settle()
-        limited = self.device.read(b.marks) != 0 if told[kernels.LIMITED] else None
+        b.rows.memory.settle()
+        limited = self.device.read(b.scratch.marks) != 0 if told[kernels.LIMITED] else None
         newton_, trials = int(told[kernels.NEWTON]), int(told[kernels.TRIED])
-        return Outcome(b.figures_of(found), limited, newton_, trials, told[kernels.NUMBERS])
+        return Outcome(b.readings.figures_of(found), limited, newton_, trials, told[kernels.NUMBERS])
 
     def _leave(self) -> None:
         self.left += 1
@@ -142,20 +141,19 @@ class WholeStep:
 
     def _say(self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, judged: bool) -> None:
         """What the record reads, where it is not there already, and which record it is."""
-        b, write = self.backend, self.device.write
-        fresh = b.said is not self
+        b = self.backend
+        fresh = b.scheme.said is not self
         if fresh or self._rule is not rule or self._asked[2] != tolerance:
-            b.rule, b.step.ch2 = rule, rule.c * rule.h**2
-            write(b.weights, rule.weights)
-            write(b.motion, rule.motion)
-            self.device.fill(b.step.pull, rule.pull)
+            b.at.step.ch2 = rule.c * rule.h**2
+            b.scheme.set_rule(rule)
+            b.goals.launch_pull(rule.pull)
             tightest = b.model.settings.linear_tolerance
-            write(self.numbers, numbers(tolerance, rule.h, tightest))
+            self.device.write(self.numbers, numbers(tolerance, rule.h, tightest))
         if fresh or mode is not self._mode:
-            write(b.mode, mode.astype(np.int32))
+            b.scheme.set_mode(mode)
         b.at.eps = float(eps)
-        b.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, judged)
-        self._key = "whole step", b.step.ch2, b.eps, rule.chord, speed, rule.h, judged, b.potential.has_constraints
+        b.scheme.said, self._rule, self._mode, self._asked = self, rule, mode, (eps, speed, tolerance, judged)
+        self._key = "whole step", b.at.step.ch2, b.at.eps, rule.chord, speed, rule.h, judged, b.potential.has_constraints
         self._body = partial(self._launch, rule.h, speed, judged, b.model.settings.max_newton)
         self._followed = False
 
@@ -166,10 +164,10 @@ class WholeStep:
         if c.pair_count or c.count or b.friction.count or b.friction.pair_count:
             c.clear()
             b.friction.let_go()
-        b.potential.contacts_known, b.touched = True, self._untouched
-        if self._followed and b.islands.formed == self._formed:
+        b.potential.contacts_known, b.touch.touched = True, self._untouched
+        if self._followed and b.islands.formed == self._formed and b.linear.recalls == self._recalls:
             return
-        self._followed = True
+        self._followed, self._recalls = True, b.linear.recalls
         if b.islands.formed != self._formed:
             b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
             self._formed = b.islands.formed
@@ -179,16 +177,16 @@ class WholeStep:
 
     def _launch(self, h: float, speed: float, judged: bool, most: int) -> None:
         b, launch, graphs = self.backend, self.device.launch, self.backend.iteration.graphs
-        c, rows = b.iteration.control, b.row_memory
+        c, rows = b.iteration.control, b.rows.memory
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
-        b.launch_begin()
+        b.steps.launch_begin()
         self.device.fill(b.islands.done)
-        rows.launch_laws((b.weights, b.mode), speed)
+        rows.launch_laws(b.scheme.of_rows, speed)
         if b.system.has_barriers:
             rows.launch_closed()
             launch(kernels.stop_at_gaps, 1, rows.closed, b.joints.row_count, self.state)
         launch(newton.begin_islands, b.n, c, self.nobody)
-        self.device.fill(b.moving, WITH_FORCES)
+        self.device.fill(b.track.moving, WITH_FORCES)
         b.start.leave()
         self._search()
         graphs.when(self._goes, lambda: self._start())
@@ -211,7 +209,7 @@ class WholeStep:
         b = self.backend
         c = b.contacts.candidates
         grown = c.grown(slack)
-        c.launch_boxes(b.path, grown)
+        c.launch_boxes(b.track.path, grown)
         self.device.launch(
             kernels.find_near, b.n, c.filters, c.surfaces, c.lower, c.upper, grown, self.state, grain=MOST_BODIES
         )
@@ -232,15 +230,15 @@ class WholeStep:
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
         self.device.fill(b.islands.done)
         if b.system.counts_turns:
-            self.device.fill(b.marks)
-            b.row_memory.mark_turned(b.pose, TURN, b.marks)
-            launch(kernels.refuse_marked, n, b.marks, self.state)
-        if b.row_memory.has_limits:
-            self.device.fill(b.marks)
-            b.row_memory.mark_limited(b.pose, b.marks)
-            launch(kernels.find_limited, n, b.marks, self.kind, b.mode, int(judged), self.state)
-        a, largest = b.values["a"], b.iteration.path.largest
-        launch(way_kernels.way_paths, n, b.lower, b.upper, b.now, b.pose, b.velocity, h, 1, b.path, a)
+            self.device.fill(b.scratch.marks)
+            b.rows.memory.mark_turned(b.at.current, TURN, b.scratch.marks)
+            launch(kernels.refuse_marked, n, b.scratch.marks, self.state)
+        if b.rows.memory.has_limits:
+            self.device.fill(b.scratch.marks)
+            b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
+            launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(judged), self.state)
+        a, largest = b.scratch.a, b.iteration.path.largest
+        b.ways.launch_way(h, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
         b.islands.fold(c.each, sums.MAX, largest)
         if not self._nothing_touches:
@@ -250,7 +248,7 @@ class WholeStep:
     def _finish(self) -> None:
         """The iterate is the new state."""
         b = self.backend
-        b.launch_finish()
-        b.launch_figures()
+        b.steps.launch_finish()
+        b.readings.launch_figures()
         self.device.fill(b.totals.flags)
         self.device.fill(b.friction.anchors.count)

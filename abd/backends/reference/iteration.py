@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import Status
+from abd.backends.answers import NotProven, Status
 from abd.backends.progress import Progress
 from abd.backends.reference.caution import Caution
 from abd.backends.reference.forcing import Forcing
@@ -35,7 +35,7 @@ class Iteration:
         b = self.backend
         self.tolerance, self.h = tolerance, h
         self.forcing, self.caution = Forcing(tightest), Caution(b.islands.count)
-        self.converged = b.asleep()
+        self.converged = b.idle.asleep()
         self.speed = np.zeros(b.islands.count)
         self._linearized, self._begun = False, False
         return not self.converged.all()
@@ -48,7 +48,7 @@ class Iteration:
             # once with all bodies: those that sleep keep blocks that can be factorised
             self._form_model(progress)
             self._begun = True
-        b.settle(self.converged)
+        b.idle.settle(self.converged)
         if not self._linearized:
             self._form_model(progress)
         progress.newton += 1
@@ -58,7 +58,7 @@ class Iteration:
         speed = self.speed = np.where(self.converged, 0.0, moved / self.h)
         small = (speed <= self.tolerance) & settled
         with progress.time("line search"):
-            slope = b.descent()
+            slope = b.linear.descent()
             alpha, change, tried, self._linearized = search(b, free, small, slope)
         caution.advance(change, slope, alpha, free)
         progress.trials += tried
@@ -67,7 +67,7 @@ class Iteration:
         reached = near & caution.decides
         still_open = 0.0
         if exact:
-            error = b.joint_errors() if near.any() else np.full(b.islands.count, np.inf)
+            error = b.rows.errors() if near.any() else np.full(b.islands.count, np.inf)
             reached &= error <= 1.0
             still_open = float(error[near & ~reached].max(initial=0.0))
         moving = ~self.converged & ~reached
@@ -76,13 +76,13 @@ class Iteration:
         self.converged = self.converged | reached
         gap = least = np.inf
         if not moving.any():
-            b.settle(np.zeros(b.islands.count, dtype=bool))
+            b.idle.settle(np.zeros(b.islands.count, dtype=bool))
         else:
             if exact:
-                b.settle(self.converged)
-                b.update_multipliers()
+                b.idle.settle(self.converged)
+                b.rows.update_multipliers(b.linear.direction, b.idle.settled)
                 self._linearized = False
-            gap, least = float(b.island_gaps()[moving].min()), float(alpha[moving].min())
+            gap, least = float(b.touch.island_gaps()[moving].min()), float(alpha[moving].min())
         return Status(
             failure=0, covered=True, reach=0.0, moving=bool(moving.any()), worst=worst, gap=gap, least=least,
             open=still_open, trials=progress.trials - trials, linear=progress.linear - linear,
@@ -92,6 +92,10 @@ class Iteration:
         """(islands,) vertex speeds [m/s] that the last directions would give, -1 for islands that have converged."""
         return np.where(self.converged, -1.0, self.speed)
 
+    def free_way(self, h: float) -> NotProven:
+        """As `abd.backends.recorded.iteration.Iteration.free_way`."""
+        return self.backend.ways.free_way(h, going_on=True)
+
     def restiffen(self) -> None:
         """The contact stiffness has changed: islands that touch anything move on."""
         self.converged = self.converged & ~self.backend.islands.paired
@@ -100,10 +104,10 @@ class Iteration:
     def _form_model(self, progress: Progress) -> None:
         """Gradient and blocks at the iterate, with as much caution as was learnt."""
         caution = self.caution
-        self.backend.set_caution(caution.share)
+        self.backend.potential.set_caution(caution.share)
         caution.formed = caution.share
         with progress.time("assembly"):
-            self.backend.linearize()
+            self.backend.linear.linearize()
         self._linearized = True
 
     def _choose_direction(self, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
@@ -112,15 +116,15 @@ class Iteration:
         moved = self._direction(progress)
         if not np.isfinite(moved[~self.converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
-        settled = b.effort_changes() <= 1.0 if b.system.has_edges else np.ones(b.islands.count, dtype=bool)
+        settled = b.linear.effort_changes() <= 1.0 if b.system.has_edges else np.ones(b.islands.count, dtype=bool)
         exact, closing = b.system.has_exact, ~self.converged & (moved <= near)
         if exact and closing.any():
             with progress.time("linear solve"):
-                moved = b.close_joints(closing)
+                moved = b.linear.close_joints(closing)
         # exact rows are closed by the direction as it is, and so is what is near
         caution.stretch[exact | self.converged | (moved <= near)] = 1.0
         if (caution.stretch > 1.0).any():
-            b.stretch_direction(caution.stretch)
+            b.linear.stretch(caution.stretch)
         return moved, settled
 
     def _direction(self, progress: Progress) -> np.ndarray:
@@ -140,9 +144,9 @@ class Iteration:
         """A direction as exact as the progress asks for, and as can be where one of a moving island seems to end it; the
         largest displacements (islands,) of the full step [m]."""
         b, forcing, moving = self.backend, self.forcing, ~self.converged
-        moved, iterations = b.solve(forcing.tolerance)
+        moved, iterations = b.linear.solve(forcing.tolerance)
         if iterations and not forcing.decides((moving & (moved <= self.tolerance * self.h)).any()):
-            moved, more = b.tighten()
+            moved, more = b.linear.tighten()
             iterations += more
         forcing.advance(float(np.where(moving, moved, 0.0).max(initial=0.0)) / self.h)
         progress.linear += iterations
@@ -152,7 +156,7 @@ class Iteration:
         """The largest safe steps along the direction; what islands have become on the way, with `moved` and `settled`."""
         b, caution, islands = self.backend, self.caution, self.backend.islands
         before = islands.host
-        free = b.follow_direction()
+        free = b.arcs.follow_direction(b.linear)
         if islands.host is not before:
             some = islands.carry(before, self.converged, np.logical_or)
             self.converged = islands.carry(before, self.converged, np.logical_and)
@@ -161,5 +165,5 @@ class Iteration:
             moved = islands.carry(before, moved, np.maximum)
             caution.share = islands.carry(before, caution.share, np.maximum)
             caution.stretch = islands.carry(before, caution.stretch, np.minimum)
-        b.settle(self.converged)
+        b.idle.settle(self.converged)
         return free, moved, settled

@@ -36,19 +36,19 @@ def search(
     """
     alpha = alpha.copy()
     for trial in range(1, HALVINGS + 1):
-        change, size = backend.try_step(alpha)
+        change, size = backend.arcs.try_step(alpha)
         rising = ~(change <= ROUNDING * size) & (alpha > 0.0)
         if not rising.any():
-            backend.accept()
+            backend.arcs.accept()
             return alpha, change, trial, False
         if (np.abs(change[rising]) <= DOUBTFUL * size[rising]).all():
-            closes = small & (backend.joint_errors() > 1.0) if backend.system.has_exact else np.zeros(len(small), dtype=bool)
-            backend.accept()
-            backend.linearize()
-            steeper = rising & ~closes & (np.abs(backend.descent()) > np.abs(slope))
+            closes = small & (backend.rows.errors() > 1.0) if backend.system.has_exact else np.zeros(len(small), dtype=bool)
+            backend.arcs.accept()
+            backend.linear.linearize()
+            steeper = rising & ~closes & (np.abs(backend.linear.descent()) > np.abs(slope))
             if not steeper.any():
                 return alpha, change, trial, True
-            backend.accept()
+            backend.arcs.accept()
             rising = steeper
             # within the tolerance already, and no better further on: halving would look for what rounding hides
             alpha[rising & small] = 0.0
@@ -57,6 +57,6 @@ def search(
     if stuck.any():
         raise no_decrease(backend, HALVINGS, stuck, slope)
     alpha[rising] = 0.0
-    change, _ = backend.try_step(alpha)
-    backend.accept()
+    change, _ = backend.arcs.try_step(alpha)
+    backend.arcs.accept()
     return alpha, change, HALVINGS + 1, False

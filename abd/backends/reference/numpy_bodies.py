@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abd.backends.answers import NOBODY
-from abd.backends.warp.body_data import BodyData, Turning
-from abd.model import Kind
+from abd.backends.warp.body_data import BodyData, Turning, body_boxes, surface_boxes
+from abd.model import Kind, Model
 from abd.potentials import arap, arc_stiffness, inertia, orthogonality, prescribed
 from abd.potentials.forces import generalised_force
 
@@ -40,6 +40,27 @@ class StepData:
     gravity: np.ndarray
     pull: float
     ch2: float
+
+
+class Boxes:
+    """Corners of boxes of the bodies.
+
+    Attributes:
+        corners, surface_corners: (n, 8, 3) of all that moves with a body, and of its surface.
+    """
+
+    def __init__(self, model: Model):
+        self.corners, self.surface_corners = _corners(*body_boxes(model)), _corners(*surface_boxes(model))
+
+    def radii(self, q: np.ndarray) -> np.ndarray:
+        """(n,) largest deformed radii |A X| over the bodies' boxes [m] in the state q (n, 12)."""
+        return np.linalg.norm(self.corners @ maps(q).transpose(0, 2, 1), axis=2).max(axis=1)
+
+
+def _corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """(n, 8, 3) corners of boxes (n, 3)."""
+    choice = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)])
+    return np.where(choice, upper[:, None], lower[:, None])
 
 
 def positions(q: np.ndarray) -> np.ndarray:

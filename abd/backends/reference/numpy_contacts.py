@@ -179,7 +179,7 @@ class NumpyFriction:
 
     ties = NOBODY
 
-    def __init__(self, model: Model, touching: NumpyContacts):
+    def __init__(self, touching: NumpyContacts):
         self.touching = touching
         self.anchors = Anchors()
         self.follow_materials()

@@ -11,8 +11,8 @@ from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.backends.warp.body_data import BodyData, Turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
-from abd.potentials.integrators import LASTING, Mode, Scheme
-from abd.rotations import axial, rotations
+from abd.potentials.integrators import LASTING, Mode, Scheme, levels
+from abd.rotations import axial, nearest_rotation_vectors, rotations
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Target:
 class Motion:
     """Targets and momenta of bodies with the constants `data`."""
 
-    def __init__(self, data: BodyData):
-        self.data = data
+    def __init__(self, data: BodyData, mechanism: np.ndarray, armed: np.ndarray, arms: np.ndarray):
+        self.data, self.mechanism, self.armed, self.arms = data, mechanism, armed, arms
         self.dynamic = data.kind == Kind.DYNAMIC
         self.projectors = turning(data)
         self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
@@ -58,8 +58,16 @@ class Motion:
         """(n, 3) angular velocities in rates (n, 12), as far as the bodies may turn."""
         return np.einsum("nij,nj->ni", self.projectors, axial(maps(velocity) @ np.linalg.inv(maps(q))))
 
+    def rows(self, rule: Scheme, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+        """(n,) rows of `Scheme.motion` that bodies of these modes follow from a state (`abd.potentials.integrators.levels`)."""
+        arms = np.einsum("kij,kj->ki", maps(q)[self.armed], self.arms)
+        turns = np.linalg.norm(np.cross(self.turnings(q, velocity)[self.armed], arms), axis=1)
+        level = np.zeros(len(mode), dtype=int)
+        np.maximum.at(level, self.mechanism[self.armed], levels(rule, turns))
+        return np.where(mode == Mode.SMOOTH, Mode.SMOOTH + level[self.mechanism], mode)
+
     def coast(self, rule: Scheme, mode: np.ndarray, q: np.ndarray, velocity: np.ndarray, memory: np.ndarray) -> Target:
-        """By the free rigid motion of the step with the impulse of what is remembered (n, 12)."""
+        """By the free rigid motion of the step with the impulse of what is remembered (n, 12); `mode` are their `rows`."""
         h, k, A = rule.h, rule.motion[mode], maps(q)
         force, torque, mean_force, mean_torque = np.split(memory, 4, axis=1)
         w, inertia = self.turnings(q, velocity), free_motion.inertia(A, self.data.moment)
@@ -83,7 +91,7 @@ class Motion:
         stands = np.where(free, Q @ inertia @ Q.transpose(0, 2, 1), inertia)
         kicked, extra = h * self.spins(stands, kick), self.spins(stands, lead)
         Q = rotations(kicked) @ Q
-        lead = free_motion.nearest_turn(rotations(extra) @ Q, h * w)
+        lead = nearest_rotation_vectors(rotations(extra) @ Q, h * w)
         pushed = (self.dynamic & (mode == Mode.DISSIPATIVE))[:, None]
         push = h * h * self.inverse_mass * lasting(force, mean_force)
         twist = h * h * self.spins(stands, lasting(torque, mean_torque))

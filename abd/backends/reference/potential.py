@@ -9,21 +9,27 @@ import numpy as np
 
 from abd.backends.reference.numpy_bodies import BodyEnergies, StepData, maps
 from abd.backends.reference.numpy_contacts import NumpyContacts, NumpyFriction
+from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.warp.body_data import BodyData
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
 
 
-@dataclass(frozen=True)
+@dataclass
 class Iterate:
-    """Where terms are evaluated: q (n, 12), friction's reference `rest` (n, 12), what the step holds fixed, and friction's eps
-    [m]."""
+    """Where terms are evaluated.
+
+    Attributes:
+        q: (n, 12) current iterate; trial: the state tried last; rest: friction's reference xh.
+        step: what the step holds fixed, None before the first one; eps: friction's, in displacements [m].
+    """
 
     q: np.ndarray
+    trial: np.ndarray
     rest: np.ndarray
-    step: StepData
-    eps: float
+    step: StepData | None = None
+    eps: float = 0.0
 
 
 class Term(Protocol):
@@ -45,18 +51,19 @@ class Term(Protocol):
 
 
 class Potential:
-    """E(q) of one scene.
+    """E(q) of one scene at the iterate and at a trial (`at`).
 
     Attributes:
         bodies, joints, friction, contacts, further: the terms; `terms`: all of them, in the order in which they are added up.
+        ties: (k, 2) pairs of bodies that terms couple for good, besides those of joints.
         owners, energies: of all summands at the iterate.
         gradient: (n, 12); blocks: (n, n, 12, 12).
     """
 
-    def __init__(self, model: Model, constants: BodyData, system: JointSystem):
-        self.n = len(model.bodies)
+    def __init__(self, model: Model, constants: BodyData, islands: Islands, at: Iterate, system: JointSystem):
+        self.islands, self.at, self.n = islands, at, len(model.bodies)
         self.bodies, self.contacts = BodyEnergies(constants), NumpyContacts(model)
-        self.friction = NumpyFriction(model, self.contacts)
+        self.friction = NumpyFriction(self.contacts)
         self.further: list[Term] = []
         self.set_joints(system)
 
@@ -64,30 +71,31 @@ class Potential:
         """Take over a joint system."""
         self.joints = NumpyJoints(system, self.n)
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
+        self.ties = np.concatenate([term.ties for term in self.terms])
 
-    @property
-    def ties(self) -> np.ndarray:
-        """(k, 2) those of all terms."""
-        return np.concatenate([term.ties for term in self.terms])
+    def set_caution(self, share: np.ndarray) -> None:
+        """Shares (islands,) of the bounds of curvature in the next linearisations (`abd.backends.reference.caution`)."""
+        self.contacts.caution = share[self.islands.host]
+        self.joints.caution = np.maximum(self.joints.caution, self.contacts.caution)
 
-    def evaluate(self, at: Iterate) -> None:
+    def evaluate(self) -> None:
         """Energies at the iterate."""
         self.owners = np.concatenate([term.owners for term in self.terms])
-        self.energies = self._energies(at, at.q)
+        self.energies = self._energies(self.at.q)
 
-    def changes(self, at: Iterate, trial: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What every summand of `owners` has more in the trial (n, 12) than at the iterate, and the sizes of both."""
-        ahead = self._energies(at, trial)
+    def changes(self) -> tuple[np.ndarray, np.ndarray]:
+        """What every summand of `owners` has more in the trial than at the iterate, and the sizes of both."""
+        at, ahead = self.at, self._energies(self.at.trial)
         size = np.abs(ahead) + np.abs(self.energies)
-        size[: self.n] += sum(self.bodies.elastic_size(at.step, q) for q in (at.q, trial))
+        size[: self.n] += sum(self.bodies.elastic_size(at.step, q) for q in (at.q, at.trial))
         return ahead - self.energies, np.where(np.isfinite(size), size, 0.0)
 
-    def _energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        return np.concatenate([term.energies(at, q) for term in self.terms])
+    def _energies(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([term.energies(self.at, q) for term in self.terms])
 
-    def linearize(self, at: Iterate, projectors: np.ndarray) -> None:
+    def linearize(self, projectors: np.ndarray) -> None:
         """Gradient and blocks at the iterate, the degrees of freedom that `projectors` (n, 12, 12) hold taken out."""
-        n, P, everybody = self.n, projectors, np.arange(self.n)
+        at, n, P, everybody = self.at, self.n, projectors, np.arange(self.n)
         gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
         for term in self.terms:
             without = gradient.copy()

@@ -13,28 +13,28 @@ class Start:
     def __init__(self, backend):
         self.backend = backend
 
-    def run(self, gentle: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
+    def run(self, moving: np.ndarray, touching: bool, ripe: np.ndarray) -> None:
         """Move the iterate from q_n to the start.
 
         Args:
-            gentle: (n,) how each body leaves (`abd.step.start`); touching: whether any is in contact.
+            moving: (n,) how each body leaves (`abd.step.start`); touching: whether any is in contact.
             ripe: (n,) bool, bodies that sleep if their whole island does.
         """
         b = self.backend
-        alpha = b.follow_velocity(gentle)
-        b.sleep(ripe)
-        b.evaluate()
-        b.lag_friction()
+        alpha = b.arcs.follow_velocity(moving)
+        b.idle.sleep(ripe)
+        b.arcs.evaluate()
+        b.touch.lag_friction()
         falls = self._falls(alpha)
         if not falls.all() and touching:
-            gentle = np.where((gentle == WITHOUT_FORCES) & ~falls[b.islands.host], STAY, gentle)
-            alpha = b.follow_velocity(gentle)
+            moving = np.where((moving == WITHOUT_FORCES) & ~falls[b.islands.host], STAY, moving)
+            alpha = b.arcs.follow_velocity(moving)
             falls = self._falls(alpha)
         if not falls.all():
-            b.try_step(np.where(falls, alpha, 0.0))
-        b.accept()
+            b.arcs.try_step(np.where(falls, alpha, 0.0))
+        b.arcs.accept()
 
     def _falls(self, alpha: np.ndarray) -> np.ndarray:
         """(islands,) whether the energy at path(alpha) is no higher than at q_n."""
-        change, size = self.backend.try_step(alpha)
+        change, size = self.backend.arcs.try_step(alpha)
         return change <= 1e-15 * size

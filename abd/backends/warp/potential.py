@@ -15,7 +15,7 @@ from abd.backends.warp.terms.joints import Joints
 from abd.backends.warp.terms.term import Term
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
-from cuda_kernels.bodies import bodies
+from cuda_kernels.bodies import bodies, poses
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -27,6 +27,7 @@ class Potential:
         bodies, joints, friction, contacts, further: the terms; `terms`: all of them, in the order in which they are added up.
         gradient: (n, 12); diagonal: (n, 12, 12) the bodies' own blocks.
         has_constraints: whether degrees of freedom are held, which are projected out.
+        ties: (k, 2) pairs of bodies that terms couple for good, besides those of joints.
         contacts_known: whether slot "current" of the contacts is that of the iterate on the present list.
     """
 
@@ -49,6 +50,7 @@ class Potential:
         self.joints = Joints(system, self.n, self.device)
         self.bodies.constant = self.joints.diagonal
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
+        self.ties = np.concatenate([term.ties for term in self.terms])
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
@@ -56,11 +58,6 @@ class Potential:
         pairs of what comes and goes; with the numbers of their pairs, or the rooms for them where launches are recorded."""
         terms = self.joints, self.contacts, self.friction, *self.further
         return [coupling for term in terms for coupling in term.couplings]
-
-    @property
-    def ties(self) -> np.ndarray:
-        """(k, 2) those of all terms."""
-        return np.concatenate([term.ties for term in self.terms])
 
     # energies ----------------------------------------------------------------------------------------------------
 
@@ -98,12 +95,18 @@ class Potential:
         islands.reduce(self._size, sums.SUM, size)
 
     def exchange(self) -> None:
-        """The slots exchange what they hold, after the poses."""
+        """The trial becomes the current iterate and the current one the trial: a record holds the arrays, which exchange what
+        they hold."""
+        self.device.launch(poses.exchange_poses, self.n, self.at.current, self.at.trial)
         for term in self.terms:
             term.exchange(self.at)
 
-    def keep_settled(self) -> None:
-        """What is settled is the same in both slots: kernels pass over it."""
+    def launch_settle(self, converged: wp.array) -> None:
+        """Leave the bodies of the islands marked (count,), 1 or 0, and no others, where they are until the islands change or
+        everything is evaluated again; kernels may skip them. Launches only."""
+        self.islands.launch_settle(converged)
+        # kernels pass over what is settled: it has to be the same in the iterate and in the trial
+        self.device.launch(poses.snap, self.n, self.at.current, self.islands.done, self.at.trial)
         energy = self.bodies.energy
         self.device.copy(energy["trial"], energy["current"])
 

@@ -12,8 +12,8 @@ from cuda_kernels.joints import measures
 class Turns:
     """Counts on the host, by the definition; c coordinates."""
 
-    def __init__(self, table: MeasureTable, backend):
-        self.table, self.backend = table, backend
+    def __init__(self, table: MeasureTable, states):
+        self.table, self.states = table, states
         self._near = np.zeros(len(table))
 
     def set(self, near: np.ndarray) -> None:
@@ -25,7 +25,7 @@ class Turns:
         that beside `ahead` (c,)."""
         if self.table.counts_turns.any():
             near = self._near if ahead is None else self._near + ahead
-            self._near = values(self.table, self.backend.read_state()[0], near)
+            self._near = values(self.table, self.states.read_state()[0], near)
 
     def near(self) -> np.ndarray:
         """(c,) values near which the angles of the present state are counted."""
@@ -35,18 +35,17 @@ class Turns:
 class CountedTurns(Turns):
     """Counts on the device; measures that users' functions supply are counted on the host."""
 
-    def __init__(self, table: MeasureTable, backend):
-        super().__init__(table, backend)
-        device = backend.device
+    def __init__(self, table: MeasureTable, states):
+        super().__init__(table, states)
         self.chosen = np.flatnonzero(table.counts_turns)
         self.by_host = any(table.counts_turns[group.measure].any() for group in table.custom)
         if not self.by_host:
-            self.measures = upload_measures(table.part(self.chosen), device)
+            self.measures = upload_measures(table.part(self.chosen), states.device)
 
     def set(self, near: np.ndarray) -> None:
         super().set(near)
         if not self.by_host:
-            self.backend.device.write(self.measures.reference, near[self.chosen])
+            self.states.device.write(self.measures.reference, near[self.chosen])
 
     def count(self, ahead: np.ndarray | None = None) -> None:
         if self.by_host:
@@ -55,11 +54,11 @@ class CountedTurns(Turns):
         if ahead is not None:
             self.set(self.near() + ahead)
         reference = self.measures.reference
-        self.backend.device.launch(
-            measures.measure_values, len(self.chosen), self.measures, self.backend.pose, reference, grain=512
+        self.states.device.launch(
+            measures.measure_values, len(self.chosen), self.measures, self.states.at.current, reference, grain=512
         )
 
     def near(self) -> np.ndarray:
         if not self.by_host:
-            self._near[self.chosen] = self.backend.device.read(self.measures.reference)
+            self._near[self.chosen] = self.states.device.read(self.measures.reference)
         return super().near()

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.joints.closure.link_graph import joined_components
+from abd.joints.closure.link_graph import joined_components, link_graph
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import Term, collect, factor, terms_of
 from abd.joints.rows.relations import ForceLaw
 from abd.joints.rows.rows import EXACT_RATIO, compile_rows
-from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, residual_scales
+from abd.joints.rows.sizes import LINEAR_SHARE, MEASURED_SHARE, half_length, residual_scales
 from abd.joints.rows.stacks import stacks
 from abd.joints.rows.system import Acting, JointSystem, Role
 from abd.joints.rows.table import tabulate
@@ -47,7 +47,10 @@ def component_masses(model: Model) -> np.ndarray:
     """(j,) mass [kg] that the exact rows of a joint are to carry: the largest among the dynamic bodies connected through
     joints. What hangs on the same static or kinematic body, and the mass of that body, make no difference.
 
-    A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number.
+    A long chain yields more than one joint does: beyond `SHORT` bodies it grows with the root of their number. Joints on
+    loops of which some are welds are at least as stiff as the stiffer one of their bodies: forces that redundant rows share
+    out among them strain bodies alone, k, and a solve that closes the rows takes over but ``K / (K + k h^2)`` of what is
+    missing of those. Where nothing is welded, bodies turn about the joints, and stiffer rows would shorten Newton's steps.
     """
     n, mass, label = len(model.bodies), model.bodies.mass, joined_components(model)
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last one stands for the world
@@ -57,7 +60,25 @@ def component_masses(model: Model) -> np.ndarray:
     growth = np.sqrt(np.maximum(1.0, np.bincount(label, minlength=n) / SHORT))
     own = np.where(dynamic[ends], mass[ends], 0.0).sum(axis=1)
     moved = np.where(dynamic[ends[:, 0]], ends[:, 0], ends[:, 1])
-    return growth[label[moved]] * np.maximum(own, largest[label[moved]])
+    carried = growth[label[moved]] * np.maximum(own, largest[label[moved]])
+    joints = JointList.of(model.joints)
+    welded = (joints.column("type") == "fixed") & (joints.column("enforcement") == "exact") & joints.column("active")
+    if not welded.any():
+        return carried
+    graph = link_graph(ends[:, 0], ends[:, 1], dynamic[:-1])
+    shared = np.isin(graph.block, graph.block[welded & ~graph.bridge])
+    stiffer = np.append(_stiffness_in_step(model), 0.0)[ends].max(axis=1)
+    return np.where(shared, np.maximum(carried, stiffer / EXACT_RATIO), carried)
+
+
+def _stiffness_in_step(model: Model) -> np.ndarray:
+    """(n,) stiffness of near-rigidity ``k = 8 kappa V / l^2`` [N/m] at the half length l of a body, times h^2 [kg]; 0 of those
+    that no strain is asked of."""
+    bodies = model.bodies
+    half = half_length(bodies.mass, bodies.moment)
+    strained = (bodies.kind == Kind.DYNAMIC) & (half > 0.0)
+    stiffness = 8.0 * bodies.kappa * bodies.volume * model.settings.dt**2
+    return np.divide(stiffness, half**2, out=np.zeros(len(bodies)), where=strained)
 
 
 class _Builder:

@@ -37,6 +37,22 @@ def reaches(model: Model) -> np.ndarray:
     return out
 
 
+def turning_arms(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Arms at which joints hold dynamic bodies: (k,) bodies, (k, 3) directions from the centre of mass to the joint in own axes
+    times the third root of ``m r^2 / (m r^2 + 4 J)``, J the middle moment of the body: by how much less than with ``J = 0`` the
+    turning of the arm makes forces grow that alternate (`abd.potentials.integrators`). It is at least the largest
+    ``Re u^(1/2) / 3^(1/2)`` of the roots of ``(1 + s) u^3 + 3 (1 - s) u^2 + 3 u + 1``, ``s = m r^2 / J``, to 1 %."""
+    bodies, joints = model.bodies, JointList.of(model.joints)
+    body = np.concatenate([joints.column(side) for side in ("parent", "child")]).astype(np.int64)
+    r = np.concatenate([joints.column(f"{side}_frame")[:, :3, 3] for side in ("parent", "child")])
+    square = np.append(bodies.mass, 0.0)[body] * np.sum(r**2, axis=1)
+    some = (body != WORLD) & (np.append(bodies.kind, -1)[body] == Kind.DYNAMIC) & (square > 0.0)
+    body, r, square = body[some], r[some], square[some]
+    middle = (bodies.moment.sum(axis=1) - np.sort(bodies.moment, axis=1)[:, 1])[body]
+    share = np.cbrt(square / (square + 4.0 * middle))
+    return body, share[:, None] * r / np.linalg.norm(r, axis=1, keepdims=True)
+
+
 def joint_sizes(model: Model) -> np.ndarray:
     """(j,) half length [m] of the smaller one of the dynamic bodies at every joint; 1 where neither has any."""
     bodies = model.bodies

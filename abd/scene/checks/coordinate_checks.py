@@ -12,7 +12,7 @@ from abd.scene.compile.joint_parameters import joint_coordinates
 from abd.scene.schema.angles import DEGREES, in_radians, twin_keys
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.findings import Finding, shown
-from abd.scene.schema.formula import FormulaError, parse_formula
+from abd.scene.schema.formulas.formula import FormulaError, parse_formula
 from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import VALUES
 from abd.scene.schema.suggestions import did_you_mean, enumerated

@@ -11,7 +11,7 @@ from abd.joints.rows.measured_rows import COEFFICIENTS
 from abd.joints.rows.relations import FUNCTIONS
 from abd.scene.compile.couplings import split_reference
 from abd.scene.schema.findings import Finding
-from abd.scene.schema.formula import WORDS, FormulaError, parse_formula
+from abd.scene.schema.formulas.formula import WORDS, FormulaError, parse_formula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 from abd.scene.schema.suggestions import did_you_mean, enumerated
 

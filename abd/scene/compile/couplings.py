@@ -11,8 +11,8 @@ from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.relations import FUNCTIONS
 from abd.joints.rows.table import values
 from abd.model import Coupling, CouplingTerm, Model
+from abd.scene.schema.formulas.named_formula import NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
-from abd.scene.schema.named_formula import NamedFormula
 
 CLOSED = 1e-6
 """Residual [m or rad] up to which a coupling counts as one that holds."""

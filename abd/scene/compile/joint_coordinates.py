@@ -9,9 +9,9 @@ from abd.joints.rows.relations import FUNCTIONS
 from abd.joints.types import TYPES
 from abd.model import CoordinateSettings, Drive
 from abd.scene.schema.angles import DEGREES, in_radians, time_function
+from abd.scene.schema.formulas.named_formula import NamedFormula
 from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import VALUES, type_of
-from abd.scene.schema.named_formula import NamedFormula
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
 """Keys that a joint with a single coordinate may carry itself, and their defaults."""

@@ -21,7 +21,7 @@ from abd.errors import Problem, SceneError
 from abd.rotations import pose
 from abd.scene.geometry.pose import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
-from abd.scene.schema.formula import FormulaError, parse_formula
+from abd.scene.schema.formulas.formula import FormulaError, parse_formula
 from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
 
 Motion = Callable[[float], np.ndarray]

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from abd.scene.schema.fields import Spec
-from abd.scene.schema.formula import Function, parse_formula
+from abd.scene.schema.formulas.formula import Function, parse_formula
 
 DEGREES = "_deg"
 

@@ -1,6 +1,6 @@
 """Types of the keyword arguments of `Scene.add_joint`, `add_coupling` and their kin.
 
-Written by tools/typed_keys.py from the schema: `abd schema` tells the same in words.
+Written by tools/make/typed_keys.py from the schema: `abd schema` tells the same in words.
 """
 
 from __future__ import annotations

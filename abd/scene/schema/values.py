@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from abd.scene.schema.formula import FormulaError, parse_formula
+from abd.scene.schema.formulas.formula import FormulaError, parse_formula
 
 MOST_COPIES = 10_000_000
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from abd.backends.answers import NotProven
 from abd.energies import Figures
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
-from abd.step.ways import NotFree, NotProven
+from abd.step.ways import NotFree
 
 SHORT = 0.2
 """Way of bodies relative to one another in a (sub)step, in sizes of the smaller one, beyond which they meet in a shorter one."""
@@ -49,22 +50,22 @@ class FastHits:
         Raises:
             FastHit: there are some.
         """
-        touching = backend.touching() != 0
+        touching = backend.touch.touching() != 0
         met = touching & self.dynamic & ~touched
         if not met.any():
             return
-        pairs = np.asarray(backend.touching_pairs(), dtype=int).reshape(-1, 2)
+        pairs = np.asarray(backend.touch.touching_pairs(), dtype=int).reshape(-1, 2)
         i, j = pairs[touching[pairs].all(axis=1) & met[pairs].any(axis=1)].T
         q, qd = state()
         v = qd[:, :3]
-        turning = backend.vertex_speeds() - np.linalg.norm(v, axis=1)
+        turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
         whole = h * np.linalg.norm(v[i] - v[j], axis=1)
         way, short = whole + h * (turning[i] + turning[j]), SHORT * np.minimum(self.sizes[i], self.sizes[j])
         far = way > short
         if not far.any():
             return
         i, j, whole, share = i[far], j[far], whole[far], short[far] / way[far]
-        moved = (backend.read_positions() - q)[:, :3]
+        moved = (backend.states.read_positions() - q)[:, :3]
         came = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
         raise FastHit(NotProven(np.maximum(came - share, share), np.stack([i, j], axis=1)), self.names, h)
 

@@ -7,7 +7,7 @@ import warp as wp
 from abd.backends.answers import NOBODY
 from abd.backends.device.device import Device
 from abd.backends.warp.iterate import Iterate
-from cuda_kernels.bodies import bodies, integrators
+from cuda_kernels.bodies import bodies, poses
 from cuda_kernels.linear.couplings import Coupling
 
 
@@ -34,7 +34,7 @@ class Bodies:
 
     def exchange(self, at: Iterate) -> None:
         """Exchange the slots; the iterate, from which work counts, is another one."""
-        self.device.launch(integrators.exchange_values, self.n, self.energy["current"], self.energy["trial"])
+        self.device.launch(poses.exchange_values, self.n, self.energy["current"], self.energy["trial"])
         self.evaluate(at, "current")
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:

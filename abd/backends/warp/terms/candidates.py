@@ -19,7 +19,7 @@ from abd.contact.pair_law import PairLaw
 from abd.model import Kind, Model
 from cuda_kernels.bodies.affine import Path
 from cuda_kernels.contact import broad_phase, kept_pairs, narrow_phase
-from cuda_kernels.joints.relative_frames import relative_frames
+from cuda_kernels.contact.relative_frames import relative_frames
 from cuda_kernels.parallel import counting, scans
 
 MARGIN = 0.05
@@ -79,7 +79,7 @@ class Candidates(ListRooms):
     Attributes:
         count, pair_count: numbers of candidates and of body pairs; counts: (2,) int32 on the device, [pair_count, count].
         group: (n + 1,) first pair of every body; the other arrays as `ListRooms` names them.
-        peak: largest count so far; builds: how often the list was renewed.
+        builds: how often the list was renewed.
         slack: (1,) motion [m] that the list of body pairs still covers, negative where it covers nothing; searched: (1,) 1
             while the path is the one that the list was renewed for, which uses up nothing; both on the device.
         reusable: whether a renewal may keep the candidates of pairs.
@@ -106,7 +106,7 @@ class Candidates(ListRooms):
         self.tree = wp.Bvh(self.lower, self.upper) if self.n else None
         self.extent, self.travel = typical_extent(model), np.inf
         self.group = device.zeros(self.n + 1, wp.int32)
-        self.count = self.pair_count = self.builds = self.peak = 0
+        self.count = self.pair_count = self.builds = 0
         self.found, self.totals = device.zeros(3, wp.int32), device.zeros(3, wp.int64)
         self.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
@@ -131,7 +131,7 @@ class Candidates(ListRooms):
     @property
     def _extent(self) -> int:
         """Pairs that a launch covers."""
-        return 0 if self.nobody else self.pair_room
+        return 0 if self.nobody else self.device.extent(self.pair_count, self.pair_room)
 
     # what the list covers ----------------------------------------------------------------------------------------
 
@@ -202,7 +202,6 @@ class Candidates(ListRooms):
             found = False
             while not found:
                 found = self._search(path, island, limit, slack, grown, lasting)
-        self.peak = max(self.peak, self.count)
         self.begin_slack(slack)
         self.reusable = True
 
@@ -248,12 +247,11 @@ class Candidates(ListRooms):
         device, get = self.device, self.pool.get
         launch, counts = device.launch, self.counts
         self.device.fill(self.totals)
-        wanted = np.zeros(3, dtype=np.int64)
         numbers, partners = get("pair counts", self.n, wp.int32), get("partners", self.n, wp.int32, (broad_phase.ROOM,))
         query = self.tree.id, self.filters, self.surfaces, self.lower, self.upper, grown, self.group
         memory = self.sorted_alone, numbers, partners, counts
         launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, self.pairs, grain=64)
-        pairs = self._sum(PAIRS, numbers, self.bodies, 0, self.n, self.group, wanted)
+        pairs = self._sum(PAIRS, numbers, self.bodies, 0, self.n, self.group)
         launch(broad_phase.emit_pairs, self.n, *query, 1, *memory, self.pairs, grain=64)
         if self.n > self.sorted_alone:
             query = counts, numbers, self.sorted_alone
@@ -272,18 +270,18 @@ class Candidates(ListRooms):
         query = pairs, self.kinds, self.found, self.surfaces, self.pairs, self.kept, self.frames, self.start
         launch(narrow_phase.collect_items, threads, *query, 0, self.of_kind, self.carried, grain=64)
         launch(narrow_phase.add_kinds, pairs, counts, self.of_kind, self.sizes, grain=16384)
-        carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start, wanted)
+        carried = self._sum(PRIMITIVES, self.sizes, self.found, PAIRS, pairs, self.start)
         launch(narrow_phase.collect_items, threads, *query, 1, self.of_kind, self.carried, grain=64)
         query = (
             self.found, self.surfaces, path, self.pairs, self.frames, self.carried, slack, self.minimum, self.slots
         )  # fmt: skip
         launch(narrow_phase.find_candidates, carried, *query, self.hits, grain=128)
-        self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset, wanted)
+        self._sum(CANDIDATES, self.hits, self.found, PRIMITIVES, carried, self.offset)
         launch(
             kept_pairs.pair_sizes,
             pairs, self.found, self.kept, self.old, self.start, self.offset, self.sizes, grain=16384,
         )  # fmt: skip
-        self._sum(CANDIDATES, self.sizes, self.found, PAIRS, pairs, self.segment, wanted)
+        self._sum(CANDIDATES, self.sizes, self.found, PAIRS, pairs, self.segment)
         launch(
             narrow_phase.gather_candidates,
             carried, *query, self.start, self.offset, self.segment, self.items, grain=4096,
@@ -297,12 +295,11 @@ class Candidates(ListRooms):
             self.pair_count, self.count = int(wanted[PAIRS]), int(wanted[CANDIDATES])
         return fits
 
-    def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets, wanted: np.ndarray) -> int:
+    def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets) -> int:
         """Make offsets out of counts, and found[kind] their sum, or 0 where there is not enough room.
 
         Args:
             counts: sizes[which] of them, on the device, no more than `extent`.
-            wanted: (3,) sums on the host; only those are filled that it has to know at once, to make room.
 
         Returns:
             what launches over the new kind have to cover.
@@ -318,7 +315,7 @@ class Candidates(ListRooms):
             lanes, lanes, sizes, which, length, sums, kind, room, before, offsets, self.totals, self.found,
         )  # fmt: skip
         device.launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, before, offsets)
-        return room
+        return room if device.records else max(int(device.read(self.found)[kind]), 1)
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (pair_count, 2)."""

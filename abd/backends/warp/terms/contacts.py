@@ -6,7 +6,8 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import NOBODY
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.backends.warp.body_data import smallest_moments
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
@@ -79,11 +80,6 @@ class Contacts:
         """Surfaces of the scene."""
         return self.candidates.surfaces
 
-    @property
-    def bytes(self) -> int:
-        """What candidates, their energies and their sums take on the device; grows to the largest need so far."""
-        return self.pool.bytes + self.candidates.pool.bytes + self.reduction.pool.bytes
-
     def set_scale(self, ch2: float) -> None:
         """c h^2, by which the energies of all pairs stand in the incremental potential."""
         self.scale = ch2
@@ -112,7 +108,8 @@ class Contacts:
 
     def _sizes(self) -> tuple[int, int]:
         """Pairs and batches of candidates that a launch covers; arrays have room for them."""
-        pairs, count = self.candidates.pair_room, self.candidates.room
+        c, extent = self.candidates, self.device.extent
+        pairs, count = c.pair_room, c.room
         if pairs > self._room[0] or count > self._room[1]:
             for slot in ("current", "trial"):
                 for name, kind in KNOWN.items():
@@ -120,7 +117,7 @@ class Contacts:
             self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
             self._room = self.pool.room("approach"), self.pool.room("toi")
-        return pairs, -(-count // self.batch)
+        return extent(c.pair_count, pairs), -(-extent(c.count, count) // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
         """Per body, a safe alpha over the candidates it emits, at most the limit of its island. Only the smallest of an
@@ -146,7 +143,7 @@ class Contacts:
 
     def way_shares(self, path: Path, back: bool, out: wp.array) -> wp.array:
         """Per body, how far the ways of the candidates it emits are proven free, and the same of every candidate; the ways
-        lead `back` or forth (`abd.backends.warp.ways`). Slot "current" holds the gaps at the end of the step."""
+        lead `back` or forth (`abd.backends.warp.parts.ways`). Slot "current" holds the gaps at the end of the step."""
         c, (pairs, batches) = self.candidates, self._sizes()
         shares, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
         self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
@@ -178,6 +175,10 @@ class Contacts:
 
     def _exchange(self) -> None:
         if self.candidates.nobody:
+            return
+        if not self.device.records:
+            for name in KNOWN:
+                self.pool.exchange(f"{name}_current", f"{name}_trial")
             return
         slots = *self.arrays("current"), *self.arrays("trial")
         self.device.launch(kernels.exchange_known, self.candidates.room, self.candidates.counts, *slots)

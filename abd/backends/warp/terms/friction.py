@@ -8,7 +8,8 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import NOBODY, PairLoads
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
@@ -213,12 +214,6 @@ class Friction:
             c.builds, self.pairs, self.segment, self.group, counts, self.pair_count, self.count, c.pair_room
         )  # fmt: skip
         self.reduction.prepare(listed, self.nobody, self.lagged.load, float("inf"))
-
-    @property
-    def bytes(self) -> int:
-        """What the frozen contacts and their sums take on the device; grows to the largest need so far."""
-        anchors = sum(getattr(self.anchors, name).capacity for name in REMEMBERED)
-        return self.pool.bytes + self.reduction.pool.bytes + anchors
 
     @property
     def _extent(self) -> int:

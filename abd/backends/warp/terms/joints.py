@@ -6,7 +6,8 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import NOBODY
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.backends.device.upload import upload_measures
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
@@ -16,7 +17,7 @@ from abd.joints.rows.laws import SLOTS
 from abd.joints.rows.rows import hessian
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
-from cuda_kernels.bodies import integrators
+from cuda_kernels.bodies import poses
 from cuda_kernels.joints import exact_rows, measured_rows, measures, rows
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
@@ -147,7 +148,7 @@ class Joints:
         for name, count in (("linear", self.linear_count), ("energy", self.row_count)):
             a, b = f"{name}_current", f"{name}_trial"
             arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
-            self.device.launch(integrators.exchange_values, count, *arrays)
+            self.device.launch(poses.exchange_values, count, *arrays)
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add every body's change of energy between the slots, and the size of the terms."""

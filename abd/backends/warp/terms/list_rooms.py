@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.device.device import GROWTH, Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import GROWTH, Pool
 from abd.errors import StepFailure
 from cuda_kernels.contact import narrow_phase
-from cuda_kernels.joints.relative_frames import Frames
+from cuda_kernels.contact.relative_frames import Frames
 
 PAIRS, CANDIDATES, PRIMITIVES = range(3)
 """What is counted: body pairs, candidates, and between them primitives of one body near the other one of a pair."""

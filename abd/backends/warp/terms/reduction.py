@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact import active_pairs, blocks, elements

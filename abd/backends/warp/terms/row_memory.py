@@ -12,15 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import ALONE, Device, Pool
+from abd.backends.device.device import ALONE, Device
+from abd.backends.device.pool import Pool
 from abd.backends.device.totals import Totals
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.coordinates.readings import HOLDING
 from abd.joints.rows.forces import DOING, LIMITS, SPRINGS, Applied
 from abd.joints.rows.laws import SLOTS, Law
 from abd.joints.rows.system import JointMemory, JointSystem, Role
-from cuda_kernels.bodies import figures
 from cuda_kernels.joints import row_memory
+from cuda_kernels.step import figures
 
 _COLUMNS = (
     "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",

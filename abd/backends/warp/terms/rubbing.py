@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device.device import Device, Pool
+from abd.backends.device.device import Device
+from abd.backends.device.pool import Pool
 from abd.contact import sharing
 from abd.contact.forces import Rubbing
 from abd.contact.pair_rows import PairRows

@@ -1,0 +1,50 @@
+"""Named arrays that grow with what is asked of them."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from abd.backends.device.device import Device
+
+GROWTH = 1.5
+"""From one room to the next larger one, so that a slowly growing need rarely allocates."""
+SMALLEST_ROOM = 16
+
+
+def room_for(count: int) -> int:
+    """The smallest of the rooms 16, 24, 36, 54, ... that holds so many."""
+    room = SMALLEST_ROOM
+    while room < count:
+        room = int(GROWTH * room)
+    return room
+
+
+class Pool:
+    """Named arrays that grow and keep their contents no longer than the next growth.
+
+    Arrays that were last asked for with the same count have the same room, whatever was asked for before: the room of one is
+    that of all.
+    """
+
+    def __init__(self, device: Device):
+        self.device = device
+        self._arrays: dict[str, wp.array] = {}
+
+    def get(self, name: str, count: int, dtype, tail: tuple[int, ...] = ()) -> wp.array:
+        """Array `name` with room for `count` leading entries."""
+        array = self._arrays.get(name)
+        if array is None or array.shape[0] < count:
+            capacity = room_for(count)
+            array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
+            self._arrays[name] = array
+        return array
+
+    def exchange(self, one: str, other: str) -> None:
+        """Exchange two arrays that were asked for."""
+        arrays = self._arrays
+        arrays[one], arrays[other] = arrays[other], arrays[one]
+
+    def room(self, name: str) -> int:
+        """Leading entries of a named array, 0 before its first use."""
+        array = self._arrays.get(name)
+        return 0 if array is None else array.shape[0]

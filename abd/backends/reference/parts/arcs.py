@@ -1,0 +1,113 @@
+"""Steps along arcs: how far a path leads, and energies at trials on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.reference.dense_solver import DenseSolver
+from abd.backends.reference.numpy_bodies import Boxes, maps, positions, state, turning
+from abd.backends.reference.parts.idle import Idle
+from abd.backends.reference.parts.touch import Touch
+from abd.backends.reference.potential import Potential
+from abd.backends.reference.scheme import HostScheme
+from abd.backends.warp.body_data import BodyData
+from abd.contact.path import Path, follow
+from abd.errors import StepFailure
+from abd.joints.rows.system import LIMIT_CUTS
+from abd.model import Kind
+from abd.rotations import rotation_vectors, rotations
+
+STRAIN = 0.5
+"""Largest strain |alpha S| of a step."""
+
+
+class Arcs:
+    """`abd.backends.protocol.Arcs`; path: the one that bodies take next."""
+
+    def __init__(
+        self, constants: BodyData, potential: Potential, scheme: HostScheme, idle: Idle, touch: Touch, boxes: Boxes
+    ):
+        self.constants, self.potential, self.scheme = constants, potential, scheme
+        self.idle, self.touch, self.boxes = idle, touch, boxes
+        self.at, self.islands, self.contacts = potential.at, potential.islands, potential.contacts
+        self.everybody, self.turning = np.arange(potential.n), turning(constants)
+
+    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to where the motion leads (`numpy_motion.Target`); returns the largest alpha per island.
+
+        Prescribed bodies go exactly to their goals, with a strain where contact strained them. `moving` (n,): 0 stays, 1
+        moves, 2 is in contact: it moves without the force term, and on as the forces of the last step push it.
+        """
+        data, step, target = self.constants, self.at.step, self.scheme.target
+        p, A = positions(self.at.q), maps(self.at.q)
+        inverse = np.linalg.inv(A)
+        pushed = ((data.mass > 0.0) & (moving == 1))[:, None]
+        push = target.load[:, None] * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
+        touching = (moving == 2)[:, None]
+        push = np.where(pushed, push, np.where(touching, target.push, 0.0))
+        fall = data.translation * (target.dp + push)
+        turn = target.w + np.where(touching, target.twist, 0.0)
+        dynamic = (data.kind == Kind.DYNAMIC)[:, None]
+        dp = np.where(dynamic, fall, step.pk - p)
+        to_goal = step.Ak @ inverse
+        w = np.where(dynamic, turn, rotation_vectors(to_goal))
+        S = np.where(dynamic[:, :, None], 0.0, rotations(-w) @ to_goal - np.eye(3))
+        goes = ((moving != 0) & ~step.held)[:, None]
+        moves = np.where(goes, dp, 0.0), np.where(goes, w, 0.0), np.where(goes[:, :, None], S, 0.0)
+        path = Path(p, A, *moves, self.boxes.radii(self.at.q))
+        return self._collision_free(path, np.ones(self.islands.count))
+
+    def follow_direction(self, linear: DenseSolver) -> np.ndarray:
+        """Set the path along the last direction of the solver, `linear`; returns the largest safe alpha per island, at most 1.
+
+        Settled islands stand still. The islands may change on the way (`Numbering.host`); the result is theirs.
+        """
+        linear.direction = np.where(self.idle.settled[self.islands.host, None], 0.0, linear.direction)
+        path = follow(self.at.q, linear.direction, self.turning, self.boxes.radii(self.at.q))
+        strain = path.strain
+        limits = np.where(strain > STRAIN, STRAIN / np.maximum(strain, STRAIN), 1.0)
+        return self._collision_free(path, self.islands.minima(limits, self.everybody, np.ones(self.islands.count)))
+
+    def _collision_free(self, path: Path, limit: np.ndarray) -> np.ndarray:
+        self.path = path
+        self.contacts.search(path)
+        self.evaluate()
+        before = self.islands.host
+        if self.islands.renumber(self.idle.mobile, self.touch.touching_pairs()):
+            limit = self.islands.carry(before, limit, np.minimum)
+            self.idle.settled = self.islands.carry(before, self.idle.settled, np.logical_and)
+        times = self.contacts.times_of_impact(path, limit[self.islands.host])
+        return self._within_limits(self.islands.minima(times, self.contacts.owners, limit))
+
+    def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
+        """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
+        joints = self.potential.joints
+        if not joints.system.has_barriers:
+            return alpha
+        before = joints.gaps(self.at.q)
+        for _ in range(LIMIT_CUTS):
+            share = joints.shares(before, joints.gaps(self._along_path(alpha)))
+            shares = self.islands.minima(share, joints.owners, np.ones(self.islands.count))
+            alpha = alpha * shares
+            if (shares == 1.0).all():
+                return alpha
+        raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
+
+    def _along_path(self, alpha: np.ndarray) -> np.ndarray:
+        """(n, 12) states at path(alpha)."""
+        at = alpha[self.islands.host]
+        return state(self.path.origins(self.everybody, at), self.path.maps(self.everybody, at))
+
+    def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.at.trial = self._along_path(alpha)
+        change, size = self.potential.changes()
+        return self.islands.sums(change, self.potential.owners), self.islands.sums(size, self.potential.owners)
+
+    def accept(self) -> None:
+        at = self.at
+        at.q, at.trial = at.trial, at.q
+        self.evaluate()
+
+    def evaluate(self) -> None:
+        """Energies at the current iterate."""
+        self.potential.evaluate()

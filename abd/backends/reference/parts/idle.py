@@ -1,0 +1,52 @@
+"""Who takes no part in a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.reference.numpy_bodies import projectors
+from abd.backends.reference.potential import Potential
+from abd.backends.warp.body_data import BodyData
+from abd.model import Kind, Model
+
+
+class Idle:
+    """`abd.backends.protocol.Idle` says what each call does.
+
+    Attributes:
+        immobile: (n,) bool, static bodies; mobile: (n,) bool, those that may move in this step.
+        projectors: (n, 12, 12) on what the mobile ones may do.
+        settled: (islands,) bool, whose bodies stay where they are.
+    """
+
+    def __init__(self, model: Model, constants: BodyData, potential: Potential):
+        self.constants, self.potential, self.islands = constants, potential, potential.islands
+        n = len(model.bodies)
+        self.immobile, self.absent = model.bodies.kind == Kind.STATIC, np.zeros(n, dtype=bool)
+        self.mobile, self.sleeping = ~self.immobile, np.zeros(n, dtype=bool)
+        self.settled = np.zeros(self.islands.count, dtype=bool)
+
+    def hold(self, held: np.ndarray) -> None:
+        step = self.potential.at.step
+        step.held = self.immobile | self.absent | (np.asarray(held) != 0)
+        self.mobile = ~step.held
+        self.projectors = projectors(self.constants, step.held)
+
+    def sleep(self, ripe: np.ndarray) -> None:
+        self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
+
+    def asleep(self) -> np.ndarray:
+        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
+        return self.islands.asleep(self.sleeping, self.mobile)
+
+    def leave_out(self, absent: np.ndarray) -> None:
+        self.absent = absent.copy()
+        self.meet_as()
+
+    def meet_as(self, party: np.ndarray | None = None) -> None:
+        """Who meets whom (n,) (`NumpyContacts.party`); without, all that are not left out meet."""
+        self.potential.contacts.party = -self.absent.astype(int) if party is None else party
+
+    def settle(self, islands: np.ndarray) -> None:
+        """Leave the bodies of these islands (count,) bool, and no others, where they are until the islands change."""
+        self.settled = islands.copy()

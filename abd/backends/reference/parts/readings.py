@@ -1,0 +1,85 @@
+"""What is read of a step when it has ended."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.reference.numpy_bodies import Boxes
+from abd.backends.reference.parts.rows import Rows
+from abd.backends.reference.parts.states import States
+from abd.backends.reference.parts.steps import Steps
+from abd.backends.reference.parts.touch import Touch
+from abd.backends.reference.potential import Potential
+from abd.contact.forces import Pressing, pressing
+from abd.contact.sharing import RubbingDefinition
+from abd.energies import Figures, external_work, kinetic_energy, momenta, orthogonality_error, potential_energies, whirl
+from abd.joints.coordinates.readings import JointReader
+from abd.joints.coordinates.readings import Readings as JointReadings
+from abd.joints.rows.forces import row_work
+from abd.model import Kind, Model
+
+
+class Readings:
+    """`abd.backends.protocol.Readings` says what each call does."""
+
+    rubbing = RubbingDefinition()
+
+    def __init__(
+        self, model: Model, potential: Potential, states: States, touch: Touch, rows: Rows, steps: Steps, boxes: Boxes
+    ):
+        self.model, self.potential, self.states, self.touch = model, potential, states, touch
+        self.rows, self.steps, self.boxes = rows, steps, boxes
+        self.at, self.contacts, self.reader = potential.at, potential.contacts, JointReader(model)
+
+    def smallest_gap(self, exact: bool = True) -> float:
+        """Smallest gap among the candidates at the current iterate [m]; infinity without any."""
+        return float(self.contacts.gaps(self.at.q).min(initial=np.inf))
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        return float(self.contacts.energy(self.at.q).sum()), self.contact_count(), self.smallest_gap()
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        pairs, *gradients = self.contacts.pair_gradients(self.at.q)
+        return pairs, *(-self.steps.scheme.rule.impulse * gradient for gradient in gradients)
+
+    def contact_count(self) -> int:
+        """Active contacts at the current iterate."""
+        return int(np.count_nonzero(self.touch.relative_gaps() < 1.0))
+
+    def pressing(self) -> Pressing:
+        return pressing(self.model, self.contacts.surfaces, self.contacts.topology, self.contacts.pair_law, self.contacts.pairs,
+                        self.contacts.found, self.at.q)  # fmt: skip
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        return *self.potential.friction.frozen(), self.potential.friction.lagged.load / self.at.step.ch2, self.at.rest.copy()
+
+    def vertex_speeds(self) -> np.ndarray:
+        far = np.linalg.norm(np.abs(self.boxes.surface_corners).max(axis=1), axis=1)
+        return np.linalg.norm(self.states.velocity[:, :3], axis=1) + far * np.linalg.norm(self.states.velocity[:, 3:], axis=1)
+
+    def figures(self) -> Figures:
+        """Of the state that the last step led to."""
+        model, q, qd = self.model, self.states.now, self.states.velocity
+        ch2, applied, memory = self.at.step.ch2, self.rows.applied, self.rows.memory
+        read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
+        # values before a step are the second row of the history after it
+        driven, lost = row_work(self.rows.system, applied, memory.history[1], memory.history[0])
+        linear, angular = momenta(model, q, qd)
+        return Figures(
+            kinetic=kinetic_energy(model, qd),
+            **potential_energies(model, q),
+            contact=float(self.contacts.energy(q).sum() / ch2),
+            joint=float(read.energy.sum()),
+            linear=linear,
+            angular=angular,
+            external_work=external_work(model, self.states.before, q),
+            drive_work=driven,
+            friction_work=self.steps.friction_work / ch2 + lost,
+            joint_residual=tuple(read.worst_residual.tolist()),
+            orthogonality_error=orthogonality_error(q),
+            residual_force=float(np.abs(self.potential.gradient[:, :3]).max(initial=0.0) / ch2),
+            contacts=self.contact_count(),
+            smallest_gap=self.smallest_gap(),
+            fastest=float(np.linalg.norm(qd[:, 3:], axis=1).max(initial=0.0)),
+            whirl=float(whirl(model, q, qd)[model.bodies.kind == Kind.DYNAMIC].max(initial=0.0)),
+        )

@@ -1,0 +1,98 @@
+"""Joint rows: whose laws a step has, and what they remember, by the definitions of `abd.joints.rows.system`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.reference.parts.states import States
+from abd.backends.reference.potential import Potential
+from abd.backends.reference.scheme import HostScheme
+from abd.backends.warp.turns import Turns
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.table import MeasureTable, values
+from abd.potentials.integrators import row_weights
+
+
+class Rows:
+    """`abd.backends.protocol.Rows` says what each call does.
+
+    Attributes:
+        memory: after the last step; applied: its laws.
+    """
+
+    def __init__(self, potential: Potential, states: States, scheme: HostScheme):
+        self.potential, self.states, self.scheme = potential, states, scheme
+        self.at, self.islands, self.n = potential.at, potential.islands, potential.n
+        self._take()
+
+    def set_joints(self, system: JointSystem) -> None:
+        self.potential.set_joints(system)
+        self._take()
+
+    def _take(self) -> None:
+        self.system = self.potential.joints.system
+        self.islands.tie(self.system, self.potential.ties)
+
+    def load(self, memory: JointMemory) -> None:
+        """Go on from a memory."""
+        self.memory = memory.copy()
+
+    def begin_joints(self, ch2: float, time: float, speed: float) -> int | None:
+        system, memory = self.system, self.memory
+        self.row_weights = row_weights(self.scheme.rule, self.scheme.mode, *system.row_bodies)
+        system.follow(memory, self.states.now)
+        law, p = system.laws(memory, self.row_weights, ch2, time, speed)
+        self.potential.joints.begin(law, p, memory.reference, system.shifts(memory, ch2), ch2, time)
+        return system.closed_gap(law, p, memory.history[0])
+
+    def finish(self) -> None:
+        """Remember what the rows did in the step."""
+        joints, ch2 = self.potential.joints, self.at.step.ch2
+        joints.give(self.at.q)
+        self.applied = Applied.of_step(joints.law, joints.p.copy(), self.system.linear.K, joints.shift.copy(), ch2)
+        self.memory = self.system.remember(self.memory, self.at.q, self.row_weights, joints.p, joints.shift, ch2)
+
+    def take_efforts(self) -> None:
+        """Efforts of joint rows that the host has changed, where the laws look for them anyway."""
+
+    def limited(self) -> np.ndarray:
+        flags = np.zeros(self.n + 1, dtype=bool)  # the last one stands for the world
+        pushing = self.potential.joints.limits_at_work(self.at.q)
+        for bodies in self.system.row_bodies:
+            flags[bodies[pushing]] = True
+        return flags[:-1]
+
+    def turned(self, limit: float) -> np.ndarray:
+        flags, table = np.zeros(self.n + 1, dtype=bool), self.system.table  # the last one stands for the world
+        if self.system.counts_turns:
+            reference = self.memory.reference
+            far = table.counts_turns & (np.abs(values(table, self.at.q, reference) - reference) > limit)
+            flags[table.child[far]] = flags[table.parent[far]] = True
+        return flags[:-1]
+
+    def joint_memory(self) -> JointMemory:
+        """What the joints remember of the last step."""
+        return self.memory.copy()
+
+    def applied_laws(self, memory: JointMemory) -> Applied:
+        return self.applied
+
+    def watch_turns(self, table: MeasureTable) -> Turns:
+        return Turns(table, self.states)
+
+    def errors(self) -> np.ndarray:
+        """(islands,) largest residual of the exact rows over its tolerance at the current iterate."""
+        joints = self.potential.joints
+        return -self.islands.minima(-joints.errors(self.at.q), joints.owners, np.zeros(self.islands.count))
+
+    def update_multipliers(self, direction: np.ndarray, settled: np.ndarray) -> None:
+        """Let the multipliers of the exact rows take over what their stiffness carries at the end of a direction (n, 12);
+        not in islands that are settled.
+
+        To be called after the trial became the iterate, when the iterate before it is still there.
+        """
+        joints = self.potential.joints
+        linear, measured, _ = joints.predicted(self.at.trial, direction)
+        joints.take_over(linear, measured, whole=True, aside=settled[self.islands.host])
+        self.potential.evaluate()

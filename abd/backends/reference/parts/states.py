@@ -1,0 +1,58 @@
+"""Positions and velocities of the bodies, on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.reference.potential import Iterate
+from abd.model import Bodies
+
+
+class States:
+    """`abd.backends.protocol.States` says what each call does.
+
+    Attributes:
+        now, before: (n, 12) states of the last two steps; velocity, earlier: their rates; forces: what is remembered.
+    """
+
+    def __init__(self, bodies: Bodies, at: Iterate):
+        self.n, self.at = len(bodies), at
+        self.load_state(bodies.q, bodies.qd, bodies.q, bodies.qd)
+
+    def load_state(
+        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None
+    ) -> None:
+        """Positions and velocities (n, 12) of the last two steps, and what is remembered of the forces on the bodies (n, 12)
+        (`abd.potentials.integrators`); nothing without."""
+        self.forces = np.zeros((self.n, 12)) if forces is None else forces.copy()
+        self.now, self.before = q.copy(), previous_q.copy()
+        self.velocity, self.earlier = qd.copy(), previous_qd.copy()
+        self.abandon()
+
+    def abandon(self) -> None:
+        self.at.q, self.at.trial = self.now.copy(), self.now.copy()
+
+    def read_state(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.now.copy(), self.velocity.copy()
+
+    def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.before.copy(), self.earlier.copy()
+
+    def read_positions(self) -> np.ndarray:
+        return self.at.q.copy()
+
+    def read_forces(self) -> np.ndarray:
+        return self.forces.copy()
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        self.velocity = velocity.copy()
+
+    def set_forces(self, forces: np.ndarray) -> None:
+        self.forces = forces.copy()
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        self.before, self.earlier = q.copy(), qd.copy()
+
+    def device_positions(self) -> np.ndarray:
+        """The array (n, 12) of the current iterate."""
+        return self.at.q

@@ -1,0 +1,81 @@
+"""A (sub)step, from its beginning to its end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.reference.numpy_bodies import StepData, maps, positions
+from abd.backends.reference.numpy_motion import Motion, difference
+from abd.backends.reference.parts.goals import Goals
+from abd.backends.reference.parts.idle import Idle
+from abd.backends.reference.parts.rows import Rows
+from abd.backends.reference.parts.states import States
+from abd.backends.reference.potential import Potential
+from abd.backends.reference.scheme import HostScheme
+from abd.backends.warp.body_data import BodyData, inverse_masses
+from abd.joints.closure.link_graph import joined_components
+from abd.joints.rows.sizes import turning_arms
+from abd.model import Model
+from abd.potentials.integrators import Scheme
+
+
+class Steps:
+    """`abd.backends.protocol.Steps`; friction_work: of the last step, times c h^2."""
+
+    def __init__(
+        self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme, goals: Goals,
+        idle: Idle, rows: Rows,
+    ):  # fmt: skip
+        self.model, self.potential, self.states, self.scheme = model, potential, states, scheme
+        self.goals, self.idle, self.rows = goals, idle, rows
+        self.at, self.n = potential.at, potential.n
+        self.motion = Motion(constants, joined_components(model), *turning_arms(model))
+        self.inverse_mass, self.friction_work = inverse_masses(model), 0.0
+
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
+        at, states, some = self.at, self.states, self.goals.prescribed
+        prescribed = states.now.copy()
+        prescribed[some] = states.now[some] if goals is None else goals
+        if rule.chord:
+            target = self.motion.chord(rule, states.now, states.before, states.velocity, states.earlier)
+        else:
+            self.scheme.rows = self.motion.rows(rule, mode, states.now, states.velocity)
+            target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces)
+        self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
+        at.rest, at.eps, at.q = target.rest, float(eps), states.now.copy()
+        at.step = StepData(
+            pt=positions(target.q),
+            At=maps(target.q),
+            scale=target.scale,
+            pk=positions(prescribed),
+            Ak=maps(prescribed),
+            lp=np.zeros((self.n, 3)),
+            lA=np.zeros((self.n, 3, 3)),
+            held=self.idle.immobile,
+            gravity=self.model.settings.gravity,
+            pull=rule.pull,
+            ch2=rule.c * rule.h**2,
+        )
+        self.idle.hold(self.idle.immobile)
+        self.potential.contacts.set_scale(at.step.ch2)
+        self.potential.joints.caution = np.zeros(self.n)
+        self.potential.set_caution(np.zeros(self.potential.islands.count))
+        self.potential.friction.forget()
+
+    def mobility(self) -> np.ndarray:
+        return self.inverse_mass * self.scheme.rule.impulse
+
+    def finish(self) -> None:
+        at, states, rule, friction = self.at, self.states, self.scheme.rule, self.potential.friction
+        self.friction_work = friction.work(at.q - at.rest, at.q - states.now, at.eps)
+        friction.keep_anchors(at.q - at.rest, at.q, states.now, at.eps)
+        ends = at.q, states.now, states.before
+        if rule.chord:
+            velocity = difference(rule, *ends)
+        else:
+            velocity, states.forces = self.motion.keep(
+                rule, self.scheme.rows, self.scheme.target, *ends, states.velocity, states.forces
+            )
+        states.velocity, states.earlier = velocity, states.velocity
+        states.now, states.before = at.q.copy(), states.now
+        self.rows.finish()

@@ -1,0 +1,77 @@
+"""Who touches and rubs: the list of contacts, their laws, and what friction freezes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from abd.backends.answers import PairLoads
+from abd.backends.reference.potential import Potential
+from abd.contact.pair_law import OwnLaws
+from abd.contact.pairs import body_pairs
+from abd.contact.path import standing
+from abd.model import Model
+from abd.potentials.contact import Contacts
+
+
+class Touch:
+    """`abd.backends.protocol.Touch` says what each call does."""
+
+    def __init__(self, model: Model, potential: Potential):
+        self.model, self.potential, self.at, self.islands = model, potential, potential.at, potential.islands
+        self.contacts, self.friction = potential.contacts, potential.friction
+
+    def list_standing(self, scale: float = 1.0) -> None:
+        """List the contacts of the present state, with energies in J times a scale."""
+        self.contacts.set_scale(scale)
+        self.contacts.search(standing(self.at.q))
+
+    def near_contacts(self, q: np.ndarray) -> Contacts:
+        return self.contacts.counting(q)
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        self.contacts.pairs = body_pairs(replace(self.model, apart=pairs))
+        self.contacts.search(standing(self.at.q))
+        self.friction.forget()
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        self.contacts.set_own_laws(own)
+
+    def lag_friction(self) -> None:
+        self.friction.lag(self.at.q, self.at.step.At)
+        self.potential.evaluate()
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        return self.friction.loads(self.at.q)
+
+    def touching(self) -> np.ndarray:
+        flags, candidates = np.zeros(len(self.at.q), dtype=np.int32), self.contacts.candidates
+        active = self.relative_gaps() < 1.0
+        flags[np.concatenate([candidates.first[active], candidates.second[active]])] = 1
+        return flags
+
+    def touching_pairs(self) -> np.ndarray:
+        """(k, 2) distinct pairs of bodies that may touch or rub, the owner first."""
+        pairs = [
+            np.stack([part.owners, part.candidates.first + part.candidates.second - part.owners], axis=1)
+            for part in (self.contacts, self.friction)
+        ]
+        return np.unique(np.concatenate(pairs).astype(int), axis=0)
+
+    def relative_gaps(self) -> np.ndarray:
+        """(m,) gaps of the candidates at the current iterate in activations."""
+        return self.contacts.gaps(self.at.q) / self.contacts.activation
+
+    def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 2) pairs of bodies that may touch, and their smallest gaps (k,) at the current iterate in activations."""
+        candidates = self.contacts.candidates
+        pairs, of = np.unique(np.stack([candidates.first, candidates.second], axis=1), axis=0, return_inverse=True)
+        gaps = np.full(len(pairs), np.inf)
+        np.minimum.at(gaps, of.ravel(), self.relative_gaps())
+        return np.sort(pairs.reshape(-1, 2), axis=1), gaps
+
+    def island_gaps(self) -> np.ndarray:
+        """(islands,) smallest gaps at the current iterate in activations, infinite without any."""
+        everything = np.full(self.islands.count, np.inf)
+        return self.islands.minima(self.relative_gaps(), self.contacts.owners, everything)

@@ -1,0 +1,40 @@
+"""The way between the state and the iterate; `abd.step.ways` says what it is for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.answers import NotProven
+from abd.backends.reference.numpy_bodies import Boxes, maps
+from abd.backends.reference.parts.idle import Idle
+from abd.backends.reference.parts.states import States
+from abd.backends.reference.parts.touch import Touch
+from abd.contact.path import between, standing
+from abd.rotations import axial
+
+
+class Ways:
+    """`abd.backends.protocol.Ways` says what each call does."""
+
+    def __init__(self, states: States, touch: Touch, idle: Idle, boxes: Boxes):
+        self.states, self.touch, self.idle, self.boxes = states, touch, idle, boxes
+
+    def free_way(self, h: float, going_on: bool = False) -> NotProven:
+        states = self.states
+        turned = h * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
+        return self._way(states.now, turned, states.at.q)
+
+    def _way(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray) -> NotProven:
+        """The same between two states (n, 12), turning by `turn` (n, 3) [rad]."""
+        return self.touch.contacts.free_way(between(begin, end, turn, self.boxes.radii(begin)))
+
+    def meetings(self, begin: np.ndarray, turn: np.ndarray, end: np.ndarray, party: np.ndarray) -> NotProven:
+        self.idle.meet_as(np.where(party > 0, party, -1))
+        met, self.states.at.q = self._way(begin, turn, end), end
+        if not len(met):
+            self.touch.contacts.search(standing(end))
+            pairs, gaps = self.touch.pair_gaps()
+            near = np.unique(pairs[gaps < 1.0], axis=0)
+            met = NotProven(np.ones(len(near)), near)
+        self.idle.meet_as()
+        return met

@@ -1,0 +1,99 @@
+"""Steps along arcs: how far a path leads, and energies at trials on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.warp.parts.touch import Touch
+from abd.backends.warp.potential import Potential
+from abd.backends.warp.scratch import Scratch
+from abd.backends.warp.track import Track
+from abd.errors import StepFailure
+from abd.joints.rows.system import LIMIT_CUTS
+from cuda_kernels.parallel import sums
+
+
+class Arcs:
+    """`abd.backends.protocol.Arcs` says what each call does."""
+
+    def __init__(self, potential: Potential, track: Track, touch: Touch, scratch: Scratch):
+        self.potential, self.track, self.touch, self.scratch = potential, track, touch, scratch
+        self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
+
+    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from q_n to where the motion leads for the moving bodies; returns the largest alpha per island."""
+        self.track.start(moving)
+        return self._collision_free()
+
+    def _collision_free(self) -> np.ndarray:
+        limit = np.ones(self.islands.count)
+        path, islands, alpha = self.track.path, self.islands, self.islands.scalars("limit")
+        self.device.write(alpha, limit)
+        reach = islands.reduced(self.track.displacements(alpha, self.scratch.a), sums.MAX)
+        self._speed = reach / limit
+        candidates = self.contacts.candidates
+        covered = candidates.covers(path, float(reach.max()), islands.island, alpha)
+        proven = candidates.reusable and not covered
+        if proven:
+            # what is listed may stop a body before it leaves what the list covers
+            limit = self._stopped(limit, alpha)
+            self.device.write(alpha, limit)
+            reach = limit * self._speed
+        contacts = self.contacts.arrays("current")
+        if not covered and candidates.cover(path, float(reach.max()), islands.island, alpha):
+            self.touch.carry(contacts)
+            before = islands.host
+            self.touch.launch_renumber()
+            limit = islands.carry(before, limit, np.minimum)
+            self._speed = islands.carry(before, self._speed, np.maximum)
+            self.device.write(alpha, limit)
+        elif proven:
+            return self._within_limits(limit)
+        return self._within_limits(self._stopped(limit, alpha, proven))
+
+    def _stopped(self, limit: np.ndarray, alpha: wp.array, proven: bool = False) -> np.ndarray:
+        """The largest fractions (islands,) up to the limits, on the host and on the device, that the listed contacts allow;
+        `proven` as `Contacts.times_of_impact` has it."""
+        a = self.scratch.a
+        self.potential.know_contacts()
+        self.contacts.times_of_impact(self.track.path, self.islands.island, alpha, a, proven)
+        return np.minimum(limit, self.islands.reduced(a, sums.MIN))
+
+    def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
+        """The largest fractions per island that keep the gaps of all joint limits open, found by secants."""
+        joints = self.potential.joints
+        if not joints.system.has_barriers:
+            return alpha
+        islands, shares = self.islands, self.scratch.a
+        scalars = islands.scalars("alpha")
+        joints.measure_gaps(self.potential.at.current)
+        for _ in range(LIMIT_CUTS):
+            self.device.write(scalars, alpha)
+            self.track.advance(scalars)
+            self.device.fill(shares, 1.0)
+            joints.open_shares(self.potential.at.trial, shares)
+            share = islands.reduced(shares, sums.MIN)
+            alpha = alpha * share
+            if (share == 1.0).all():
+                return alpha
+        raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
+
+    def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        islands = self.islands
+        scalars = islands.scalars("alpha")
+        self.device.write(scalars, alpha)
+        self._motion = float((alpha * self._speed).max())
+        self.track.advance(scalars)
+        self.potential.know_contacts()
+        self.potential.evaluate_trial(scalars, islands.scalars("change"), islands.scalars("size"))
+        return islands.read("change"), islands.read("size")
+
+    def accept(self) -> None:
+        self.potential.exchange()
+        islands = self.islands
+        self.contacts.candidates.moved(self.track.path, self._motion, islands.island, islands.scalars("alpha"))
+
+    def evaluate(self) -> None:
+        self.islands.unsettle()
+        self.potential.evaluate()

@@ -1,0 +1,56 @@
+"""Where prescribed bodies go, on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.upload import new_pose
+from abd.backends.warp.parts.touch import Touch
+from abd.backends.warp.potential import Potential
+from abd.backends.warp.track import Track
+from abd.model import Kind, Model
+from cuda_kernels.bodies import poses
+
+
+class Goals:
+    """`abd.backends.protocol.Goals`; count: the prescribed bodies."""
+
+    def __init__(self, model: Model, potential: Potential, track: Track, touch: Touch):
+        device, step, n = potential.device, potential.at.step, len(model.bodies)
+        self.device, self.at, self.track, self.touch, self.n = device, potential.at, track, touch, n
+        self.goal = new_pose(device, n)
+        step.pk, step.Ak, step.pull = self.goal.p, self.goal.A, device.zeros(1, wp.float64)
+        step.lp, step.lA = device.zeros(n, wp.vec3d), device.zeros(n, wp.mat33d)
+        prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
+        self.count, self.prescribed = len(prescribed), device.upload(prescribed, wp.int32)
+        self.q = device.zeros((self.count, 12), wp.float64)
+
+    def set_goals(self, goals: np.ndarray) -> None:
+        """(k, 12) of the prescribed bodies at the end of the step."""
+        self.device.write(self.q, goals)
+        self.device.launch(poses.unpack_some, self.count, self.prescribed, self.q, self.goal)
+
+    def read_prescribed(self) -> np.ndarray:
+        self.device.launch(poses.pack_some, self.count, self.prescribed, self.at.current, self.q)
+        return self.device.read(self.q)
+
+    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        self.launch_pull(float(pull))
+        self.device.write(self.at.step.lp, lp)
+        self.device.write(self.at.step.lA, lA)
+
+    def launch_pull(self, pull: float) -> None:
+        """The stiffness alone, by launches only."""
+        self.device.fill(self.at.step.pull, pull)
+
+    def launch_rest(self) -> None:
+        """No multipliers, by launches only."""
+        self.device.fill(self.at.step.lp)
+        self.device.fill(self.at.step.lA)
+
+    def snap_to_goals(self, chosen: np.ndarray) -> None:
+        moving = self.track.moving
+        self.device.write(moving, chosen.astype(np.int32))
+        self.device.launch(poses.snap, self.n, self.goal, moving, self.at.current)
+        self.touch.forget()

@@ -1,0 +1,52 @@
+"""Who takes no part in a step, on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.warp.potential import Potential
+from abd.model import Kind, Model
+
+
+class Idle:
+    """`abd.backends.protocol.Idle` says what each call does.
+
+    Attributes:
+        immobile: (n,) 1 for static bodies; mobile: (n,) bool, those that may move in this step.
+    """
+
+    def __init__(self, model: Model, potential: Potential):
+        self.potential, self.device, self.islands = potential, potential.device, potential.islands
+        n, bodies = len(model.bodies), model.bodies
+        self.immobile = (bodies.kind == Kind.STATIC).astype(np.int32)
+        self.mobile = self.immobile == 0
+        self.absent, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
+        self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
+        self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
+
+    def hold(self, held: np.ndarray) -> None:
+        held = np.maximum(self.immobile | self.absent, held).astype(np.int32)
+        self.mobile = held == 0
+        self.device.write(self.held, held)
+
+    def sleep(self, ripe: np.ndarray) -> None:
+        self.sleeping = self.islands.sleepers(ripe, self.mobile) | self.absent
+
+    def asleep(self) -> np.ndarray:
+        """(islands,) bool, whether all its bodies that may move are asleep; nothing wakes up within the present list."""
+        return self.islands.asleep(self.sleeping, self.mobile)
+
+    def leave_out(self, absent: np.ndarray) -> None:
+        if np.array_equal(absent, self.absent):
+            return
+        self.absent = absent.copy()
+        self.potential.has_constraints = self._has_fixed or bool(absent.any())
+        self.meet_as()
+        self.hold(self.immobile)
+
+    def meet_as(self, party: np.ndarray | None = None) -> None:
+        """Who meets whom (n,) (`cuda_kernels.contact.broad_phase.Filters`); without, all that are not left out meet."""
+        party = -self.absent.astype(np.int32) if party is None else party
+        self.device.write(self.potential.contacts.candidates.filters.party, party.astype(np.int32))

@@ -1,0 +1,138 @@
+"""What is read back from the kernels' state when a step has ended."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from abd.backends.device.device import Device
+from abd.backends.device.totals import Section, Totals
+from abd.backends.warp.parts.states import States
+from abd.backends.warp.parts.touch import Touch
+from abd.backends.warp.potential import Potential
+from abd.backends.warp.scheme import DeviceScheme
+from abd.backends.warp.scratch import Scratch
+from abd.backends.warp.terms.rubbing import RubbingReader
+from abd.backends.warp.track import Track
+from abd.contact.forces import Pressing
+from abd.energies import Figures
+from cuda_kernels.joints import row_memory
+from cuda_kernels.step import figures, whole_step
+
+SECTIONS = {
+    "bodies": Section(figures.BODY_FIGURES, figures.BODY_SUMS),
+    "linear": Section(3, figures.ROW_SUMS),
+    "measured": Section(5, row_memory.ROW_SUMS),
+    "contact": Section(4, figures.CONTACT_SUMS),
+    "friction": Section(1, 1),
+}
+
+
+def new_totals(device: Device, n: int) -> Totals:
+    """Room for the sums of a step of n bodies."""
+    return Totals(device, SECTIONS, flags=n, numbers=whole_step.TOLD)
+
+
+class Readings:
+    """`abd.backends.protocol.Readings`; totals: sums that launches of a step leave."""
+
+    def __init__(
+        self, potential: Potential, states: States, track: Track, touch: Touch, scheme: DeviceScheme, totals: Totals,
+        scratch: Scratch,
+    ):  # fmt: skip
+        self.potential, self.states, self.track, self.touch = potential, states, track, touch
+        self.scheme, self.totals, self.scratch = scheme, totals, scratch
+        self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
+        self.contacts, self.friction = potential.contacts, potential.friction
+
+    def smallest_gap(self, exact: bool = True) -> float:
+        self.potential.know_contacts()
+        gap, bound = self.contacts.smallest_gap()
+        return self._exact_gap() if exact and bound else gap
+
+    def _exact_gap(self) -> float:
+        """The smallest gap [m] where that of a contact that does not act is smallest: such gaps may be bounds."""
+        self.contacts.evaluate(self.at, "current")
+        return self.contacts.smallest_gap()[0]
+
+    def contact_figures(self) -> tuple[float, int, float]:
+        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current")[:2])
+        return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
+
+    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self.potential.know_contacts()
+        self.islands.unsettle()
+        pairs, *gradients = self.contacts.pair_gradients(self.at.current)
+        return pairs, *(-self.scheme.rule.impulse * gradient for gradient in gradients)
+
+    def contact_count(self) -> int:
+        """Active contacts at the current iterate."""
+        self.potential.know_contacts()
+        return int(np.count_nonzero(self.contacts.active())) if self.contacts.candidates.count else 0
+
+    def pressing(self) -> Pressing:
+        self.potential.know_contacts()
+        return self.contacts.pressing(self.at.current)
+
+    def frozen_friction(self) -> tuple[np.ndarray, ...]:
+        *where, load = self.friction.frozen()
+        rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # others may look at `q`
+        return *where, load / self.at.step.ch2, rest
+
+    @cached_property
+    def rubbing(self) -> RubbingReader:
+        """Reads friction point by point."""
+        return RubbingReader(self.device)
+
+    def vertex_speeds(self) -> np.ndarray:
+        out = self.scratch.a
+        self.device.launch(figures.vertex_speeds, self.n, *self.track.surface_box, self.states.velocity, out)
+        return self.device.read(out)
+
+    def figures(self) -> Figures:
+        self.potential.know_contacts()
+        c, between = self.contacts.candidates, self.contacts.surfaces.between
+        self.launch_figures()
+        self.touch.mark_touching()
+        self.totals.launch(
+            "contact", figures.contact_figures, c.count, *self.contacts.arrays("current")[:2], c.pairs, c.items, between
+        )
+        return self.read_figures()
+
+    def launch_figures(self) -> None:
+        """Those of the bodies."""
+        at, states = self.at, self.states
+        self.totals.launch(
+            "bodies", figures.body_figures, self.n,
+            at.body, at.step.gravity, at.current, states.before, states.velocity, self.potential.gradient,
+        )  # fmt: skip
+
+    def read_figures(self) -> Figures:
+        """What was launched for `figures`."""
+        return self.figures_of(self.totals.read())
+
+    def figures_of(self, found: dict[str, list[float]]) -> Figures:
+        """The same of what was read of the totals."""
+        ch2, self.touch.touched = self.at.step.ch2, self.totals.flagged
+        body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
+        gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first
+        return Figures(
+            kinetic=body[0],
+            gravity=body[7],
+            elastic=body[8],
+            contact=contact[0] / ch2,
+            joint=linear[0] / ch2 + measured[0],
+            linear=momenta[:3],
+            angular=momenta[3:],
+            external_work=body[9],
+            drive_work=measured[1],
+            friction_work=found["friction"][0] / ch2 + measured[2],
+            joint_residual=(max(linear[1], measured[3], 0.0), max(linear[2], measured[4], 0.0)),
+            orthogonality_error=max(body[10], 0.0),
+            residual_force=max(body[11], 0.0) / ch2,
+            contacts=int(contact[1]),
+            smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
+            fastest=max(body[12], 0.0),
+            whirl=max(body[13], 0.0),
+        )

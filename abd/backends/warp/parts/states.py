@@ -1,0 +1,78 @@
+"""Positions and velocities of the bodies on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import Device
+from abd.backends.device.upload import new_pose
+from abd.backends.warp.iterate import Iterate
+from abd.backends.warp.parts.touch import Touch
+from abd.backends.warp.scratch import Scratch
+from cuda_kernels.bodies import poses
+
+
+class States:
+    """`abd.backends.protocol.States` says what each call does.
+
+    Attributes:
+        now, before: poses after the last two steps; velocity, earlier: (n, 12) rates; forces: (n, 12) what is remembered.
+        q: (n, 12) what the host and users' own kernels read of a pose.
+    """
+
+    def __init__(self, n: int, device: Device, at: Iterate, touch: Touch, scratch: Scratch):
+        self.n, self.device, self.at, self.touch, self.scratch = n, device, at, touch, scratch
+        self.now, self.before = new_pose(device, n), new_pose(device, n)
+        self.velocity, self.earlier, self.forces, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
+
+    def load_state(
+        self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray, forces: np.ndarray | None = None
+    ) -> None:
+        for values, pose in ((previous_q, self.before), (q, self.now), (q, self.at.current)):
+            self.unpack(values, pose)
+        self.device.write(self.velocity, qd)
+        self.device.write(self.earlier, previous_qd)
+        self.device.write(self.forces, np.zeros((self.n, 12)) if forces is None else forces)
+        self.touch.forget_candidates()
+
+    def abandon(self) -> None:
+        self.device.launch(poses.copy_pose, self.n, self.now, self.at.current)
+        self.touch.forget_candidates()
+
+    def read_state(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.device.read(self.packed(self.now, self.q)), self.device.read(self.velocity)
+
+    def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
+        aside = self.scratch.vectors  # others may look at `q`
+        return self.device.read(self.packed(self.before, aside)), self.device.read(self.earlier)
+
+    def read_positions(self) -> np.ndarray:
+        return self.device.read(self.device_positions())
+
+    def read_forces(self) -> np.ndarray:
+        return self.device.read(self.forces)
+
+    def set_velocity(self, velocity: np.ndarray) -> None:
+        self.device.write(self.velocity, velocity)
+
+    def set_forces(self, forces: np.ndarray) -> None:
+        self.device.write(self.forces, forces)
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        self.unpack(q, self.before)
+        self.device.write(self.earlier, qd)
+
+    def device_positions(self) -> wp.array:
+        """The array (n, 12) of the current iterate, where it lives."""
+        return self.packed(self.at.current, self.q)
+
+    def packed(self, pose, out: wp.array) -> wp.array:
+        """States (n, 12) of a pose."""
+        self.device.launch(poses.pack, self.n, pose, out)
+        return out
+
+    def unpack(self, q: np.ndarray, pose) -> None:
+        """A pose of states (n, 12) of the host."""
+        self.device.write(self.q, q)
+        self.device.launch(poses.unpack, self.n, self.q, pose)

@@ -1,0 +1,96 @@
+"""A (sub)step on a device, from its beginning to its end."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.graphs import Graphs
+from abd.backends.device.totals import Totals
+from abd.backends.device.upload import new_pose
+from abd.backends.linear.linear import LinearSolver
+from abd.backends.warp.body_data import inverse_masses
+from abd.backends.warp.parts.goals import Goals
+from abd.backends.warp.parts.idle import Idle
+from abd.backends.warp.parts.rows import Rows
+from abd.backends.warp.parts.states import States
+from abd.backends.warp.parts.touch import Touch
+from abd.backends.warp.potential import Potential
+from abd.backends.warp.scheme import DeviceScheme
+from abd.backends.warp.track import Track
+from abd.model import Model
+from abd.potentials.integrators import Scheme
+from cuda_kernels.bodies import chords, integrators, poses
+from cuda_kernels.step import figures
+
+
+class Steps:
+    """`abd.backends.protocol.Steps` says what each call does."""
+
+    def __init__(
+        self, model: Model, potential: Potential, states: States, scheme: DeviceScheme, track: Track, goals: Goals,
+        idle: Idle, touch: Touch, rows: Rows, linear: LinearSolver, totals: Totals, graphs: Graphs,
+    ):  # fmt: skip
+        self.potential, self.states, self.scheme, self.track, self.goals = potential, states, scheme, track, goals
+        self.idle, self.touch, self.rows, self.linear, self.totals, self.graphs = idle, touch, rows, linear, totals, graphs
+        self.device, self.at, self.n = potential.device, potential.at, potential.n
+        self.inverse_mass = inverse_masses(model)
+        step, self.target = self.at.step, new_pose(self.device, self.n)
+        step.pt, step.At, step.scale = self.target.p, self.target.A, self.device.zeros(self.n, wp.float64)
+
+    def begin(self, rule: Scheme, mode: np.ndarray, eps: float, goals: np.ndarray | None) -> None:
+        at = self.at
+        self.scheme.set_rule(rule)
+        self.scheme.set_mode(mode)
+        if goals is not None:
+            self.goals.set_goals(goals)
+            self.idle.hold(self.idle.immobile)
+        at.step.ch2, at.eps, self.scheme.said = rule.c * rule.h**2, float(eps), None
+        self.goals.launch_pull(rule.pull)
+        self.graphs.run(("begin", rule.chord, rule.chord and at.step.ch2), self.launch_begin)
+        self.potential.contacts.set_scale(at.step.ch2)
+        self.touch.forget()
+        self.linear.begin()
+        self.potential.contacts.candidates.forget()
+
+    def launch_begin(self) -> None:
+        """Targets of the step, by launches only."""
+        launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
+        out = self.target, at.step.scale, self.track.lead, at.rest
+        if scheme.rule.chord:
+            known = states.now, states.before, states.velocity, states.earlier
+            launch(chords.predict, n, at.body, *known, scheme.weights, at.step.ch2, *out)
+        else:
+            scheme.launch_levels(at.body, states.now, states.velocity)
+            known = states.now, states.velocity, states.forces
+            launch(integrators.coast, n, at.body, *scheme.of_bodies, *known, *out)
+        launch(poses.copy_pose, n, states.now, at.current)
+        self.goals.launch_rest()
+        self.device.fill(self.potential.contacts.law.caution)
+        joints = self.potential.joints
+        if joints.system.has_friction:
+            self.device.fill(joints.caution)
+
+    def mobility(self) -> np.ndarray:
+        return self.inverse_mass * self.scheme.rule.impulse
+
+    def finish(self) -> None:
+        friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now, self.at.eps)
+        self.totals.launch("friction", figures.value_figures, friction.count, friction.works(*ends))
+        friction.keep_anchors(*ends)
+        self.launch_finish()
+        self.rows.memory.settle()
+
+    def launch_finish(self) -> None:
+        """The same without friction, by launches only; `RowMemory.settle` has to follow."""
+        launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
+        self.device.copy(states.earlier, states.velocity)
+        ends = at.current, states.now, states.before
+        if scheme.rule.chord:
+            launch(chords.differentiate, n, *ends, scheme.weights, states.velocity)
+        else:
+            known = self.target, at.step.scale, states.earlier, states.forces, states.velocity
+            launch(integrators.keep_momentum, n, at.body, *scheme.of_bodies, scheme.weights, *ends, *known)
+        launch(poses.copy_pose, n, states.now, states.before)
+        launch(poses.copy_pose, n, at.current, states.now)
+        self.rows.memory.launch_finish(scheme.of_rows, at.current, self.totals)

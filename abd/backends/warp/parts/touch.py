@@ -1,0 +1,126 @@
+"""Who touches and rubs, on a device: the list of contacts, their laws, and what friction freezes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.answers import PairLoads
+from abd.backends.device.totals import Totals
+from abd.backends.device.upload import exclude
+from abd.backends.warp.parts.idle import Idle
+from abd.backends.warp.potential import Potential
+from abd.backends.warp.track import Track
+from abd.contact.pair_law import OwnLaws
+from abd.model import Model
+from abd.potentials.contact import Contacts
+from cuda_kernels.parallel import sums
+from cuda_kernels.step import figures
+
+
+class Touch:
+    """`abd.backends.protocol.Touch` says what each call does.
+
+    Attributes:
+        touched: (n,) flags of bodies in contact, where somebody has read them already.
+    """
+
+    def __init__(self, model: Model, potential: Potential, idle: Idle, track: Track, totals: Totals):
+        self.model, self.potential, self.idle, self.track, self.totals = model, potential, idle, track, totals
+        self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
+        self.contacts, self.friction = potential.contacts, potential.friction
+        self.touched: np.ndarray | None = None
+
+    # the list ----------------------------------------------------------------------------------------------------
+
+    def list_standing(self, scale: float = 1.0) -> None:
+        islands, track, alpha = self.islands, self.track, self.islands.scalars("limit")
+        self.device.fill(track.moving)
+        track.launch_start()
+        self.device.write(alpha, np.ones(islands.count))
+        self.contacts.set_scale(scale)
+        self.contacts.candidates.renew(track.path, 0.0, islands.island, alpha)
+        self.forget()
+        self.potential.know_contacts()
+
+    def near_contacts(self, q: np.ndarray) -> Contacts:
+        """What counts of the listed contacts in the present state q (n, 12), as the definitions take it."""
+        return self.contacts.defined(self.model, q)
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Bodies (k, 2), and no others, that do not collide from now on; what was recorded knows others."""
+        exclude(self.contacts.candidates.filters, pairs, self.n, self.device)
+        self.device.generation += 1
+        self.forget_candidates()
+
+    def forget(self) -> None:
+        """The contacts of the current iterate have to be evaluated again, those of resting islands too."""
+        self.potential.contacts_known, self.touched = False, None
+        self.islands.unsettle()
+
+    def forget_candidates(self) -> None:
+        """The list says nothing of the current iterate."""
+        self.contacts.candidates.clear()
+        self.forget()
+
+    def carry(self, before: tuple[wp.array, ...]) -> None:
+        """As `Potential.carry_contacts`; who touches has to be looked at again."""
+        self.touched = None
+        self.potential.carry_contacts(before)
+
+    def launch_renumber(self) -> None:
+        """Form the islands anew, for the present lists, by launches only."""
+        c, f = self.contacts.candidates, self.friction
+        self.islands.follow_joined(self.idle.mobile)
+        rubbing = f.pairs, f.lagged.counts, f.pair_count
+        self.islands.launch_renumber(self.idle.held, (c.pairs, c.counts, c.pair_count), rubbing)
+
+    # laws --------------------------------------------------------------------------------------------------------
+
+    def set_own_laws(self, own: OwnLaws) -> None:
+        self.contacts.set_own_laws(own)
+        self.forget()
+
+    def lag_friction(self) -> None:
+        self.potential.know_contacts()
+        self.friction.lag(self.at.current, self.at.step.At)
+        self.friction.evaluate(self.at, "current")
+
+    def friction_loads(self) -> tuple[PairLoads, PairLoads]:
+        self.potential.know_contacts()
+        return self.friction.loads(self.at.current)
+
+    # who touches -------------------------------------------------------------------------------------------------
+
+    def touching(self) -> np.ndarray:
+        if self.touched is not None:
+            return self.touched
+        if self.contacts.candidates.count == 0:
+            return np.zeros(self.n, dtype=np.int32)
+        self.potential.know_contacts()
+        self.mark_touching()
+        return self.device.read(self.totals.flags)
+
+    def mark_touching(self) -> None:
+        """Flags of the bodies with an active contact, among the totals."""
+        c, flags = self.contacts.candidates, self.totals.flags
+        self.device.fill(flags)
+        self.device.launch(
+            figures.mark_touching,
+            c.pair_count, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
+        )  # fmt: skip
+
+    def touching_pairs(self) -> np.ndarray:
+        return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
+
+    def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        self.potential.know_contacts()
+        if exact:
+            self.contacts.evaluate(self.at, "current")
+        return self.contacts.pair_gaps()
+
+    def island_gaps(self) -> np.ndarray:
+        self.potential.know_contacts()
+        if self.contacts.candidates.count == 0:
+            return np.full(self.islands.count, np.inf)
+        return self.islands.reduced(self.contacts.body_gaps(), sums.MIN)

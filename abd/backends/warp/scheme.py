@@ -1,0 +1,60 @@
+"""The integrator's scheme of the step at work, where kernels read it."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.device.device import ALONE, Device
+from abd.joints.closure.link_graph import joined_components
+from abd.joints.rows.sizes import turning_arms
+from abd.model import Model
+from abd.potentials.integrators import COLUMNS, LEVELS, Mode, Scheme
+from cuda_kernels.bodies import integrators
+from cuda_kernels.bodies.affine import Pose
+
+
+class DeviceScheme:
+    """Numbers of a scheme, and which of them every one of n bodies takes.
+
+    Attributes:
+        rule: the scheme; weights (2, 9), motion (2 + levels, columns): its numbers; mode: (n,) `abd.potentials.integrators.Mode`.
+        of_bodies: what says which row of `motion` bodies follow, and `motion`.
+        said: who wrote them last and knows that they are still there; None where that is nobody.
+    """
+
+    def __init__(self, model: Model, device: Device):
+        n, (armed, arms) = len(model.bodies), turning_arms(model)
+        self.device = device
+        self.rule: Scheme | None = None
+        self.weights = device.zeros((2, 9), wp.float64)
+        self.motion = device.zeros((Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
+        self.mode, self.level, self.asked = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
+        self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
+        self.arms = device.upload(arms, wp.vec3d)
+        self.of_bodies = self.mode, self.mechanism, self.level, self.motion
+        self.said: object | None = None
+
+    def set_rule(self, rule: Scheme) -> None:
+        """Take over a scheme."""
+        self.rule = rule
+        self.device.write(self.weights, rule.weights)
+        self.device.write(self.motion, rule.motion)
+
+    def set_mode(self, mode: np.ndarray) -> None:
+        """Take over the modes of the bodies (n,)."""
+        self.device.write(self.mode, mode.astype(np.int32))
+
+    def launch_levels(self, body, now: Pose, velocity: wp.array) -> None:
+        """Which of its radii mechanisms take (`abd.potentials.integrators.levels`) from a state, by launches only."""
+        launch, count = self.device.launch, len(self.asked)
+        if not count:
+            return
+        self.device.fill(self.level)
+        launch(integrators.ask_levels, count, body, self.armed, self.arms, now, velocity, self.motion, self.asked)
+        launch(integrators.choose_levels, count, self.armed, self.mechanism, self.asked, self.level, grain=ALONE)
+
+    @property
+    def of_rows(self) -> tuple[wp.array, wp.array]:
+        """What joint rows read of it."""
+        return self.weights, self.mode

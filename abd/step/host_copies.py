@@ -1,0 +1,69 @@
+"""What the host reads of the state where it lives: when it is asked for, and kept until the next step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.protocol import Backend
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.system import JointMemory
+
+
+class HostCopies:
+    """Copies of a backend's state, of the state before it, and of what its joints remember."""
+
+    def __init__(self, backend: Backend):
+        self.backend = backend
+        self.forget()
+
+    def forget(self) -> None:
+        """What the host holds of the state is not so any more."""
+        self._state = self._previous = self._memory = self._applied = None
+        self._memory_is_new = False
+
+    @property
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) after the last (sub)step."""
+        if self._state is None:
+            self._state = self.backend.states.read_state()
+        return self._state
+
+    @property
+    def previous(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 12) before it."""
+        if self._previous is None:
+            self._previous = self.backend.states.read_previous()
+        return self._previous
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Another state and velocities (n, 12) before the last step."""
+        self.backend.states.set_previous(q, qd)
+        self._previous = None
+
+    @property
+    def memory(self) -> JointMemory:
+        """What the joints remember; the next step goes on from what is set here."""
+        if self._memory is None:
+            self._memory = self.backend.rows.joint_memory()
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: JointMemory) -> None:
+        self._memory, self._memory_is_new = memory, True
+
+    def give_memory(self) -> None:
+        """What the host has made of the joints' memory goes where the state lives."""
+        if self._memory_is_new:
+            self.backend.rows.load(self.memory)
+            self._memory_is_new = False
+
+    @property
+    def applied(self) -> Applied:
+        """Laws of the joint rows in the last (sub)step."""
+        if self._applied is None:
+            self._applied = self.backend.rows.applied_laws(self.memory)
+        return self._applied
+
+    @applied.setter
+    def applied(self, applied: Applied) -> None:
+        self._applied = applied

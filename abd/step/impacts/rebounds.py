@@ -1,0 +1,76 @@
+"""What impacts give back at the end of a step, and what the integrator goes on from then."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.protocol import Backend
+from abd.model import Model
+from abd.step.host_copies import HostCopies
+from abd.step.impacts.limit_impacts import limit_strikes
+from abd.step.impacts.restitution import Restitution, Strikes
+from abd.step.linked import Linked
+
+
+class Rebounds:
+    """Impacts of the steps of one scene.
+
+    Attributes:
+        rebounded: (n,) bool, bodies to which the last step gave other velocities.
+    """
+
+    def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
+        self.model, self.settings, self.backend, self.linked, self.copies = model, model.settings, backend, linked, copies
+        self.restitution, self.rebounded = Restitution(model), linked.nobody
+
+    def forget(self) -> None:
+        """Nobody has rebounded."""
+        self.rebounded = self.linked.nobody
+
+    def rebound(self, h: float, limited: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Give the velocities what impacts give back (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
+        backend, model, joints = self.backend, self.model, self.backend.system
+        touching = self.linked.dynamic & (backend.touch.touching() != 0)
+        ends = joints.ends if self.settings.integrator == "bdf2" else joints.bouncing
+        met = touching | limited if len(ends) else touching
+        if not met.any():
+            return None
+        before, after = backend.states.read_previous(), backend.states.read_state()
+        if not self.restitution.stirred(met, before[1], after[1]):
+            return None
+        strikes = Strikes.of_contacts(model, *backend.readings.contact_impulses(), after[0])
+        if len(ends) and limited.any():
+            strikes = strikes.beside(limit_strikes(model, joints, ends, self.copies.memory, self.copies.applied, after[0], h))
+        rebound = self.restitution.rebound(strikes, before, after, h, joints, backend.sweep)
+        if rebound is not None:
+            backend.states.set_velocity(rebound[0])
+            if joints.has_rotors:
+                self.copies.memory = joints.struck(self.copies.memory, after[0], rebound[0] - after[1])
+        return rebound
+
+    def begin_from(self, struck: np.ndarray, h: float) -> None:
+        """What bodies (b,) that impacts gave other velocities remember.
+
+        bdf2 goes on from two states: the one before is where the new velocity would have come from in free fall.
+        """
+        self.rebounded = self.linked.nobody.copy()
+        self.rebounded[struck] = True
+        if self.settings.integrator == "bdf2":
+            self.set_previous(*self.backend.states.read_previous(), h)
+
+    def set_previous(self, q: np.ndarray, qd: np.ndarray, h: float) -> None:
+        """Other states and velocities (n, 12) before the last step, now one of h [s]; those that impacts have given other
+        velocities come from free fall."""
+        if self.settings.integrator == "bdf2" and self.rebounded.any():
+            q, qd = q.copy(), qd.copy()
+            now, velocity, some = *self.backend.states.read_state(), self.rebounded
+            q[some], qd[some] = before_fall(now[some], velocity[some], self.settings.gravity, h)
+        self.copies.set_previous(q, qd)
+
+
+def before_fall(q: np.ndarray, qd: np.ndarray, gravity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """Where bodies with states (k, 12) were h [s] ago, and their velocities, if free fall has led there."""
+    q, qd = q - h * qd, qd.copy()
+    q[:, :3] += 0.5 * h * h * gravity
+    qd[:, :3] -= h * gravity
+    return q, qd

@@ -1,0 +1,79 @@
+"""Joint rows in a step: their laws at its beginning, and when it has to be a shorter one for their sake."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.protocol import Backend
+from abd.errors import StepFailure
+from abd.joint_list import JointList
+from abd.joints.closure.redundancy import open_by
+from abd.joints.coordinates.readings import JointReader, Readings
+from abd.joints.rows.system import TURN
+from abd.model import Model
+from abd.step.host_copies import HostCopies
+from abd.step.linked import Linked
+from abd.step.turning import Turning
+
+
+class JointRows:
+    """The joint rows of one scene; turning: how far angles turn in a step."""
+
+    def __init__(self, model: Model, backend: Backend, linked: Linked, copies: HostCopies):
+        self.model, self.backend, self.linked, self.copies = model, backend, linked, copies
+        self.turning = Turning(model)
+
+    def begin(self, ch2: float, time: float) -> None:
+        """Laws of all joint rows in a (sub)step of c h^2 [s^2] that ends at `time` [s]."""
+        self.copies.give_memory()
+        row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
+        if row is not None:
+            raise StepFailure("limits", self._beyond(row, float(self.backend.rows.joint_memory().history[0][row])))
+
+    def load_friction(self) -> None:
+        """Friction in joints that grows with what their constraints carried in the last step."""
+        joints, copies = self.backend.system, self.copies
+        if not joints.loads:
+            return
+        reader = JointReader(self.model)
+        q, qd = copies.state
+        carried = Readings(reader, joints, q, qd, reader.coordinates(q), copies.memory, copies.applied).constraint_wrench
+        joints.load(np.linalg.norm(carried[:, :3], axis=1))
+        self.backend.rows.take_efforts()
+
+    def refuse_turns(self, time: float, h: float, fastest: float, absent: np.ndarray) -> None:
+        """Refuse a (sub)step of h [s] from `time` [s] in which angles of joint rows turn too far by their speeds, at most
+        `fastest` [1/s], or by their drives; of bodies that are not `absent` (n,)."""
+        joints, copies = self.backend.system, self.copies
+        if joints.counts_turns:
+
+            def state() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+                return *copies.state, copies.memory.reference
+
+            self._turn_in_pieces(self.turning.ahead(joints, time, h, fastest, state), absent)
+
+    def refuse_turned(self, absent: np.ndarray) -> None:
+        """Refuse an iterate in which angles of joint rows have turned that far."""
+        if self.backend.system.counts_turns:
+            self._turn_in_pieces(self.backend.rows.turned(TURN), absent)
+
+    def _turn_in_pieces(self, turned: np.ndarray, absent: np.ndarray) -> None:
+        """`StepFailure` of the islands of bodies (n,) that turn too far about a joint."""
+        turned = turned & ~absent
+        if turned.any():
+            raise self.turning.failure(turned, self.linked.drawn_along(turned))
+
+    def widest(self) -> str:
+        """Name of the exact joint that is widest open at the iterate."""
+        joints = JointList.of(self.model.joints)
+        exact = (joints.column("enforcement") == "exact") & joints.column("active")
+        return joints[
+            int(np.where(exact, open_by(self.model, self.backend.states.read_positions()).max(axis=1), -1.0).argmax())
+        ].name
+
+    def _beyond(self, row: int, x: float) -> str:
+        acting = self.backend.system.acting
+        side = "below" if acting.sign[row] > 0.0 else "above"
+        name = f"joint '{self.model.joints[acting.joint[row]].name}', {acting.name[row]}"
+        unit, bound = "rad" if acting.rotary[row] else "m", acting.bound[row]
+        return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"

@@ -1,0 +1,95 @@
+"""By which scheme a step goes, and in which mode every body takes it (`abd.potentials.integrators`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from abd.energies import Figures
+from abd.model import Model
+from abd.potentials import free_motion
+from abd.potentials.integrators import Mode, Scheme, scheme
+from abd.rotations import axial
+from abd.step.linked import Linked
+
+STEADY = 0.5
+"""Largest turn h |L| / J_mid [rad] of a jointed body in a step, up to which the step is smooth (`abd.potentials.integrators`)."""
+STRAINED = 10.0
+"""By how many times its strain the moments of inertia of a body differ from those at rest, at most."""
+
+
+class Modes:
+    """Schemes and modes of the steps of one scene.
+
+    Attributes:
+        remembers: (n,) for how many steps, 2 at most, the integrator has gone on from the forces on every body; a new array
+            where it changes.
+    """
+
+    def __init__(self, model: Model, linked: Linked):
+        self.model, self.settings, self.linked = model, model.settings, linked
+        self.remembers = np.zeros(len(model.bodies), dtype=np.int32)
+        self._may_whirl = self.settings.integrator == "generalized_alpha" and bool(linked.tumbling.any())
+        self._schemes = self._modes = self._last_mode = self._left_by_mode = None  # the last ones that were asked for
+
+    def rule(self, h: float, previous_h: float | None) -> Scheme:
+        """The scheme of a step of h [s] after one of `previous_h`; the same object as long as it is the same."""
+        asked, settings = (h, previous_h), self.settings
+        if self._schemes is None or self._schemes[0] != asked:
+            self._schemes = asked, scheme(settings.integrator, *asked, settings.spectral_radius)
+        return self._schemes[1]
+
+    def whirling(self, h: float, known: Figures | None, state: Callable[[], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """(n,) bool, jointed bodies that turn by more than `STEADY` in a step of h from the state (positions, velocities)
+        (n, 12), whose figures may be known, which take implicit Euler, and what is joined to them."""
+        if not self._may_whirl or (
+            known is not None and h * known.whirl < STEADY * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
+        ):
+            return self.linked.nobody
+        tumbling = self.linked.tumbling
+        A, Ad = (one[tumbling, 3:].reshape(-1, 3, 3) for one in state())
+        inertia = free_motion.inertia(A, self.model.bodies.moment[tumbling])
+        L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
+        middle = np.linalg.eigvalsh(inertia)[:, 1]
+        whirling = self.linked.nobody.copy()
+        whirling[tumbling] = h * np.linalg.norm(L, axis=1) > STEADY * middle
+        return self.linked.drawn_along(whirling)
+
+    def of(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+        """(n,) `Mode` of every body; those that are not dynamic count as smooth. The same object as long as it is the same."""
+        known = self._modes
+        if known and known[0] is struck and known[1] is self.remembers and known[2][0] == rule.chord:
+            return known[3]
+        asked = rule.chord, struck.tobytes(), self.remembers.tobytes()
+        mode = known[3] if known and known[2] == asked else self._find_modes(rule, struck)
+        self._modes = struck, self.remembers, asked, mode
+        return mode
+
+    def _find_modes(self, rule: Scheme, struck: np.ndarray) -> np.ndarray:
+        if rule.chord:
+            return np.full(len(struck), Mode.SMOOTH)
+        smooth = np.where(self.remembers > 0, Mode.SMOOTH, Mode.FRESH)
+        dissipative = struck | (self.settings.integrator == "bdf1")
+        return np.where(self.linked.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+
+    def smooth(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies whose step a contact makes another one."""
+        if self.settings.integrator != "generalized_alpha":
+            return self.linked.nobody
+        return self.linked.dynamic & (mode != Mode.DISSIPATIVE)
+
+    def jump(self, bodies: np.ndarray) -> None:
+        """What acts on bodies (indices, or (n,) bool) changes at once: the integrator finds the forces on them, and on all
+        that are joined to them, anew, and not in two steps one after the other, which nothing would damp."""
+        jumping = np.zeros(len(self.remembers), dtype=bool)
+        jumping[bodies] = True
+        self.remembers = np.where(self.linked.drawn_along(jumping) & (self.remembers > 1), 0, self.remembers).astype(np.int32)
+
+    def became(self, mode: np.ndarray) -> None:
+        """A step in these modes (n,) has led to a new state."""
+        if mode is not self._last_mode:
+            smooth = self.linked.dynamic & (mode != Mode.DISSIPATIVE)
+            self._last_mode = mode
+            self._left_by_mode = np.where(smooth, np.where(mode == Mode.FRESH, 1, 2), 0).astype(np.int32)
+        self.remembers = self._left_by_mode

@@ -1,0 +1,269 @@
+"""One (sub)step: its loads and laws, its minimum, the proof of its way, and what follows from its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abd.backends.answers import NotProven
+from abd.backends.progress import Progress
+from abd.errors import StepFailure
+from abd.potentials.integrators import Scheme
+from abd.step.newton import solve_step
+from abd.step.start import start
+from abd.step.ways import NotFree, looked_at
+
+if TYPE_CHECKING:
+    from abd.step.step import Stepper
+
+_log = logging.getLogger(__name__)
+
+FEW = 3
+"""Times that a step is taken again for the bodies that were struck in it, before it is for all that may touch them."""
+
+
+class Struck(Exception):
+    """An iterate shows contacts that act on bodies of a smooth step.
+
+    Attributes:
+        bodies: (n,) bool, those and what is joined to them.
+    """
+
+    def __init__(self, bodies: np.ndarray):
+        super().__init__()
+        self.bodies = bodies
+
+
+class Substeps:
+    """Takes the state of a `Stepper` through (sub)steps."""
+
+    def __init__(self, stepper: Stepper):
+        self.stepper = stepper
+        self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
+
+    def take(self, h: float, progress: Progress) -> None:
+        """One (sub)step; bodies that meet a contact, a limit or a rope in it are taken through it again, without gain.
+
+        Raises:
+            StepFailure: it did not converge, or the way to its end is not free; `take_back` has to follow.
+        """
+        stepper = self.stepper
+        begun, stepper.begun = stepper.begun, None
+        rule, struck = begun or self.begin(h)
+        for tries in count(1):
+            mode = stepper.modes.of(rule, struck)
+            left = begun and tries == 1  # by the whole step, before
+            if not left and self.take_whole(rule, mode, progress):
+                return
+            kept = stepper.before_trying()
+            late = self._solve(rule, mode, progress)
+            if not late.any():
+                break
+            if tries >= FEW:
+                islands = self.backend.islands.host
+                late = np.isin(islands, islands[late])
+            stepper.take_back(*kept)
+            struck = struck | late
+        with progress.time("way"):
+            self._refuse_unproven(self.backend.ways.free_way(h), h)
+        with progress.time("end"):
+            self._finish(h, mode)
+
+    def begin(self, h: float) -> tuple[Scheme, np.ndarray]:
+        """Put on the loads of a (sub)step of h [s]; its scheme, and the bodies (n,) bool that are known to be struck in it."""
+        stepper = self.stepper
+        if stepper.loads is not None and (loads := stepper.loads(stepper.time + h, h)) is not None:
+            self.backend.loads.set_loads(*loads)
+        struck, whirling = stepper.acting, stepper.modes.whirling(h, stepper.figures, lambda: (stepper.q, stepper.qd))
+        for more in (whirling, stepper.absent):
+            struck = struck if more is stepper.nobody else struck | more
+        return stepper.modes.rule(h, stepper.previous_h), struck
+
+    def take_whole(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> bool:
+        """Take a step in which nothing touches anything in one piece, where the backend can (`abd.backends.recorded.whole_step`);
+        whether it was taken."""
+        stepper, backend, settings = self.stepper, self.backend, self.settings
+        whole, once = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
+        if whole is None or not once or stepper.absent is not stepper.nobody or not whole.serves():
+            return False
+        sleepy = stepper.sleep.enabled and stepper.sleep.ripe(stepper.joints).any()
+        if sleepy or (stepper.touching is not stepper.nobody and stepper.touching.any()):
+            return False
+        self._prepare_rows(rule.h)
+        stepper.copies.give_memory()
+        stepper.stiffness.begin()
+        tolerance = settings.friction_tolerance if backend.system.has_friction else settings.tolerance
+        eps, judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
+        begin, stages = perf_counter(), progress.stages
+        outcome = whole.run(rule, mode, eps, stepper.time + rule.h, settings.eps_v, tolerance, judged)
+        solved = perf_counter()
+        stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
+        if outcome is None:
+            return False
+        progress.newton += outcome.newton
+        progress.trials += outcome.trials
+        progress.tolerance = max(progress.tolerance, outcome.worst)
+        stepper.loaded = False
+        self._became(mode)
+        stepper.figures = outcome.figures
+        rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
+        if rebound is not None:
+            stepper.figures = backend.readings.figures()
+            self._take_rebound(*rebound[1:], rule.h)
+        self._conclude(rule.h, outcome.limited)
+        stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
+        return True
+
+    def _struck(self, mode: np.ndarray) -> np.ndarray:
+        """(n,) bool, bodies of a smooth step on which contacts, limits or ropes act at the iterate, and what is joined."""
+        stepper = self.stepper
+        smooth = stepper.modes.smooth(mode)
+        if not smooth.any():
+            return stepper.nobody
+        return smooth & stepper.linked.drawn_along((self.backend.touch.touching() != 0) | self.backend.rows.limited())
+
+    def _refuse_unproven(self, found: NotProven, h: float) -> None:
+        """Refuse a (sub)step of h [s] some of whose ways are not proven free."""
+        if len(found):
+            raise NotFree(found, self.model.bodies.names, h)
+
+    def _watch(self, mode: np.ndarray, h: float) -> Callable[[int], None]:
+        """Ends a minimisation whose iterate shows that it has to be begun again with other modes, by contacts alone, which
+        act in the end where they act on the way, or in a shorter step (`_refuse_turned`, `abd.step.ways.looked_at`)."""
+        stepper = self.stepper
+        smooth = stepper.modes.smooth(mode)
+        may_be_late = smooth.any()
+
+        def watch(iterates: int) -> None:
+            self._refuse_turned()
+            if may_be_late:
+                late = smooth & stepper.linked.drawn_along(self.backend.touch.touching() != 0)
+                if late.any():
+                    raise Struck(late)
+            if looked_at(iterates):
+                self._refuse_unproven(self.backend.iteration.free_way(h), h)
+
+        return watch
+
+    def _solve(self, rule: Scheme, mode: np.ndarray, progress: Progress) -> np.ndarray:
+        """Minimise the incremental potential of a (sub)step; returns the bodies (n,) that were struck in it, without which
+        it has to be taken again. Those that the way to Newton's start or its iterates show are found before its end."""
+        stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
+        ch2 = rule.c * h * h
+        prescribed = stepper.prescribed
+        goals = self._goals(h) if prescribed.any else None
+        stepper.stiffness.begin()
+        with progress.time("start"):
+            backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, goals)
+            began = backend.goals.read_prescribed() if prescribed.any else None
+            self._prepare_rows(h)
+            stepper.rows.begin(ch2, stepper.time + h)
+            start(backend, stepper.touching, stepper.sleep.ripe(stepper.joints))
+            late = self._struck(mode)
+        self._refuse_fast_hits(h)
+        if late.any():
+            return late
+
+        loaded, watch = stepper.loaded, self._watch(mode, h)
+
+        def minimise_step() -> None:
+            stepper.loaded = solve_step(backend, settings, h, stepper.stiffness, progress, loaded, watch)
+
+        try:
+            if prescribed.any:
+                nominal = prescribed.nominal(stepper.time, h)
+                prescribed.minimise(backend, began, goals, nominal, settings.tolerance * h, rule.pull, minimise_step)
+            else:
+                minimise_step()
+            self._refuse_turned()
+        except Struck as struck:
+            self._refuse_fast_hits(h)
+            return struck.bodies
+        except NotFree:
+            self._refuse_fast_hits(h)
+            raise
+        except StepFailure as failure:
+            late = self._struck(mode)
+            if late.any():
+                return late
+            if failure.reason == "joints":
+                failure.args = (f"{failure}; the widest open is '{stepper.rows.widest()}'",)
+            raise
+        self._refuse_fast_hits(h)
+        return self._struck(mode)
+
+    def _refuse_fast_hits(self, h: float) -> None:
+        """Refuse a (sub)step of h [s] with fast hits (`abd.step.impacts.fast_hits`)."""
+        stepper = self.stepper
+        if stepper.fast_hits.possible(stepper.figures, h):
+            stepper.fast_hits.refuse(self.backend, lambda: (stepper.q, stepper.qd), stepper.touching, h)
+
+    def _goals(self, h: float) -> np.ndarray:
+        """(k, 12) states prescribed for the end of a (sub)step; those that take no part stay."""
+        stepper = self.stepper
+        bodies = stepper.prescribed.bodies
+        return np.where(stepper.absent[bodies, None], stepper.q[bodies], stepper.prescribed.goals(stepper.time + h))
+
+    def _finish(self, h: float, mode: np.ndarray) -> None:
+        """Make the iterate the new state."""
+        stepper, backend = self.stepper, self.backend
+        limited = backend.rows.limited()
+        backend.steps.finish()
+        self._became(mode)
+        rebound = stepper.rebounds.rebound(h, limited)
+        if stepper.off.any():
+            velocity = backend.states.read_state()[1]
+            velocity[stepper.off] = 0.0
+            backend.states.set_velocity(velocity)
+        stepper.figures = backend.readings.figures()
+        if rebound is not None:
+            self._take_rebound(*rebound[1:], h)
+        self._conclude(h, limited)
+
+    def _became(self, mode: np.ndarray) -> None:
+        """The iterate is the new state."""
+        stepper = self.stepper
+        stepper.modes.became(mode)
+        stepper.copies.forget()
+        stepper.stepped = True
+        stepper.rebounds.forget()
+
+    def _take_rebound(self, struck: np.ndarray, friction: float, h: float) -> None:
+        """Impacts gave bodies (b,) other velocities, and friction in them has done work [J]."""
+        stepper = self.stepper
+        stepper.figures = replace(stepper.figures, friction_work=stepper.figures.friction_work + friction)
+        stepper.rebounds.begin_from(struck, h)
+
+    def _prepare_rows(self, h: float) -> None:
+        """Refuse a (sub)step in which joints turn too far, and load what rubs in them."""
+        stepper = self.stepper
+        fastest = np.inf if stepper.figures is None else stepper.figures.fastest
+        stepper.rows.refuse_turns(stepper.time, h, fastest, stepper.absent)
+        stepper.rows.load_friction()
+
+    def _refuse_turned(self) -> None:
+        """Refuse an iterate in which joints have turned too far."""
+        stepper = self.stepper
+        stepper.rows.refuse_turned(stepper.absent)
+
+    def _conclude(self, h: float, limited: np.ndarray | None) -> None:
+        """Bookkeeping of a step whose figures are there; limits push on `limited` (n,) bodies at its end, None for nobody."""
+        stepper, backend, linked = self.stepper, self.backend, self.stepper.linked
+        stepper.work = stepper.work.after(stepper.figures)
+        stepper.time += h
+        stepper.previous_h = h
+        stepper.sleep.observe(backend, h)
+        stepper.rows.turning.look(h, stepper.figures.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
+        if (said := stepper.strain.look(stepper.figures.orthogonality_error, lambda: stepper.q)) is not None:
+            _log.warning("%s", said)
+        touching = stepper.figures.contacts > 0
+        stepper.touching = linked.drawn_along(backend.touch.touching() != 0) if touching else stepper.nobody
+        some = limited is not None and limited.any()
+        stepper.acting = stepper.touching | linked.drawn_along(limited) if some else stepper.touching
+        stepper.stiffness.end(backend, h)

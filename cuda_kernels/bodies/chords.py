@@ -1,0 +1,64 @@
+"""Inertial targets on chords of q (n, 12), and velocities: `bdf2` of `abd.potentials.integrators`."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import ONE, Pose, rate_of
+from cuda_kernels.bodies.bodies import BodyData
+from cuda_kernels.bodies.integrators import Lead, turning_of
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.kernel
+def predict(
+    first: wp.int32,
+    body: BodyData,
+    now: Pose,
+    before: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    earlier: wp.array2d(dtype=wp.float64),
+    weights: wp.array2d(dtype=wp.float64),
+    ch2: wp.float64,
+    target: Pose,
+    scale: wp.array(dtype=wp.float64),
+    lead: Lead,
+    rest: Pose,
+):
+    """target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before."""
+    b = wp.tid() + first
+    p = weights[1, 0] * now.p[b] + weights[1, 1] * before.p[b]
+    A = weights[1, 0] * now.A[b] + weights[1, 1] * before.A[b]
+    for r in range(3):
+        p[r] = p[r] + weights[1, 2] * velocity[b, r] + weights[1, 3] * earlier[b, r]
+        for c in range(3):
+            k = 3 + 3 * r + c
+            A[r, c] = A[r, c] + weights[1, 2] * velocity[b, k] + weights[1, 3] * earlier[b, k]
+    target.p[b] = p
+    target.A[b] = A
+    scale[b] = ONE
+    lead.dp[b] = p - now.p[b]
+    lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, 7]
+    lead.load[b] = ch2
+    rest.p[b] = weights[1, 4] * now.p[b] + weights[1, 5] * before.p[b]
+    rest.A[b] = weights[1, 4] * now.A[b] + weights[1, 5] * before.A[b]
+
+
+@wp.kernel
+def differentiate(
+    first: wp.int32,
+    pose: Pose,
+    now: Pose,
+    before: Pose,
+    weights: wp.array2d(dtype=wp.float64),
+    velocity: wp.array2d(dtype=wp.float64),
+):
+    """velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
+    b = wp.tid() + first
+    w = weights[1, 6]
+    v = weights[1, 8]
+    dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
+    dA = w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b])
+    for r in range(3):
+        velocity[b, r] = dp[r]
+        for c in range(3):
+            velocity[b, 3 + 3 * r + c] = dA[r, c]

@@ -1,0 +1,115 @@
+"""Moves between poses and states q (n, 12), and from one pose to another."""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import Pose
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+
+@wp.kernel
+def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
+    """Pose of a state q (n, 12)."""
+    b = wp.tid() + first
+    A = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            A[r, c] = q[b, 3 + 3 * r + c]
+    pose.p[b] = wp.vec3d(q[b, 0], q[b, 1], q[b, 2])
+    pose.A[b] = A
+
+
+@wp.kernel
+def unpack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), q: wp.array2d(dtype=wp.float64), pose: Pose):
+    """Poses of chosen bodies (k,) from their states q (k, 12)."""
+    k = wp.tid() + first
+    A = wp.mat33d()
+    for r in range(3):
+        for c in range(3):
+            A[r, c] = q[k, 3 + 3 * r + c]
+    pose.p[chosen[k]] = wp.vec3d(q[k, 0], q[k, 1], q[k, 2])
+    pose.A[chosen[k]] = A
+
+
+@wp.kernel
+def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), out: Pose):
+    """out = pose + d, a straight step (n, 12)."""
+    b = wp.tid() + first
+    p = pose.p[b]
+    A = pose.A[b]
+    for r in range(3):
+        p[r] = p[r] + d[b, r]
+        for c in range(3):
+            A[r, c] = A[r, c] + d[b, 3 + 3 * r + c]
+    out.p[b] = p
+    out.A[b] = A
+
+
+@wp.kernel
+def add_rows(first: wp.int32, x: wp.array2d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):
+    """y += x (n, 12)."""
+    b = wp.tid() + first
+    for r in range(12):
+        y[b, r] = y[b, r] + x[b, r]
+
+
+@wp.kernel
+def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
+    """State q (n, 12) of a pose."""
+    b = wp.tid() + first
+    p = pose.p[b]
+    A = pose.A[b]
+    for r in range(3):
+        q[b, r] = p[r]
+        for c in range(3):
+            q[b, 3 + 3 * r + c] = A[r, c]
+
+
+@wp.kernel
+def pack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), pose: Pose, q: wp.array2d(dtype=wp.float64)):
+    """States q (k, 12) of the poses of chosen bodies (k,)."""
+    k = wp.tid() + first
+    p = pose.p[chosen[k]]
+    A = pose.A[chosen[k]]
+    for r in range(3):
+        q[k, r] = p[r]
+        for c in range(3):
+            q[k, 3 + 3 * r + c] = A[r, c]
+
+
+@wp.kernel
+def copy_pose(first: wp.int32, source: Pose, target: Pose):
+    """target = source."""
+    b = wp.tid() + first
+    target.p[b] = source.p[b]
+    target.A[b] = source.A[b]
+
+
+@wp.kernel
+def exchange_poses(first: wp.int32, a: Pose, b: Pose):
+    """Exchange the contents of two poses."""
+    k = wp.tid() + first
+    p = a.p[k]
+    A = a.A[k]
+    a.p[k] = b.p[k]
+    a.A[k] = b.A[k]
+    b.p[k] = p
+    b.A[k] = A
+
+
+@wp.kernel
+def exchange_values(first: wp.int32, a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64)):
+    """Exchange the contents of two arrays."""
+    k = wp.tid() + first
+    v = a[k]
+    a[k] = b[k]
+    b[k] = v
+
+
+@wp.kernel
+def snap(first: wp.int32, goal: Pose, chosen: wp.array(dtype=wp.int32), pose: Pose):
+    """Set the chosen bodies exactly to their goal."""
+    b = wp.tid() + first
+    if chosen[b] != 0:
+        pose.p[b] = goal.p[b]
+        pose.A[b] = goal.A[b]

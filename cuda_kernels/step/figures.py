@@ -1,0 +1,269 @@
+"""Figures of a state: energies, momenta, errors; sums and largest values of many items in a fixed order.
+
+A thread goes over the `CHUNK` items ``c across + k along`` of its chunk c: neighbours one after the other on a processor
+(across = CHUNK, along = 1), on CUDA a stride apart, so that the threads of a warp read side by side. It leaves one number
+per quantity in ``partial[quantity, chunk]``, sums first, then largest values; `fold` shortens that until one is left.
+"""
+
+import warp as wp
+
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of
+from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, couple, elastic_energy
+from cuda_kernels.contact.pair_law import PairLaw, activation
+from cuda_kernels.joints.rows import Rows, residual
+from cuda_kernels.parallel.chunks import CHUNK
+
+wp.set_module_options({"enable_backward": False, "max_unroll": 4})
+
+NOTHING = wp.constant(wp.float64(-wp.inf))
+"""Largest of no values."""
+
+BODY_FIGURES = 14
+BodyFigures = wp.types.vector(length=BODY_FIGURES, dtype=wp.float64)
+BODY_SUMS = 10
+"""kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work of forces: then strain, force left, |dA/dt|, whirl."""
+ROW_SUMS = 1
+"""energy times c h^2: then the largest residuals [m], [rad]."""
+CONTACT_SUMS = 2
+"""energy times c h^2; active contacts: then the smallest gap, and that of active contacts, both negative."""
+
+TURNED = wp.constant(8)
+"""In the code of a linear row: its residual is an angle. 1, 2 and 4 stand for the components that count."""
+
+
+@wp.func
+def strain_of(A: wp.mat33d) -> wp.float64:
+    """|A A^T - 1|_F."""
+    G = A * wp.transpose(A)
+    s = ZERO
+    for r in range(3):
+        for c in range(3):
+            e = G[r, c]
+            if r == c:
+                e = e - ONE
+            s = s + e * e
+    return wp.sqrt(s)
+
+
+@wp.func
+def column(m: wp.mat33d, c: wp.int32) -> wp.vec3d:
+    return wp.vec3d(m[0, c], m[1, c], m[2, c])
+
+
+@wp.func
+def whirl_of(A: wp.mat33d, D: wp.mat33d, s: wp.vec3d) -> wp.float64:
+    """|L| / J_mid [rad/s], L the angular momentum of the spin of D = dA/dt, J_mid the middle moment of inertia of the body at
+    rest, whose second moments are s (`abd.energies.whirl`)."""
+    W = D * wp.inverse(A)
+    w = HALF * wp.vec3d(W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1])
+    total = wp.trace(A * wp.diag(s) * wp.transpose(A))
+    L = total * w - A * wp.cw_mul(s, wp.transpose(A) * w)
+    middle = wp.max(wp.min(s[0], s[1]), wp.min(wp.max(s[0], s[1]), s[2]))
+    J = s[0] + s[1] + s[2] - middle
+    if J <= ZERO:
+        return ZERO
+    return wp.length(L) / J
+
+
+@wp.kernel
+def body_figures(
+    first: wp.int32,
+    body: BodyData,
+    gravity: wp.vec3d,
+    pose: Pose,
+    before: Pose,
+    velocity: wp.array2d(dtype=wp.float64),
+    gradient: wp.array2d(dtype=wp.float64),
+    count: wp.int32,
+    across: wp.int32,
+    along: wp.int32,
+    partial: wp.array2d(dtype=wp.float64),
+):
+    """Sums over the dynamic bodies (`BODY_SUMS`), with the work of forces and torques on the way from `before`; of all
+    bodies the largest strain, entry of the gradient of the centre of mass, and |dA/dt|_F, of the dynamic ones the largest
+    `whirl_of`."""
+    chunk = wp.tid() + first
+    s = BodyFigures()
+    for k in range(CHUNK):
+        b = chunk * across + k * along
+        if b < count:
+            A = pose.A[b]
+            D = rate_of(velocity, b)
+            s[10] = wp.max(s[10], strain_of(A))
+            for r in range(3):
+                s[11] = wp.max(s[11], wp.abs(gradient[b, r]))
+            s[12] = wp.max(s[12], wp.sqrt(wp.ddot(D, D)))
+            if body.kind[b] == DYNAMIC:
+                m = body.mass[b]
+                moment = body.moment[b]
+                p = pose.p[b]
+                v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
+                spin = m * wp.cross(p, v)
+                energy = m * wp.dot(v, v)
+                for c in range(3):
+                    d = column(D, c)
+                    energy = energy + moment[c] * wp.dot(d, d)
+                    spin = spin + moment[c] * wp.cross(column(A, c), d)
+                s[0] = s[0] + HALF * energy
+                for r in range(3):
+                    s[1 + r] = s[1 + r] + m * v[r]
+                    s[4 + r] = s[4 + r] + spin[r]
+                s[7] = s[7] - m * wp.dot(p, gravity)
+                s[8] = s[8] + elastic_energy(body.stiffness[b], body.arap[b], A)
+                work = wp.dot(body.force[b], p - before.p[b])
+                tau = body.torque[b]
+                if wp.dot(tau, tau) > ZERO:
+                    work = work + wp.ddot(couple(tau, A), A - before.A[b])
+                s[9] = s[9] + work
+                s[13] = wp.max(s[13], whirl_of(A, D, moment))
+    for q in range(BODY_FIGURES):
+        partial[q, chunk] = s[q]
+
+
+@wp.kernel
+def row_figures(
+    first: wp.int32,
+    rows: Rows,
+    code: wp.array(dtype=wp.int32),
+    pose: Pose,
+    count: wp.int32,
+    across: wp.int32,
+    along: wp.int32,
+    partial: wp.array2d(dtype=wp.float64),
+):
+    """Energy of the linear rows that are not exact, times c h^2, and the largest residuals [m] and [rad] of those whose
+    `code` (l,) is not 0; see `TURNED`."""
+    chunk = wp.tid() + first
+    energy = ZERO
+    metres = ZERO
+    radians = ZERO
+    for k in range(CHUNK):
+        e = chunk * across + k * along
+        if e < count:
+            F = residual(rows, e, pose)
+            if rows.exact[e] == 0:
+                energy = energy + HALF * wp.dot(wp.cw_mul(rows.K[e], F), F)
+            square = ZERO
+            for r in range(3):
+                if (code[e] >> r) % 2 == 1:
+                    square = square + F[r] * F[r]
+            if code[e] >= TURNED:
+                radians = wp.max(radians, wp.sqrt(square))
+            else:
+                metres = wp.max(metres, wp.sqrt(square))
+    partial[0, chunk] = energy
+    partial[1, chunk] = metres
+    partial[2, chunk] = radians
+
+
+@wp.kernel
+def contact_figures(
+    first: wp.int32,
+    energy: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    between: PairLaw,
+    count: wp.int32,
+    across: wp.int32,
+    along: wp.int32,
+    partial: wp.array2d(dtype=wp.float64),
+):
+    """Energy of the candidates, how many are active, and the smallest gap [m] of all and of the active ones, with a minus:
+    that of the others may be a lower bound."""
+    chunk = wp.tid() + first
+    total = ZERO
+    active = ZERO
+    closest = NOTHING
+    touching = NOTHING
+    for k in range(CHUNK):
+        e = chunk * across + k * along
+        if e < count:
+            total = total + energy[e]
+            pair = pairs[candidates[e][0]]
+            length = gap[e] * activation(between, pair[0], pair[1])
+            closest = wp.max(closest, -length)
+            if gap[e] < ONE:
+                active = active + ONE
+                touching = wp.max(touching, -length)
+    partial[0, chunk] = total
+    partial[1, chunk] = active
+    partial[2, chunk] = closest
+    partial[3, chunk] = touching
+
+
+@wp.kernel
+def value_figures(
+    first: wp.int32,
+    values: wp.array(dtype=wp.float64),
+    count: wp.int32,
+    across: wp.int32,
+    along: wp.int32,
+    partial: wp.array2d(dtype=wp.float64),
+):
+    """Sum of values (count,)."""
+    chunk = wp.tid() + first
+    total = ZERO
+    for k in range(CHUNK):
+        e = chunk * across + k * along
+        if e < count:
+            total = total + values[e]
+    partial[0, chunk] = total
+
+
+@wp.kernel
+def fold(
+    first: wp.int32,
+    values: wp.array2d(dtype=wp.float64),
+    count: wp.int32,
+    sums: wp.int32,
+    chunks: wp.int32,
+    row: wp.int32,
+    out: wp.array2d(dtype=wp.float64),
+):
+    """``out[row + q, c]`` from the chunk c of ``values[q, : count]``: sums of the first quantities, largest of the others."""
+    i = wp.tid() + first
+    q = i // chunks
+    c = i % chunks
+    v = values[q, c * CHUNK]
+    for k in range(c * CHUNK + 1, wp.min(count, (c + 1) * CHUNK)):
+        if q < sums:
+            v = v + values[q, k]
+        else:
+            v = wp.max(v, values[q, k])
+    out[row + q, c] = v
+
+
+@wp.kernel
+def mark_touching(
+    first: wp.int32,
+    pairs: wp.array(dtype=wp.vec2i),
+    segment: wp.array(dtype=wp.int32),
+    gap: wp.array(dtype=wp.float64),
+    touching: wp.array(dtype=wp.int32),
+):
+    """Set 1 for both bodies of every pair with an active candidate."""
+    k = wp.tid() + first
+    for e in range(segment[k], segment[k + 1]):
+        if gap[e] < ONE:
+            touching[pairs[k][0]] = 1
+            touching[pairs[k][1]] = 1
+            return
+
+
+@wp.kernel
+def vertex_speeds(
+    first: wp.int32,
+    lower: wp.array(dtype=wp.vec3d),
+    upper: wp.array(dtype=wp.vec3d),
+    velocity: wp.array2d(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    """Bound (n,) of the speed of every point of a body's surface, from the box about it [m/s]."""
+    b = wp.tid() + first
+    D = rate_of(velocity, b)
+    far = wp.vec3d()
+    for r in range(3):
+        far[r] = wp.max(wp.abs(lower[b][r]), wp.abs(upper[b][r]))
+    v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
+    out[b] = wp.length(v) + wp.length(far) * wp.sqrt(wp.ddot(D, D))

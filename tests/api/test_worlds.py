@@ -1,0 +1,130 @@
+"""Scenes many times over: copies in worlds of their own, which are what each is alone, and go back to the start alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import abd
+from abd.errors import SceneError
+
+
+def pile(speed: float = 0.0) -> abd.Scene:
+    """Three boxes that fall askew upon one another, and a pendulum with a drive."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ground", half_space={})
+    for k in range(3):
+        turn = {"axis": (1, k, 2), "degrees": 20 * k}
+        place = {"position": (0.02 * k, 0, 0.09 + 0.17 * k), "axis_angle": turn}
+        scene.add_body(f"box{k}", box=(0.1,) * 3, velocity=(speed, 0, 0), **place)
+    scene.add_body("rod", box=(0.5, 0.05, 0.05), position=(2.25, 0, 1))
+    drive = {"mode": "pd", "target": 1.0, "stiffness": 5.0, "damping": 0.5}
+    scene.add_hinge("pivot", abd.WORLD, "rod", anchor=(2, 0, 1), axis=(0, 1, 0), coordinate={"theta": {"drive": drive}})
+    return scene
+
+
+def three() -> abd.Simulation:
+    """The pile in three worlds, each with a speed of its own."""
+    scene = pile().replicate(3)
+    for world in range(3):
+        for k in range(3):
+            scene.body(f"w{world}_box{k}").velocity = (0.2 * world, 0, 0)
+    return abd.Simulation(scene, device="cpu")
+
+
+def of_world(simulation: abd.Simulation, world: int) -> np.ndarray:
+    return simulation.stepper.q.reshape(3, -1, 12)[world]
+
+
+def test_a_world_is_what_it_is_alone():
+    many, alone = three(), [abd.Simulation(pile(0.2 * world), device="cpu") for world in range(3)]
+    for step in range(12):
+        many.step()
+        for world, one in enumerate(alone):
+            one.step()
+            np.testing.assert_allclose(of_world(many, world), one.stepper.q, atol=1e-10, err_msg=f"step {step}, world {world}")
+    assert any(one.stepper.touching.any() for one in alone)
+
+
+def test_worlds_go_back_alone():
+    reset, other = three(), three()
+    first = []
+    for _ in range(12):
+        for one in (reset, other):
+            one.step()
+        first.append(of_world(reset, 1).copy())
+    reset.reset(worlds=[1])
+    assert reset.time == other.time and reset.frame == other.frame
+    start = reset.model.bodies.q.reshape(3, -1, 12)[1]
+    np.testing.assert_array_equal(of_world(reset, 1), start)
+    assert reset.coordinates[1] == pytest.approx(reset.reader.initial[1], abs=1e-12)
+    for again in first[:4]:
+        for one in (reset, other):
+            one.step()
+        np.testing.assert_allclose(of_world(reset, 1), again, atol=1e-10)
+        for world in (0, 2):
+            np.testing.assert_allclose(of_world(reset, world), of_world(other, world), atol=1e-10)
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_what_rests_and_what_flies_begins_anew(integrator):
+    """With the contact law that a start within reach of the ground has, and without a history."""
+    scene = abd.Scene(solver={"dt": 0.01, "integrator": integrator})
+    scene.add_material("default", mu=0.5)
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=(1, 1, 1), position=(0, 0, 0.50001))
+    scene.add_body("ball", sphere={"radius": 0.1}, position=(2, 0, 3), velocity=(1, 0, 0))
+    reset, fresh = (abd.Simulation(scene.replicate(2), device="cpu") for _ in range(2))
+    for _ in range(5):
+        reset.step()
+    reset.reset(worlds=np.array([False, True]))
+    for _ in range(4):
+        for one in (reset, fresh):
+            one.step()
+        # bdf2 begins with a step of implicit Euler, but goes on from a fall here: g h^2
+        within = 1e-3 if integrator == "bdf2" else 1e-9
+        np.testing.assert_allclose(reset.stepper.q[3:], fresh.stepper.q[3:], atol=within)
+        assert reset.stepper.q[1, 0] == pytest.approx(0.0, abs=1e-6) and reset.stepper.q[2, 0] > 2.05
+
+
+def test_a_place_that_is_taken_by_now_is_refused():
+    scene = abd.Scene(solver={"dt": 0.01}, gravity=(0, 0, 0))
+    scene.add_body("box", box=(0.1,) * 3, velocity=(10, 0, 0))
+    motion = {"velocity": (0, 10, 0)}
+    scene.add_body("piston", box=(0.1,) * 3, position=(0, -1, 0), kind="kinematic", motion=motion)
+    simulation = abd.Simulation(scene.replicate(2), device="cpu")
+    for _ in range(10):
+        simulation.step()
+    before = simulation.stepper.q.copy()
+    with pytest.raises(SceneError, match="w1_piston"):
+        simulation.reset(worlds=[1])
+    np.testing.assert_array_equal(simulation.stepper.q, before)
+    simulation.step()
+
+
+def test_worlds_that_are_not_there_are_named():
+    simulation = three()
+    with pytest.raises(ValueError, match="no body is of world 3: there are 3 worlds"):
+        simulation.reset(worlds=np.int64(3))
+    with pytest.raises(ValueError, match="numbers, or a mask of all 3, not bool"):
+        simulation.reset(worlds=[True, False])
+    with pytest.raises(ValueError, match="go back alone"):
+        simulation.recompiled().reset(worlds=1)
+
+
+def test_copies_keep_what_belongs_together():
+    scene = pile()
+    scene.add_body("second", box=(0.5, 0.05, 0.05), position=(2.25, 1, 1))
+    scene.add_hinge("other", "rod", "second", anchor=(2, 0.5, 1), axis=(0, 1, 0))
+    scene.add_contact_filter("box0", "box1")
+    scene.add_coupling("gear", "other.theta", terms=[{"coordinate": "pivot.theta", "factor": 2.0}])
+    twice = scene.replicate(2)
+    assert [twice.joint(f"w{world}_pivot").parent for world in range(2)] == ["world", "world"]
+    assert twice.joint("w1_other").parent == "w1_rod" and twice.joint("w1_other").child == "w1_second"
+    assert twice.coupling("w1_gear").coordinate == "w1_other.theta"
+    assert twice.coupling("w1_gear").terms[0].coordinate == "w1_pivot.theta"
+    assert twice.spec.contact_filter[1].bodies == ["w1_box0", "w1_box1"]
+    assert twice.body("w1_box2").world == 1 and not twice.check()
+    assert twice.replicate(2).body("w1_w1_box2").world == 3
+    with pytest.raises(ValueError, match="1 time or more, not 0"):
+        scene.replicate(0)
