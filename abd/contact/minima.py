@@ -125,7 +125,7 @@ class Minima:
         value = np.where(self.role < CROSSING, value, np.where(self.role == CROSSING, total, 0.0))
         counts = self.weight > 0.0
         value = np.where(counts, self.weight * np.where(counts, value, 0.0), 0.0)
-        return Weights(self.weight * m * force, value, parallel)
+        return Weights(self.weight * m * force, value, parallel, self.source)
 
     def energy(self, q: np.ndarray, parameters: ContactParameters, count: int) -> np.ndarray:
         """(count,) energies [J] of the candidates in the state q (n, 12); inf at or below the separation."""

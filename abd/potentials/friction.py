@@ -71,7 +71,7 @@ class Lagged:
 
 
 def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
-    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]; negative weights take load from others."""
+    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]: the parts of an item as one (`_main_parts`)."""
     near = closest(x, contacts)
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
@@ -81,6 +81,9 @@ def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weight
     else:
         load, parallel = weights.force * load, weights.parallel
     rows = np.flatnonzero((load != 0.0) & ~parallel)
+    n = near.r / d[:, None]
+    if weights is not None:
+        rows, load[rows] = _main_parts(rows, load, np.where(contacts.flipped[:, None], -n, n), weights.item)
     Y_first, Y_second = homogeneous(contacts, near.w)
     return Lagged(
         source=rows,
@@ -127,7 +130,7 @@ def freeze(
     parts, moved = [], []
     for kind in (RUB, ROLL, SPIN):
         load = loaded.load * shares[loaded.source, kind]
-        rows = np.flatnonzero(load)
+        rows = np.flatnonzero(shares[loaded.source, kind])
         n, chosen = loaded.n[rows], contacts[loaded.source[rows]]
         if kind == RUB:
             w, owners = loaded.w[rows], chosen.owners
@@ -149,6 +152,18 @@ def freeze(
     frozen = Lagged(*(np.concatenate([getattr(part, one.name) for part in parts])[order] for one in fields(Lagged)))
     points = Contacts(*(np.concatenate([getattr(part, one.name) for part in moved])[order] for one in fields(Contacts)))
     return replace(frozen, source=np.arange(len(frozen))), points
+
+
+def _main_parts(rows: np.ndarray, load: np.ndarray, n: np.ndarray, item: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of every item's parts `rows`, with signed loads (m,) along the normals n (m, 3) of its bodies i, the one that presses most,
+    and the load of all along its normal, not below 0; in the order of the parts."""
+    order = rows[np.lexsort((rows, -load[rows], item[rows]))]
+    begins = np.flatnonzero(np.diff(item[order], prepend=-1))
+    if not len(begins):
+        return order, load[order]
+    main, total = order[begins], np.add.reduceat(load[order, None] * n[order], begins)
+    by_part = np.argsort(main)
+    return main[by_part], np.maximum(dot(n[main], total), 0.0)[by_part]
 
 
 def _arms(maps: np.ndarray, along: np.ndarray) -> np.ndarray:

@@ -8,9 +8,9 @@ from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.contact.elements import PLAIN, Elements
-from cuda_kernels.contact.minima import PARTS, coefficients, count_bits, part
+from cuda_kernels.contact.minima import PARTS, coefficients, part
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.contact.surfaces import VERTEX_PLANE, Proximity, Surfaces, primitives, proximity, separation
 from cuda_kernels.friction.rolling import RUB, SPIN, Resistances, shares, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
 
@@ -51,6 +51,53 @@ def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> 
     return X + inverse * (rotation(-axial(heading * inverse)) * arm)
 
 
+@wp.struct
+class Pressed:
+    """Where a candidate presses most, and the normal force of all its parts along the normal n there, from j to i [N]."""
+
+    near: Proximity
+    n: wp.vec3d
+    load: wp.float64
+
+
+@wp.func
+def pressed(
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    a: wp.float64,
+    xi: wp.float64,
+    asked: wp.int32,
+) -> Pressed:
+    """Of a candidate between bodies i, j whose parts `asked` count; not below 0."""
+    out = Pressed()
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    kappa = stiffness(law, s, i, j, a, xi)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, asked)
+    total = wp.vec3d()
+    most = wp.float64(0.0)
+    for m in range(PARTS):
+        if counts[m] != ZERO:
+            if m > 0:
+                one = part(c[1], prim, m)
+                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(near.r, near.r)
+            d = wp.sqrt(D)
+            n = near.r / d
+            normal = -kappa * counts[m] * TWO * d * barrier(law.kind, D, a, xi)[1]
+            total = total + normal * n
+            if normal > most or wp.dot(out.n, out.n) == ZERO:
+                most = normal
+                out.near = near
+                out.n = n
+    out.load = wp.max(wp.dot(out.n, total), ZERO)
+    return out
+
+
 @wp.kernel
 def lag_contacts(
     first: wp.int32,
@@ -67,8 +114,8 @@ def lag_contacts(
     anchors: Anchors,
     out: Lagged,
 ):
-    """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
-    on the surfaces of bodies with a radius; negative coefficients take load from others. listed = [pairs, candidates]"""
+    """Freeze the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points on the surfaces of
+    bodies with a radius. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1] or out.counts[1] == 0:
         return
@@ -78,47 +125,32 @@ def lag_contacts(
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
-    prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    a = activation(s.between, i, j)
-    xi = separation(s, i, j, law.minimum)
-    kappa = stiffness(law, s, i, j, a, xi)
+    at = pressed(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts[k])
     length = wp.min(resists.arm[i], resists.arm[j])
     share = shares(resists, s.material[i], s.material[j], length)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[k])
-    for m in range(PARTS):
-        if counts[m] != ZERO:
-            if m > 0:
-                one = part(c[1], prim, m)
-                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-            D = wp.dot(near.r, near.r)
-            d = wp.sqrt(D)
-            b = barrier(law.kind, D, a, xi)
-            n = near.r / d
-            normal = -kappa * counts[m] * TWO * d * b[1]
-            key = pair_key(i, j, s.mesh.shape[0])
-            for kind in range(3):
-                if share[kind] != ZERO:
-                    X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
-                    X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
-                    weight = ONE
-                    if kind != RUB:
-                        along = length * n
-                        if kind == SPIN:
-                            along = length * tangent(n)
-                        X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
-                        X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
-                        weight = ZERO
-                    out.pair[e] = wp.vec2i(i, j)
-                    out.kind[e] = kind
-                    out.n[e] = n
-                    out.Y_i[e] = homogeneous(X_i, weight)
-                    out.Y_j[e] = homogeneous(X_j, weight)
-                    if c[1] == VERTEX_PLANE:
-                        out.Y_j[e] = wp.vec4d()
-                    out.load[e] = share[kind] * normal
-                    out.share[e] = anchored(anchors, key, kind, X_i, n)
-                    e = e + 1
+    key = pair_key(i, j, s.mesh.shape[0])
+    for kind in range(3):
+        if share[kind] != ZERO:
+            X_i = at_surface(at.near.Xi, -s.radius[i] * at.n, pose.A[i], heading[i])
+            X_j = at_surface(at.near.Xj, s.radius[j] * at.n, pose.A[j], heading[j])
+            weight = ONE
+            if kind != RUB:
+                along = length * at.n
+                if kind == SPIN:
+                    along = length * tangent(at.n)
+                X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
+                X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
+                weight = ZERO
+            out.pair[e] = wp.vec2i(i, j)
+            out.kind[e] = kind
+            out.n[e] = at.n
+            out.Y_i[e] = homogeneous(X_i, weight)
+            out.Y_j[e] = homogeneous(X_j, weight)
+            if c[1] == VERTEX_PLANE:
+                out.Y_j[e] = wp.vec4d()
+            out.load[e] = share[kind] * at.load
+            out.share[e] = anchored(anchors, key, kind, X_i, at.n)
+            e = e + 1
 
 
 @wp.kernel
@@ -134,9 +166,8 @@ def rubbing(
     parts: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """How many contacts are frozen of a candidate: for every part that is active, and no nearly parallel edges, as in ipctk,
-    one of each kind that resists.
-    listed = [pairs, candidates]"""
+    """How many contacts are frozen of a candidate that is active, and no nearly parallel edges, as in ipctk: one of each kind
+    that resists. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1]:
         return
@@ -154,7 +185,7 @@ def rubbing(
     if rows > 0:
         prim = primitives(surfaces, i, j, c[1], c[2], c[3])
         if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
-            count[k] = rows * count_bits(parts[k])
+            count[k] = rows
 
 
 @wp.kernel
@@ -171,7 +202,7 @@ def pair_loads(
     parts: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """Sum of the loads over the parts of the candidates of every pair that carry friction (`rubbing`).
+    """Sum of the loads of the candidates of every pair that carry friction (`rubbing`).
     listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[0]:
@@ -184,21 +215,12 @@ def pair_loads(
     if rubs > ZERO:
         a = activation(s.between, i, j)
         xi = separation(s, i, j, law.minimum)
-        kappa = stiffness(law, s, i, j, a, xi)
         for e in range(segment[k], segment[k + 1]):
             if parts[e] != 0:
                 c = candidates[e]
                 prim = primitives(s, i, j, c[1], c[2], c[3])
                 if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
-                    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-                    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
-                    for m in range(PARTS):
-                        if counts[m] != ZERO:
-                            if m > 0:
-                                one = part(c[1], prim, m)
-                                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-                            D = wp.dot(near.r, near.r)
-                            total = total - rubs * kappa * counts[m] * TWO * wp.sqrt(D) * barrier(law.kind, D, a, xi)[1]
+                    total = total + rubs * pressed(s, law, pose, i, j, c, a, xi, parts[e]).load
     out[k] = total
 
 
