@@ -45,12 +45,22 @@ class PairLoads:
     """Sums of ``mu lambda`` over the contacts of k body pairs.
 
     Attributes:
-        pairs: (k, 2) bodies, in the order of the candidate list, each pair at most once.
+        pairs: (k, 2) bodies, each pair at most once.
         load: (k,) times c h^2 [kg m].
     """
 
     pairs: np.ndarray
     load: np.ndarray
+
+    def of(self, pairs: np.ndarray, other: float = 0.0) -> np.ndarray:
+        """(m,) loads of body pairs (m, 2), which may come more than once; `other` where there is none."""
+        if not len(self.pairs) or not len(pairs):
+            return np.full(len(pairs), other)
+        n = int(max(self.pairs.max(), pairs.max())) + 1
+        mine, asked = (part[:, 0].astype(np.int64) * n + part[:, 1] for part in (self.pairs, pairs))
+        order = np.argsort(mine)
+        place = np.minimum(np.searchsorted(mine[order], asked), len(mine) - 1)
+        return np.where(mine[order][place] == asked, self.load[order][place], other)
 
 
 @dataclass(frozen=True)

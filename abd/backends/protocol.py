@@ -193,6 +193,9 @@ class Touch(Protocol):
     def lag_friction(self) -> None:
         """Freeze friction's contacts at the current iterate."""
 
+    def weigh_friction(self, share: PairLoads) -> None:
+        """Multiply what is frozen of body pairs with a share, `PairLoads.load`; of other pairs it stays."""
+
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         """Normal forces times mu by body pair: as frozen, and as they act at the current iterate."""
 

@@ -11,21 +11,11 @@ definitions, `abd.backends.recorded.iteration` for a device.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
-from abd.errors import StepFailure
+from abd.step.balance import balance
 from abd.step.lagging import changed, least_change
-
-BALANCED_LAGGINGS = 30
-"""Laggings to the tolerance after which ``friction_iterations = -1`` gives up as not converged."""
-
-BALANCING = 100
-"""Newton iterations to the tolerance among which they have to balance, or `max_newton` if that is more."""
-LOOSE, TIGHTER = 1000.0, 0.5
-"""Tolerance of the first of these minimisations, over the one that holds; and of each one that follows, over the speed that
-the one before has reached."""
 
 
 def minimise(
@@ -84,7 +74,10 @@ def solve_step(
     """
     wanted, rubs = settings.friction_iterations, settings.friction_tolerance
     if backend.friction.enabled and wanted < 0:
-        _balance(backend, settings, h, stiffness, progress, watch)
+        balance(
+            backend, settings, progress,
+            lambda part, loosely: minimise(backend, settings, h, stiffness, part, loosely, watch),
+        )  # fmt: skip
         return False
     tolerance = rubs if backend.friction.count or backend.system.has_friction else settings.tolerance
     minimise(backend, settings, h, stiffness, progress, tolerance, watch)
@@ -103,34 +96,3 @@ def solve_step(
         backend.touch.lag_friction()
         minimise(backend, settings, h, stiffness, progress, rubs, watch)
     return False
-
-
-def _balance(
-    backend: Backend, settings, h: float, stiffness, progress: Progress, watch: Callable[[int], None] | None
-) -> None:
-    """Minimise and lag friction until a lagging leaves a state that is converged as it is. What is found before is only
-    where friction is lagged next, and needs not be more exact than the lagging is.
-
-    Raises:
-        StepFailure: as `minimise`, or friction and contact forces go on changing.
-    """
-    rubs = settings.friction_tolerance
-    tolerance, exact, spent = LOOSE * rubs, 0, 0
-    for lagging in count():
-        if lagging:
-            backend.touch.lag_friction()
-        part = Progress(stages=progress.stages)
-        try:
-            minimise(backend, settings, h, stiffness, part, tolerance, watch)
-        finally:
-            progress.newton, progress.linear = progress.newton + part.newton, progress.linear + part.linear
-            progress.trials += part.trials
-        if lagging and part.newton <= 1 and part.tolerance <= rubs:
-            progress.tolerance = max(progress.tolerance, part.tolerance)
-            return
-        if tolerance == rubs:
-            exact, spent = exact + 1, spent + part.newton
-        if exact == BALANCED_LAGGINGS or spent > max(BALANCING, settings.max_newton):
-            message = f"friction and contact forces did not balance in {exact} laggings, {spent} iterations, to the tolerance"
-            raise StepFailure("not_converged", message)
-        tolerance = max(rubs, TIGHTER * part.tolerance)

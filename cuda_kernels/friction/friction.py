@@ -236,6 +236,19 @@ def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), 
     out[k] = total
 
 
+@wp.kernel
+def weigh_loads(
+    first: wp.int32,
+    share: wp.array(dtype=wp.float64),
+    segment: wp.array(dtype=wp.int32),
+    load: wp.array(dtype=wp.float64),
+):
+    """Multiply the loads of the lagged contacts of every body pair with its share."""
+    k = wp.tid() + first
+    for e in range(segment[k], segment[k + 1]):
+        load[e] = share[k] * load[e]
+
+
 @wp.func
 def slip(l: Lagged, e: wp.int32, pose: Pose, rest: Pose) -> wp.vec3d:
     """Tangential relative displacement against the rest pose xh [m], a world vector."""

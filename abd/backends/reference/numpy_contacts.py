@@ -209,6 +209,11 @@ class NumpyFriction:
             touching = self.touching
             self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
 
+    def weigh(self, share: PairLoads) -> None:
+        """Multiply the loads of body pairs with a share; those of other pairs stay."""
+        bodies = np.stack([self.candidates.first, self.candidates.second], axis=1)
+        self.lagged = replace(self.lagged, load=share.of(bodies, 1.0) * self.lagged.load)
+
     def loads(self, q: np.ndarray) -> tuple[PairLoads, PairLoads]:
         """Loads that were frozen, and those of the contacts in the state q (n, 12)."""
         touching, frozen = self.touching, self.lagged

@@ -42,6 +42,10 @@ class Touch:
         self.friction.lag(self.at.q, self.at.step.At)
         self.potential.evaluate()
 
+    def weigh_friction(self, share: PairLoads) -> None:
+        self.friction.weigh(share)
+        self.potential.evaluate()
+
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         return self.friction.loads(self.at.q)
 

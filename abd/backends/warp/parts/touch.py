@@ -86,6 +86,10 @@ class Touch:
         self.friction.lag(self.at.current, self.at.step.At)
         self.friction.evaluate(self.at, "current")
 
+    def weigh_friction(self, share: PairLoads) -> None:
+        self.friction.weigh(share)
+        self.friction.evaluate(self.at, "current")
+
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         self.potential.know_contacts()
         return self.friction.loads(self.at.current)

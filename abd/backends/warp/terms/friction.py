@@ -289,6 +289,11 @@ class Friction:
         if self.enabled and not self.contacts.candidates.nobody:
             self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
+    def weigh(self, share: PairLoads) -> None:
+        """Multiply what is frozen of body pairs with a share; of other pairs it stays."""
+        shares = self.device.upload(share.of(self.pair_list(), 1.0), wp.float64)
+        self.device.launch(friction.weigh_loads, len(shares), shares, self.segment, self.lagged.load)
+
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Loads that were frozen, and those at a pose whose gaps are in slot "current"; pairs without any are left out."""
         read, launch, c, contacts = self.device.read, self.device.launch, self.contacts.candidates, self.contacts
