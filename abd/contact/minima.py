@@ -116,16 +116,16 @@ class Minima:
         force[c], T = self._of_edges(near.w[c[:, 0]], b[c], self.share[c[:, 1:]])
         total = np.zeros(len(self))
         total[c[:, 0]] = T
-        parallel = np.zeros(len(self), dtype=bool)
         cross = mollifier.cross_squared(x[c[:, 0]])[0]
         threshold = thresholds(self.contacts[c[:, 0]])
-        parallel[c] = (threshold > cross)[:, None]
         m = np.ones(len(self))
         m[c[:, 1:]] = mollifier.mollifier(cross, threshold)[0][:, None]
         value = np.where(self.role < CROSSING, value, np.where(self.role == CROSSING, total, 0.0))
         counts = self.weight > 0.0
         value = np.where(counts, self.weight * np.where(counts, value, 0.0), 0.0)
-        return Weights(self.weight * m * force, value, parallel, self.source)
+        item = np.arange(len(self))
+        item[c[:, 1:]] = c[:, :1]
+        return Weights(self.weight * m * force, value, item)
 
     def energy(self, q: np.ndarray, parameters: ContactParameters, count: int) -> np.ndarray:
         """(count,) energies [J] of the candidates in the state q (n, 12); inf at or below the separation."""

@@ -113,13 +113,11 @@ class Weights:
     Attributes:
         force: derivative of the combination by the contact's own barrier, without the contact's own mollifier [-].
         value: the combination that the contact's mollifier multiplies, in the unit of the barrier; energies are its sum.
-        parallel: the contact belongs to a pair of nearly parallel edges.
-        item: what the contact is a part of; parts of one item carry friction together.
+        item: what the contact is a part of; parts of one item rub as one.
     """
 
     force: np.ndarray
     value: np.ndarray
-    parallel: np.ndarray
     item: np.ndarray
 
 
@@ -253,7 +251,7 @@ def contact_elements(
     active = (b > 0.0) & np.isfinite(b)
     if weights is None:
         one = np.ones(len(contacts))
-        weights = Weights(one, np.where(active, b, 0.0), c < eps_x, np.arange(len(one)))
+        weights = Weights(one, np.where(active, b, 0.0), np.arange(len(one)))
     else:
         active &= weights.force != 0.0
 

@@ -10,9 +10,15 @@ slip, and the force acts there, with the lever arm r n about the points, segment
 
     f0(y) = y^2 (eps - y/3) / eps^2 + eps/3   for y < eps,     f0(y) = y   beyond
 
-so that ``f1 = f0'`` rises from 0 to 1. Nearly parallel edge pairs, which the mollifier weakens, carry no friction, as
-in ipctk. The energy is isotropic in the tangent plane: the projector ``1 - n n^T`` stands for a tangent basis, and no
-choice of one enters.
+so that ``f1 = f0'`` rises from 0 to 1. The force of nearly parallel edges is what the mollifier leaves of it, and fades
+with it (ipctk leaves their friction out, so that it comes and goes with an angle). The energy is isotropic in the tangent
+plane: the projector ``1 - n n^T`` stands for a tangent basis, and no choice of one enters.
+
+In the contact set of local minima (`abd.contact.minima`) some distances take away from others. Two edges rub as one: where
+they cross, with what their force and those of their ends come to along the normal there, which fades to 0 towards an end.
+Of a vertex over faces, sides and corners all rub by themselves, with loads that may be negative where others carry more,
+and so passes from feature to feature without a jump. What is negative makes the energy concave: the share `caution` of its
+curvature is left out.
 """
 
 from __future__ import annotations
@@ -71,16 +77,13 @@ class Lagged:
 
 
 def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
-    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]: the parts of an item as one (`_main_parts`)."""
+    """Freeze the active contacts that rub, at positions x (m, 4, 3) [m]; the parts of an item as one."""
     near = closest(x, contacts)
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
     load = -2.0 * contacts.mu * parameters.kappa * contacts.stiffness * d * b1
-    if weights is None:
-        parallel = mollifier.cross_squared(x)[0] < thresholds(contacts)
-    else:
-        load, parallel = weights.force * load, weights.parallel
-    rows = np.flatnonzero((load != 0.0) & ~parallel)
+    load *= mollifier.value(x, thresholds(contacts)) * (1.0 if weights is None else weights.force)
+    rows = np.flatnonzero(load)
     n = near.r / d[:, None]
     if weights is not None:
         rows, load[rows] = _main_parts(rows, load, np.where(contacts.flipped[:, None], -n, n), weights.item)
@@ -155,15 +158,16 @@ def freeze(
 
 
 def _main_parts(rows: np.ndarray, load: np.ndarray, n: np.ndarray, item: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every item's parts `rows`, with signed loads (m,) along the normals n (m, 3) of its bodies i, the one that presses most,
-    and the load of all along its normal, not below 0; in the order of the parts."""
+    """Of every item with several parts among `rows`, with signed loads (m,) along the normals n (m, 3) of its bodies i, the one
+    that presses most, and the load of all along its normal, not below 0; others as they are. In the order of the parts."""
     order = rows[np.lexsort((rows, -load[rows], item[rows]))]
     begins = np.flatnonzero(np.diff(item[order], prepend=-1))
-    if not len(begins):
-        return order, load[order]
+    if len(begins) == len(order):
+        return rows, load[rows]
     main, total = order[begins], np.add.reduceat(load[order, None] * n[order], begins)
+    alone = np.diff(begins, append=len(order)) == 1
     by_part = np.argsort(main)
-    return main[by_part], np.maximum(dot(n[main], total), 0.0)[by_part]
+    return main[by_part], np.where(alone, load[main], np.maximum(dot(n[main], total), 0.0))[by_part]
 
 
 def _arms(maps: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -214,7 +218,7 @@ def gradient(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray
 
 
 def hessian(lagged: Lagged, displacement: np.ndarray, eps: float) -> np.ndarray:
-    """(l, 12, 12) exact Hessians [N/m], positive semi-definite."""
+    """(l, 12, 12) exact Hessians [N/m], positive semi-definite where loads are positive."""
     _, K = _force_and_stiffness(lagged, displacement, eps)
     return np.einsum("mk,ml,mij->mkilj", lagged.w, lagged.w, K).reshape(-1, 12, 12)
 
@@ -242,7 +246,7 @@ def _force_and_stiffness(
 
     Both terms of K are positive semi-definite as they stand. f1/|u|, which is never less than f1', bounds the curvature
     along the slip: ``load f1/(2|u|) |u'|^2`` plus a constant is nowhere below the energy and touches it at u. The share
-    `caution` of the bound is taken, and of f1' what is left.
+    `caution` of the bound is taken, and of f1' what is left. A negative load is bounded by its tangent.
     """
     u = stretch(lagged, displacement, eps)
     y = np.linalg.norm(u, axis=1)
@@ -250,6 +254,8 @@ def _force_and_stiffness(
     along = np.einsum("mi,mj->mij", t, t)
     tangent = np.eye(3) - np.einsum("mi,mj->mij", lagged.n, lagged.n)
     share = f1_over_y(y, eps)
-    bend = caution * share + (1.0 - caution) * f2(y, eps)
+    takes = lagged.load < 0.0
+    bend = np.where(takes, f2(y, eps), caution * share + (1.0 - caution) * f2(y, eps))
     K = bend[:, None, None] * along + share[:, None, None] * (tangent - along)
-    return (lagged.load * f1(y, eps))[:, None] * t, lagged.load[:, None, None] * K
+    stiffness = np.where(takes, 1.0 - caution, 1.0) * lagged.load
+    return (lagged.load * f1(y, eps))[:, None] * t, stiffness[:, None, None] * K

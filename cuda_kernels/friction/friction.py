@@ -8,9 +8,9 @@ from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
 from cuda_kernels.contact.elements import PLAIN, Elements
-from cuda_kernels.contact.minima import PARTS, coefficients, part
+from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, coefficients, part
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.surfaces import VERTEX_PLANE, Proximity, Surfaces, primitives, proximity, separation
+from cuda_kernels.contact.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, primitives, proximity, separation
 from cuda_kernels.friction.rolling import RUB, SPIN, Resistances, shares, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
 
@@ -51,17 +51,8 @@ def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> 
     return X + inverse * (rotation(-axial(heading * inverse)) * arm)
 
 
-@wp.struct
-class Pressed:
-    """Where a candidate presses most, and the normal force of all its parts along the normal n there, from j to i [N]."""
-
-    near: Proximity
-    n: wp.vec3d
-    load: wp.float64
-
-
 @wp.func
-def pressed(
+def loads_of(
     s: Surfaces,
     law: ContactLaw,
     pose: Pose,
@@ -71,15 +62,16 @@ def pressed(
     a: wp.float64,
     xi: wp.float64,
     asked: wp.int32,
-) -> Pressed:
-    """Of a candidate between bodies i, j whose parts `asked` count; not below 0."""
-    out = Pressed()
+) -> Coefficients:
+    """Normal forces [N] with which the parts of a candidate between bodies i, j rub, of which `asked` count, and their sum: of
+    two edges one where they cross, with what their force and those of their ends come to along the normal there."""
+    out = Coefficients()
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    kappa = stiffness(law, s, i, j, a, xi)
+    scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness(law, s, i, j, a, xi)
     counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, asked)
     total = wp.vec3d()
-    most = wp.float64(0.0)
+    n0 = wp.vec3d()
     for m in range(PARTS):
         if counts[m] != ZERO:
             if m > 0:
@@ -87,15 +79,25 @@ def pressed(
                 near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
             D = wp.dot(near.r, near.r)
             d = wp.sqrt(D)
-            n = near.r / d
-            normal = -kappa * counts[m] * TWO * d * barrier(law.kind, D, a, xi)[1]
-            total = total + normal * n
-            if normal > most or wp.dot(out.n, out.n) == ZERO:
-                most = normal
-                out.near = near
-                out.n = n
-    out.load = wp.max(wp.dot(out.n, total), ZERO)
+            out[m] = -scale * counts[m] * TWO * d * barrier(law.kind, D, a, xi)[1]
+            if m == 0:
+                n0 = near.r / d
+            total = total + out[m] / d * near.r
+            out[TOTAL] = out[TOTAL] + out[m]
+    if c[1] == EDGE_EDGE:
+        load = wp.max(wp.dot(n0, total), ZERO)
+        out = Coefficients()
+        out[0] = load
+        out[TOTAL] = load
     return out
+
+
+@wp.func
+def rubs(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
+    """Whether part m of an active candidate rubs by itself."""
+    if kind == EDGE_EDGE:
+        return m == 0
+    return ((parts >> m) & 1) != 0
 
 
 @wp.kernel
@@ -114,8 +116,8 @@ def lag_contacts(
     anchors: Anchors,
     out: Lagged,
 ):
-    """Freeze the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points on the surfaces of
-    bodies with a radius. listed = [pairs, candidates]"""
+    """Freeze the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, their points
+    on the surfaces of bodies with a radius; negative loads take from others. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1] or out.counts[1] == 0:
         return
@@ -125,32 +127,38 @@ def lag_contacts(
     c = candidates[k]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
-    at = pressed(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts[k])
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    loads = loads_of(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts[k])
     length = wp.min(resists.arm[i], resists.arm[j])
     share = shares(resists, s.material[i], s.material[j], length)
     key = pair_key(i, j, s.mesh.shape[0])
-    for kind in range(3):
-        if share[kind] != ZERO:
-            X_i = at_surface(at.near.Xi, -s.radius[i] * at.n, pose.A[i], heading[i])
-            X_j = at_surface(at.near.Xj, s.radius[j] * at.n, pose.A[j], heading[j])
-            weight = ONE
-            if kind != RUB:
-                along = length * at.n
-                if kind == SPIN:
-                    along = length * tangent(at.n)
-                X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
-                X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
-                weight = ZERO
-            out.pair[e] = wp.vec2i(i, j)
-            out.kind[e] = kind
-            out.n[e] = at.n
-            out.Y_i[e] = homogeneous(X_i, weight)
-            out.Y_j[e] = homogeneous(X_j, weight)
-            if c[1] == VERTEX_PLANE:
-                out.Y_j[e] = wp.vec4d()
-            out.load[e] = share[kind] * at.load
-            out.share[e] = anchored(anchors, key, kind, X_i, at.n)
-            e = e + 1
+    for m in range(PARTS):
+        if rubs(c[1], parts[k], m):
+            one = part(c[1], prim, m)
+            near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            n = wp.normalize(near.r)
+            for kind in range(3):
+                if share[kind] != ZERO:
+                    X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
+                    X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
+                    weight = ONE
+                    if kind != RUB:
+                        along = length * n
+                        if kind == SPIN:
+                            along = length * tangent(n)
+                        X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
+                        X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
+                        weight = ZERO
+                    out.pair[e] = wp.vec2i(i, j)
+                    out.kind[e] = kind
+                    out.n[e] = n
+                    out.Y_i[e] = homogeneous(X_i, weight)
+                    out.Y_j[e] = homogeneous(X_j, weight)
+                    if c[1] == VERTEX_PLANE:
+                        out.Y_j[e] = wp.vec4d()
+                    out.load[e] = share[kind] * loads[m]
+                    out.share[e] = anchored(anchors, key, kind, X_i, n)
+                    e = e + 1
 
 
 @wp.kernel
@@ -166,8 +174,8 @@ def rubbing(
     parts: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """How many contacts are frozen of a candidate that is active, and no nearly parallel edges, as in ipctk: one of each kind
-    that resists. listed = [pairs, candidates]"""
+    """How many contacts are frozen of a candidate: for every part that rubs, one of each kind that resists; none of parallel
+    edges, whose force the mollifier has taken away. listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[1]:
         return
@@ -182,10 +190,12 @@ def rubbing(
     for kind in range(3):
         if share[kind] > ZERO:
             rows = rows + 1
-    if rows > 0:
-        prim = primitives(surfaces, i, j, c[1], c[2], c[3])
-        if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
-            count[k] = rows
+    prim = primitives(surfaces, i, j, c[1], c[2], c[3])
+    if rows == 0 or mollifier(c[1], prim, pose.A[i], pose.A[j]).m == ZERO:
+        return
+    for m in range(PARTS):
+        if rubs(c[1], parts[k], m):
+            count[k] = count[k] + rows
 
 
 @wp.kernel
@@ -202,7 +212,7 @@ def pair_loads(
     parts: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """Sum of the loads of the candidates of every pair that carry friction (`rubbing`).
+    """Sum of the loads of the candidates of every pair that carry friction.
     listed = [pairs, candidates]"""
     k = wp.tid() + first
     if k >= listed[0]:
@@ -211,16 +221,13 @@ def pair_loads(
     j = pairs[k][1]
     total = wp.float64(0.0)
     share = shares(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
-    rubs = share[0] + share[1] + share[2]
-    if rubs > ZERO:
+    resisted = share[0] + share[1] + share[2]
+    if resisted > ZERO:
         a = activation(s.between, i, j)
         xi = separation(s, i, j, law.minimum)
         for e in range(segment[k], segment[k + 1]):
             if parts[e] != 0:
-                c = candidates[e]
-                prim = primitives(s, i, j, c[1], c[2], c[3])
-                if mollifier(c[1], prim, pose.A[i], pose.A[j]).active == 0:
-                    total = total + rubs * pressed(s, law, pose, i, j, c, a, xi, parts[e]).load
+                total = total + resisted * loads_of(s, law, pose, i, j, candidates[e], a, xi, parts[e])[TOTAL]
     out[k] = total
 
 
@@ -299,7 +306,7 @@ def rubbing_term(
     l: Lagged, e: wp.int32, eps: wp.float64, pose: Pose, rest: Pose, caution: wp.array(dtype=wp.float64)
 ) -> Rub:
     """The force along the stretch, and the block ``load (f1 (1 - n n^T) + (f1' / y) u u^T)``, f1 = f0' / y, without the share
-    `caution` of its second term, which is negative."""
+    `caution` of what is negative: of its second term, or of all where the load is."""
     u = stretch(l, e, eps, pose, rest)
     y = wp.length(u)
     n = l.n[e]
@@ -308,14 +315,19 @@ def rubbing_term(
     f1 = TWO / eps
     out = Rub()
     T = wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE) - wp.outer(n, n)
+    bend = true
+    if w < ZERO:
+        bend = ONE
     if y >= eps:
         f1 = ONE / y
-        out.K = w * f1 * (T - true / (y * y) * wp.outer(u, u))
+        out.K = w * f1 * (T - bend / (y * y) * wp.outer(u, u))
     else:
         f1 = (TWO - y / eps) / eps
         out.K = w * f1 * T
         if y > ZERO:
-            out.K = out.K - true * w / (eps * eps * y) * wp.outer(u, u)
+            out.K = out.K - bend * w / (eps * eps * y) * wp.outer(u, u)
+    if w < ZERO:
+        out.K = true * out.K
     out.f = w * f1 * u
     return out
 

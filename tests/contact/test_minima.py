@@ -118,7 +118,7 @@ def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside
     crossing = int(of_edges[parts.energy(q, parameters, len(listed))[of_edges].argmax()])
     rows = np.flatnonzero(parts.source == crossing)
     weights = parts.weights(q, parameters)
-    weights = contact.Weights(*(getattr(weights, name)[rows] for name in ("force", "value", "parallel", "item")))
+    weights = contact.Weights(*(getattr(weights, name)[rows] for name in ("force", "value", "item")))
     here = parts.contacts[rows]
     hessian, bound = (
         assembled(

@@ -11,7 +11,7 @@ from on_device import NAME
 import abd
 from abd import backends
 from abd.potentials.barrier import barrier
-from abd.step import newton
+from abd.step import balance
 
 pytestmark = pytest.mark.device
 
@@ -193,7 +193,7 @@ def test_laggings_that_are_found_loosely_balance_as_exactly(monkeypatch, small):
 
     def run(loose: float) -> tuple[np.ndarray, list]:
         monkeypatch.setattr(backends, "SMALL", small)
-        monkeypatch.setattr(newton, "LOOSE", loose)
+        monkeypatch.setattr(balance, "LOOSE", loose)
         scene = abd.Scene(solver={"dt": H, "friction_iterations": -1})
         scene.add_material("rough", mu=0.5)
         scene.add_body("ground", half_space={}, material="rough")
@@ -207,7 +207,7 @@ def test_laggings_that_are_found_loosely_balance_as_exactly(monkeypatch, small):
         assert all(r.tolerance_achieved <= simulation.model.settings.friction_tolerance for r in reports)
         return simulation.stepper.q, reports
 
-    found, reports = run(newton.LOOSE)
+    found, reports = run(balance.LOOSE)
     exact, all_of_it = run(1.0)
     np.testing.assert_allclose(found, exact, atol=2e-5)
     assert sum(r.newton_iterations for r in reports) < 0.95 * sum(r.newton_iterations for r in all_of_it)
