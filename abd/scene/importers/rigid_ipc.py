@@ -139,14 +139,18 @@ class _Importer:
         if barrier.text("barrier_type", "ipc") != "ipc":
             self.notes.append(f"barrier '{barrier.text('barrier_type')}' is not known; the logarithmic one is used")
         absolute = solver.flag("is_velocity_conv_tol_abs", False)
+        iterations = int(friction.number("iterations", 1)) if mu > 0.0 else 0
+        if iterations < 0:
+            note = "friction is to balance contact (iterations -1): contact_set is \"ipc\", which balances in fewer laggings"
+            self.notes.append(note)
         values = {
             "dt": self.dt,
             "d_hat": barrier.number("initial_barrier_activation_distance", 1e-3),
             "minimum_separation": barrier.number("minimum_separation_distance", 0.0),
-            "contact_set": "ipc",
+            "contact_set": "ipc" if iterations < 0 else "minima",
             "eps_v": friction.number("static_friction_speed_bound", 1e-3),
             "stick": "viscous",
-            "friction_iterations": int(friction.number("iterations", 1)) if mu > 0.0 else 0,
+            "friction_iterations": iterations,
             "tolerance" if absolute else "tolerance_relative": solver.number("velocity_conv_tol", 1e-2),
             "max_newton": int(solver.number("max_iterations", 3000)),
         }
