@@ -48,6 +48,7 @@ class StepReport:
     momentum: dict[str, np.ndarray]
     refused_ways: int = 0
     broken: tuple[str, ...] = ()
+    stopped: dict[int, str] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
 
@@ -65,6 +66,7 @@ class StepReport:
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
             refused_ways=progress.refused_ways,
+            stopped=progress.stopped,
             min_gap=figures.smallest_gap,
             max_joint_residual=figures.joint_residual,
             max_orthogonality_error=figures.orthogonality_error,

@@ -39,6 +39,7 @@ class Touch:
         track.launch_start()
         self.device.write(alpha, np.ones(islands.count))
         self.contacts.set_scale(scale)
+        self.contacts.candidates.search_all()
         self.contacts.candidates.renew(track.path, 0.0, islands.island, alpha)
         self.forget()
         self.potential.know_contacts()
@@ -72,7 +73,7 @@ class Touch:
         """Form the islands anew, for the present lists, by launches only."""
         c, f = self.contacts.candidates, self.friction
         self.islands.follow_joined(self.idle.mobile)
-        rubbing = f.pairs, f.lagged.counts, f.pair_count
+        rubbing = f.rubbing, f.lagged.counts, f.pair_count
         self.islands.launch_renumber(self.idle.held, (c.pairs, c.counts, c.pair_count), rubbing)
 
     # laws --------------------------------------------------------------------------------------------------------
@@ -81,9 +82,10 @@ class Touch:
         self.contacts.set_own_laws(own)
         self.forget()
 
-    def lag_friction(self) -> None:
+    def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         self.potential.know_contacts()
-        self.friction.lag(self.at.current, self.at.step.At)
+        everybody = chosen is None or bool(chosen[self.idle.mobile].all())
+        self.friction.lag(self.at.current, self.at.step.At, None if everybody else chosen)
         self.friction.evaluate(self.at, "current")
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:

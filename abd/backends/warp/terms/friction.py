@@ -13,13 +13,14 @@ from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
+from abd.backends.warp.terms.kept_friction import KeptFriction
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.contact import contact as kernels
-from cuda_kernels.friction import friction, rolling, sticking
+from cuda_kernels.friction import friction, keeping, rolling, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -34,7 +35,7 @@ class Friction:
 
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
-        segment, group: where the contacts of every pair and the pairs of every body begin.
+        segment, group: where the contacts of every pair and the pairs of every body begin; rubbing: the pairs that have any.
     """
 
     ties = NOBODY
@@ -57,9 +58,11 @@ class Friction:
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = 0
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
+        self.rubbing = device.zeros(1, wp.vec2i)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+        self.kept, self._mixed = KeptFriction(device, n), -1
 
     @property
     def sticks(self) -> bool:
@@ -84,12 +87,36 @@ class Friction:
         self.take(0)
         self.device.fill(self.group)
 
-    def lag(self, pose: Pose, heading: wp.array) -> None:
+    def lag(self, pose: Pose, heading: wp.array, chosen: np.ndarray | None = None) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
 
-        `heading` (n,) are the maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`)."""
+        Args:
+            heading: (n,) maps that the bodies' rotation leads to (`abd.potentials.friction.freeze`).
+            chosen: (n,) bool, bodies of whole islands for which it is done, all without; the others keep what they have.
+        """
         if not self.enabled:
             return
+        old = None if chosen is None else self.kept.copied(self, 0)
+        self._lag_all(pose, heading)
+        if old is not None:
+            self._take_both(self.kept.copied(self, 1), old, chosen)
+
+    def _take_both(self, new: keeping.Frozen, old: keeping.Frozen, chosen: np.ndarray) -> None:
+        """What is new of chosen bodies, and what others had."""
+        pairs, contacts = self.kept.count(new, old, chosen, self.group)
+        self.make_room(contacts)
+        self._take_pairs(max(pairs, self.contacts.candidates.pair_room))
+        self.kept.take(new, old, self)
+        self.device.launch(keeping.find_rubbing, pairs, self.lagged.counts, self.pairs, self.segment, self.rubbing)
+        self.count, self.pair_count, self._builds = contacts, pairs if contacts else 0, -1
+        self._mixed -= 1
+        room = min(self.pairs.shape[0], self.segment.shape[0] - 1)
+        self.reduction.prepare(
+            PairList(self._mixed, self.pairs, self.segment, self.group, self.lagged.counts, pairs, contacts, room),
+            self.nobody, self.lagged.load, float("inf"),
+        )  # fmt: skip
+
+    def _lag_all(self, pose: Pose, heading: wp.array) -> None:
         self.follow_list()
         self.launch_lag(pose, heading)
         wanted = int(self.device.read(self.wanted)[0])
@@ -177,7 +204,9 @@ class Friction:
         self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
     def _take_pairs(self, room: int) -> None:
-        self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
+        get = self.pool.get
+        self.pairs, self.segment = get("pairs", room, wp.vec2i), get("segment", room + 1, wp.int32)
+        self.rubbing = get("rubbing", room, wp.vec2i)
 
     def _mark(self, pose: Pose) -> wp.array:
         """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
@@ -205,6 +234,7 @@ class Friction:
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
         self.device.copy(self.group, c.group, count=n + 1)
+        device.launch(keeping.find_rubbing, pairs, counts, self.pairs, self.segment, self.rubbing)
         self._index()
 
     def _index(self) -> None:
@@ -224,7 +254,8 @@ class Friction:
         """Host copy of the body pairs (k, 2) among which contacts were frozen."""
         if self.count == 0:
             return np.zeros((0, 2), dtype=np.int32)
-        return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+        pairs = self.device.read(self.rubbing, self.pair_count).reshape(-1, 2)
+        return pairs[pairs[:, 0] != pairs[:, 1]]
 
     def frozen(self) -> tuple[np.ndarray, ...]:
         """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
