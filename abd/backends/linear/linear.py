@@ -110,17 +110,17 @@ class LinearSolver:
             self._start_anew()
 
     def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        """What is remembered after bodies (n,) bool went on by themselves, each with a memory: the first one's, and of the pairs
-        of a world in which bodies of a later one are, that one's."""
+        """What is remembered after bodies (n,) bool went on by themselves, each with a memory: of the pairs of every world what
+        the first of them does that has bodies in it, and the first one's numbers."""
         first = parts[0][1]
         if self._count == 1 or not first["solver_numbers"][0]:
             return {name: first[name] for name in ("solver_pairs", "solver_numbers")}
-        last, keys = np.zeros(self._count, dtype=int), []
-        for number, (who, _) in enumerate(parts):
-            last[self._world[who & (self._world >= 0)]] = number
+        of, keys = np.zeros(self._count, dtype=int), []
+        for number, (who, _) in reversed(list(enumerate(parts))):
+            of[self._world[who & (self._world >= 0)]] = number
         for number, (_, memory) in enumerate(parts):
             pairs = memory["solver_pairs"]
-            keys.append(pairs[last[self._worlds_of(pairs)] == number])
+            keys.append(pairs[of[self._worlds_of(pairs)] == number])
         return {"solver_pairs": np.unique(np.concatenate(keys)), "solver_numbers": first["solver_numbers"]}
 
     def _take_up(self) -> None:
