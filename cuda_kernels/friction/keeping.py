@@ -20,24 +20,6 @@ class Frozen:
 
 
 @wp.kernel
-def find_rubbing(
-    first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
-    pairs: wp.array(dtype=wp.vec2i),
-    segment: wp.array(dtype=wp.int32),
-    out: wp.array(dtype=wp.vec2i),
-):
-    """The pairs that have contacts; of others a body with itself, which ties nobody together; counts = [pairs, contacts]."""
-    k = wp.tid() + first
-    if k >= counts[0]:
-        return
-    pair = pairs[k]
-    out[k] = pair
-    if segment[k + 1] == segment[k]:
-        out[k] = wp.vec2i(pair[0], pair[0])
-
-
-@wp.kernel
 def count_both(
     first: wp.int32,
     chosen: wp.array(dtype=wp.int32),

@@ -58,7 +58,7 @@ class Start:
         key = touching, b.at.step.ch2, b.at.eps
         self.device.write(b.track.moving, moving.astype(np.int32))
         self.graphs.run(("start path", *key), self.leave)
-        b.friction.take(0)  # what the last step froze holds nobody together
+        b.friction.untie()
         self._renew()
         b.idle.sleep(ripe)
         # what is recorded evaluates them

@@ -73,7 +73,7 @@ class Touch:
         """Form the islands anew, for the present lists, by launches only."""
         c, f = self.contacts.candidates, self.friction
         self.islands.follow_joined(self.idle.mobile)
-        rubbing = f.rubbing, f.lagged.counts, f.pair_count
+        rubbing = f.pairs, f.lagged.counts, f.pair_count
         self.islands.launch_renumber(self.idle.held, (c.pairs, c.counts, c.pair_count), rubbing)
 
     # laws --------------------------------------------------------------------------------------------------------
@@ -86,6 +86,8 @@ class Touch:
         self.potential.know_contacts()
         everybody = chosen is None or bool(chosen[self.idle.mobile].all())
         self.friction.lag(self.at.current, self.at.step.At, None if everybody else chosen)
+        # islands are those of the present lists, whenever one of them has changed
+        self.launch_renumber()
         self.friction.evaluate(self.at, "current")
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:

@@ -35,7 +35,7 @@ class Friction:
 
     Attributes:
         count, pair_count: frozen contacts, and body pairs of the list they were taken from; lagged.counts on the device.
-        segment, group: where the contacts of every pair and the pairs of every body begin; rubbing: the pairs that have any.
+        segment, group: where the contacts of every pair and the pairs of every body begin.
     """
 
     ties = NOBODY
@@ -58,7 +58,6 @@ class Friction:
         self.lagged.counts = device.zeros(2, wp.int32)
         self.count = self.pair_count = 0
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
-        self.rubbing = device.zeros(1, wp.vec2i)
         self.group = device.zeros(n + 1, wp.int32)
         self.nobody = device.zeros(n, wp.int32)
         self.wanted, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
@@ -84,8 +83,13 @@ class Friction:
     def let_go(self) -> None:
         """Nothing is frozen any more."""
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
-        self.take(0)
+        self.untie()
         self.device.fill(self.group)
+
+    def untie(self) -> None:
+        """What was frozen says nothing any more of who may rub."""
+        self.count = self.pair_count = 0
+        self._builds = self.contacts.candidates.builds
 
     def lag(self, pose: Pose, heading: wp.array, chosen: np.ndarray | None = None) -> None:
         """Freeze the contacts that are active at `pose`; slot "current" holds its energies. Not to be recorded.
@@ -107,8 +111,7 @@ class Friction:
         self.make_room(contacts)
         self._take_pairs(max(pairs, self.contacts.candidates.pair_room))
         self.kept.take(new, old, self)
-        self.device.launch(keeping.find_rubbing, pairs, self.lagged.counts, self.pairs, self.segment, self.rubbing)
-        self.count, self.pair_count, self._builds = contacts, pairs if contacts else 0, -1
+        self.count, self.pair_count, self._builds = contacts, pairs, -1
         self._mixed -= 1
         room = min(self.pairs.shape[0], self.segment.shape[0] - 1)
         self.reduction.prepare(
@@ -150,7 +153,7 @@ class Friction:
     def take(self, wanted: int) -> None:
         """So many contacts were frozen at the last `launch_lag`."""
         self.count = wanted
-        self.pair_count = self.contacts.candidates.pair_count if wanted else 0
+        self.pair_count = self.contacts.candidates.pair_count if self.enabled else 0
         self._builds = self.contacts.candidates.builds
 
     @property
@@ -204,9 +207,7 @@ class Friction:
         self.device.write(self.anchors.count, np.array([len(anchors)], dtype=np.int32))
 
     def _take_pairs(self, room: int) -> None:
-        get = self.pool.get
-        self.pairs, self.segment = get("pairs", room, wp.vec2i), get("segment", room + 1, wp.int32)
-        self.rubbing = get("rubbing", room, wp.vec2i)
+        self.pairs, self.segment = self.pool.get("pairs", room, wp.vec2i), self.pool.get("segment", room + 1, wp.int32)
 
     def _mark(self, pose: Pose) -> wp.array:
         """Where every candidate goes that is to be frozen: an exclusive sum of 0 and 1; what is needed for them."""
@@ -234,7 +235,6 @@ class Friction:
         self.device.copy(self.pairs, c.pairs, count=pairs)
         device.launch(friction.gather_offsets, pairs + 1, counts, c.segment, offset, self.segment)
         self.device.copy(self.group, c.group, count=n + 1)
-        device.launch(keeping.find_rubbing, pairs, counts, self.pairs, self.segment, self.rubbing)
         self._index()
 
     def _index(self) -> None:
@@ -251,11 +251,10 @@ class Friction:
         return 0 if self.contacts.candidates.nobody else self.room
 
     def pair_list(self) -> np.ndarray:
-        """Host copy of the body pairs (k, 2) among which contacts were frozen."""
-        if self.count == 0:
+        """Host copy of the body pairs (k, 2) of the lists that contacts were frozen from."""
+        if self.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32)
-        pairs = self.device.read(self.rubbing, self.pair_count).reshape(-1, 2)
-        return pairs[pairs[:, 0] != pairs[:, 1]]
+        return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
     def frozen(self) -> tuple[np.ndarray, ...]:
         """Bodies (l, 2), kinds (l,), normals (l, 3), contact points Y_i, Y_j (l, 4), shares (l, 3) and loads times c h^2 (l,) of
