@@ -27,7 +27,8 @@ class StepReport:
     do is in no account. ``refused_ways``: how often a (sub)step was taken again, shorter, because bodies would have passed
     one another on its way, or met after a long one. ``max_joint_residual``: of active joints and couplings [m], [rad].
     ``converged``: the worst minimisation ended within the tolerances asked for, ``tolerance_achieved`` [m/s]; a step that does
-    not get there raises `StepFailure`. ``broken``: joints that broke after this frame.
+    not get there raises `StepFailure`, or, where other worlds could go on, ``stopped`` says of each that could not why
+    (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
     """
 
     step: int

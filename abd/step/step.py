@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -33,6 +34,8 @@ from abd.step.sleep import Sleep
 from abd.step.stiffness import ContactStiffness
 from abd.step.strain import StrainWatch
 from abd.step.substep import Substeps
+
+_log = logging.getLogger(__name__)
 
 Frozen = tuple[tuple[np.ndarray, ...], float]
 
@@ -87,18 +90,23 @@ class Stepper:
         self._switched = switched
         self._off = switched | self.stopped if self.stopped.any() else switched
 
-    def stop(self, worlds: list[int]) -> None:
-        """Leave the bodies of worlds that could not go on where they are, and begin to step those of all others again."""
-        self.stopped = np.isin(self.model.bodies.world, worlds) if len(worlds) else self.nobody
+    def stop(self, bodies: np.ndarray) -> None:
+        """Leave bodies (n,) bool, those of worlds that could not go on, where they are, and step all others again."""
+        self.stopped = bodies if bodies.any() else self.nobody
         self.off = self._switched
         self.leave_out(self.off)
+
+    @property
+    def stopped_worlds(self) -> list[int]:
+        """Worlds that were stopped."""
+        return np.unique(self.model.bodies.world[self.stopped]).tolist()
 
     def reset(self, state: State) -> None:
         """Begin in a state, as one that was made of it does."""
         self.work, self.figures, self.opening = Work(), None, Opening()
         self.rebounds.forget()
         self.begun = None
-        self.stop([])
+        self.stop(self.nobody)
         self.rows.turning.reset()
         self.strain.reset()
         self.restore(state)
@@ -114,6 +122,9 @@ class Stepper:
         self.acting = state.extra.get("acting", np.zeros(n, dtype=np.int32)).astype(bool)
         self.modes.remembers = state.extra.get("remembers", np.zeros(n, dtype=np.int32)).astype(np.int32)
         self.prescribed.pace = state.extra.get("pace", np.zeros(n)).copy()
+        stopped = state.extra.get("stopped", self.stopped).astype(bool)
+        if not np.array_equal(stopped, self.stopped):
+            self.stop(stopped)
         self.sleep.calm = state.extra.get("calm", np.zeros(n)).copy()
         previous_q = state.q if state.previous_q is None else state.previous_q
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
@@ -221,6 +232,7 @@ class Stepper:
             extra={
                 "touching": self.touching.astype(np.int32),
                 "loaded": self.loaded.astype(np.int32),
+                "stopped": self.stopped.astype(np.int32),
                 "acting": self.acting.astype(np.int32),
                 "remembers": self.modes.remembers.copy(),
                 "forces": self.backend.states.read_forces().ravel(),
@@ -249,7 +261,9 @@ class Stepper:
             raise
         if (stopped := self.retries.stopped):
             progress.stopped = {world: str(failure) for world, failure in stopped}
-            self.stop([*np.unique(self.model.bodies.world[self.stopped]).tolist(), *progress.stopped])
+            self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
+            for world, why in progress.stopped.items():
+                _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.time - h, why)
         self.frame += 1
         return progress, substeps, perf_counter() - begin
 
