@@ -53,7 +53,8 @@ class DenseSolver:
         """
         self.factors, failed = [], np.zeros(self.n, dtype=bool)
         for island in range(self.islands.count):
-            bodies = np.flatnonzero(self.islands.host == island)
+            # what does not move is of no island in particular
+            bodies = np.flatnonzero((self.islands.host == island) & self.idle.mobile)
             size = 12 * len(bodies)
             H = self.potential.blocks[np.ix_(bodies, bodies)].transpose(0, 2, 1, 3).reshape(size, size)
             try:
